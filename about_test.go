@@ -19,11 +19,11 @@ import (
 
 var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
 
-// aboutFile has all that the command explain tells of codes that have no page of their own.
+// aboutFile holds what the command "explain" prints about codes that have no page.
 const aboutFile = "internal/explain/about.txt"
 
-// checkAbout compares a file with what the source says of each code: in which rooms problems of it are made, and with
-// which texts. In place of what is only known at run time they have an ellipsis.
+// checkAbout compares a file with the facts that the source has about each code: the packages that report it, and the
+// texts of its problems. An ellipsis replaces each part of a text that is only known at run time.
 func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	t.Helper()
 	a := &titles{pkgs: pkgs, flows: map[types.Object][]flow{}, results: map[types.Object][]flow{},
@@ -62,13 +62,13 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	}
 }
 
-// saying is what the source says of a code.
+// codeTexts holds the packages and the texts of a code.
 type saying struct{ rooms, texts []string }
 
-// mostSaid is how many texts of a code are told.
+// maxTexts is the number of texts to list for a code.
 const mostSaid = 3
 
-// shortest returns the texts that say most about the code as a whole: few of them, and short ones.
+// shortest returns the most informative texts of the code: few and short.
 func (s *saying) shortest() []string {
 	slices.SortStableFunc(s.texts, func(a, b string) int {
 		if len(a) != len(b) {
@@ -79,7 +79,8 @@ func (s *saying) shortest() []string {
 	return s.texts[:min(len(s.texts), mostSaid)]
 }
 
-// said finds all texts that can be a title, and the text beside each: the next argument of a call, or the Detail.
+// codeTexts returns, by title, all texts that can be a title, each with the text beside it: the next argument of the
+// call, or the Detail.
 func (t *titles) said() map[string]*saying {
 	out := map[string]*saying{}
 	t.eachFile(func(p *packages.Package, file *ast.File) {
@@ -108,7 +109,7 @@ func (t *titles) said() map[string]*saying {
 				} else if len(n.Elts) > 0 && !isPair(n.Elts[0]) {
 					list(n.Elts)
 				}
-			case *ast.KeyValueExpr: // of a table of titles
+			case *ast.KeyValueExpr: // an entry of a table of titles
 				t.sayingOf(p, n.Value, nil, out)
 			}
 			return true
@@ -133,7 +134,7 @@ func fieldOf(lit *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// sayingOf notes the room and the text of a title, if an expression is one: a text that stands there.
+// addText records the package and the text of a title, if the expression is a constant text.
 func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[string]*saying) {
 	typ := p.TypesInfo.TypeOf(title)
 	if typ == nil || !isText(typ) {
@@ -141,7 +142,7 @@ func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[str
 	}
 	switch e := ast.Unparen(title).(type) {
 	case *ast.BasicLit, *ast.BinaryExpr:
-	case *ast.Ident: // of a constant
+	case *ast.Ident: // a constant
 		if p.TypesInfo.Types[e].Value == nil {
 			return
 		}
@@ -190,7 +191,7 @@ func isSprintf(call *ast.CallExpr, info *types.Info) bool {
 	return ok && fn.FullName() == "fmt.Sprintf"
 }
 
-// partOf names the part of the program that a package belongs to; of a command, its family.
+// partOf returns the part of the program that a package belongs to; for a command, its family.
 func partOf(pkg string) string {
 	below, ours := strings.CutPrefix(pkg, modulePath)
 	below = strings.TrimPrefix(below, "/")
@@ -210,7 +211,7 @@ func partOf(pkg string) string {
 
 var verbs = regexp.MustCompile(`%(\[\d+\])?[-+#]?[0-9.]*[a-zA-Z]|\*`)
 
-// readable returns a text with ellipses in place of what is only known at run time; empty if little else is in it.
+// readable returns a text with ellipses for what is only known at run time, or "" if little else is left.
 func readable(text string) string {
 	text = strings.ReplaceAll(text, "[*]", "[\x00]")
 	text = strings.ReplaceAll(verbs.ReplaceAllString(text, "…"), "\x00", "*")

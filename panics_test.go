@@ -33,7 +33,7 @@ func (c crashing) Close() error {
 	return nil
 }
 
-// A panic where nobody could recover is a warning, and one that was recovered from leaves a project that says so.
+// A panic in a goroutine without a caller becomes a warning. After a panic that was recovered, the project reports it.
 func TestPanicsBesideCallsEndNothing(t *testing.T) {
 	for _, at := range []string{"Close", "Schema"} {
 		o := projectIn(t, note)
@@ -57,7 +57,7 @@ func TestPanicsBesideCallsEndNothing(t *testing.T) {
 	}
 }
 
-// forgetful is a store whose sessions panic when they are asked for the state.
+// forgetful is a store whose sessions panic when the state is read.
 type forgetful struct {
 	state.Store
 	panics *bool

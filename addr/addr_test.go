@@ -98,7 +98,7 @@ func TestReferencesSayWhatTheyMention(t *testing.T) {
 	}
 }
 
-// What parses prints as text that parses to the same.
+// A parsed address prints as text that parses to the same address.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"a.b", `module.m["x"].data.a.b[0]`, `a.b["\u0000${"]`, "module.a[0"} {
 		f.Add(s)

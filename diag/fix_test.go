@@ -31,7 +31,7 @@ func TestAFixChangesAWordThatIsThereOnce(t *testing.T) {
 	}
 }
 
-// FuzzRepair looks for a text of which a repair does not lead to one that can be read, or that takes the parser apart.
+// FuzzRepair looks for a text whose repaired form cannot be parsed, or on which the parser panics.
 func FuzzRepair(f *testing.F) {
 	for _, seed := range []string{"a = ['x', “y”]\n", "a: 1\n", "a {\n b \"c\"\n}\n", "a = [1 2\n", "a = f(1 2)\n",
 		"a = 1;\n", "a = {b c}\n", "a = x & y\n", "a == 1,\n", "a = \"x\n", "a = b b\n", "'", "“", "= (",

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Errors of the system come with what to do about them, in whichever error they are wrapped.
+// Errors of the operating system have advice, however they are wrapped.
 func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
 	start := func(err error) error { return &fs.PathError{Op: "fork/exec", Path: "/bin/sh", Err: err} }
 	open := func(err error) error { return &fs.PathError{Op: "open", Path: "f", Err: err} }

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// manySecrets are secrets in one value.
+// manySecrets returns a value with n secrets.
 func manySecrets(n int) cty.Value {
 	elements := make([]cty.Value, n)
 	for i := range elements {
@@ -19,7 +19,7 @@ func manySecrets(n int) cty.Value {
 	return cty.ListVal(elements).Mark("secret")
 }
 
-// instances are problems of many instances of one block, each with its own scope around what they have in common.
+// instances returns problems of many instances of one block, each with its own scope around the common value.
 func instances(n int, common cty.Value) (list hcl.Diagnostics) {
 	base := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"list": common})}}
@@ -50,8 +50,8 @@ func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
 	}
 }
 
-// TestInstancesTimesSecretsIsNoProduct counts what is allocated for problems of many instances when nothing is gathered
-// any more.
+// TestInstancesTimesSecretsIsNoProduct counts the allocations for problems of many instances after all secrets were
+// collected.
 func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
 	cost := func(secrets int) float64 {
 		list := instances(20, manySecrets(secrets))
@@ -82,7 +82,7 @@ func TestValuesThatChangeAreGatheredAgain(t *testing.T) {
 	}
 }
 
-// FuzzOnePassFindsWhatManyFind compares the search with one that looks for each secret by itself.
+// FuzzOnePassFindsWhatManyFind compares the search with a separate search for each secret.
 func FuzzOnePassFindsWhatManyFind(f *testing.F) {
 	f.Add("a,aa,aaa,ab,abc,b", "aaabcabx")
 	f.Add("password,passwords,sword,words in", "the passwords in passwor")

@@ -52,7 +52,7 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 			t.Errorf("%q as %#v: %v", c.data, c.ty, err)
 		}
 	}
-	power := append([]byte{0xab}, "1p-99999999"...) // in msgpack, numbers that need it are strings
+	power := append([]byte{0xab}, "1p-99999999"...) // msgpack encodes such numbers as strings
 	if err := provider.CheckNumbers(power, cty.Number, msgpack.Unmarshal); err == nil {
 		t.Error("an exponent of two was accepted")
 	}

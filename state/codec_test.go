@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, every order and every
+// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, all orders and every
 // kind of key.
 
 func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
 	}
 }
 
-// asOurs returns a state of Terraform 1.11.4 with the version that we write.
+// asOurs returns a state of Terraform 1.11.4 with the version that this package writes.
 func asOurs(text []byte) string {
 	return strings.Replace(string(text), `"terraform_version": "1.11.4"`, `"terraform_version": "`+LanguageVersion+`"`, 1)
 }
@@ -181,8 +181,8 @@ func TestDecodeReadsProviderAddressesOfOldStates(t *testing.T) {
 	}
 }
 
-// damaged lists documents that must be refused, with the words that the message must have. Terraform 1.11.4 takes those
-// marked with + without a word.
+// damaged maps documents that must be refused to the words that the error must contain. Terraform 1.11.4 accepts those
+// marked with + silently.
 func damaged() map[string][2]string {
 	whole := `{"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"l","outputs":{},"resources":[` +
 		`{"mode":"managed","type":"t","name":"x","provider":"provider[\"registry.terraform.io/h/t\"]","instances":[` +
@@ -343,7 +343,8 @@ func decodeFile(t testing.TB, name string) *State {
 	return decodeText(t, string(b))
 }
 
-// FuzzDecode checks that any input either is refused or gives a state that survives writing and reading unchanged.
+// FuzzDecode checks that any input is either refused or decoded to a state that survives encoding and decoding
+// unchanged.
 func FuzzDecode(f *testing.F) {
 	whole, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {

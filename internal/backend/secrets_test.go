@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// What may hold a secret in some backend is covered where code is shown, and nothing else is.
+// Arguments that may be secret in some backend are hidden in source excerpts, and no others are.
 func TestSecretArgumentsAreCovered(t *testing.T) {
 	secrets := map[string]bool{}
 	for kind := range kinds {

@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// address is the address of an instance in parts, of which a block can leave out keys.
+// address is the address of an instance in parts, so that keys can be omitted.
 type address struct {
 	calls []string
-	keys  []string // of the calls; "" for none
-	key   string   // of the resource
+	keys  []string // keys of the calls; "" for none
+	key   string   // key of the resource
 }
 
-// text writes the address, down to a module when resource is not set; keep tells which keys to write.
+// text returns the address, or that of the module if resource is not set; keep selects the keys to include.
 func (a address) text(resource bool, keep func(i int) bool) string {
 	var parts []string
 	for i, call := range a.calls {
@@ -47,8 +47,8 @@ func (a address) instance(t *testing.T) addr.AbsResourceInstance {
 	return out
 }
 
-// A removed block with some keys of an instance names that instance, and it does not name one in which one of these
-// keys is another.
+// A removed block with some keys of an instance contains that instance, and not those with another value for one of the
+// keys.
 func TestRemovedBlocksNameTheInstancesOfTheirKeys(t *testing.T) {
 	keys := []string{"", "0", "1", `"a"`, `"b"`, `"a.b"`}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTriggersSayWhatIsWrongWithThem reads action_trigger blocks, as HCL and as JSON.
+// TestTriggersSayWhatIsWrongWithThem decodes invalid action_trigger blocks in both syntaxes.
 func TestTriggersSayWhatIsWrongWithThem(t *testing.T) {
 	for body, want := range map[string]string{
 		"events = [before_destroy, after_destroy]":                            "",

@@ -14,8 +14,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -478,7 +476,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		Unrefreshed: o.unrefreshed(p.opts.Refresh), InFlight: r.inFlightObjects(), Interrupted: interrupted,
 		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy, Rules: p.opts.Rules,
-		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Now: now, DeposedKey: deposedKey,
+		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Now: now,
 		Hooks: hooks,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
@@ -559,15 +557,6 @@ func closing(pool *host.Pool, diags *diag.List) {
 	if err := pool.Close(); err != nil {
 		*diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
 	}
-}
-
-// deposedKey returns a random key of eight hex digits.
-func deposedKey() addr.DeposedKey {
-	var b [4]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		panic("tombolo: no randomness: " + err.Error())
-	}
-	return addr.DeposedKey(hex.EncodeToString(b[:]))
 }
 
 func runID() string { return uuid.NewString() }

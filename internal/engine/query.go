@@ -50,7 +50,6 @@ func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diag
 	settings.VariableRanges = o.VariableRanges
 	out, more := planning.Query(ctx, p.opts.Abort, prog, r.prior(), pool, planning.Options{
 		Settings: settings, Title: p.opts.Title, Generate: o.GenerateConfig, Interrupted: r.openCreations(), Now: now,
-		DeposedKey: deposedKey,
 	})
 	return out, diags.Extend(more)
 }

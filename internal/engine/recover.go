@@ -109,7 +109,7 @@ func (r *Run) adopt(ctx context.Context, intent state.Intent, id string, variabl
 	ctx, done := r.until(ctx, pool)
 	defer done()
 	edit, more := planning.Adopt(ctx, p.opts.Abort, prog, r.State(), pool, planning.Options{
-		Settings: p.settings(variables, p.functions(ctx, funcs.Options{})), DeposedKey: deposedKey,
+		Settings: p.settings(variables, p.functions(ctx, funcs.Options{})),
 	}, planning.Adoption{Intent: intent, ID: id})
 	return edit, diags.Extend(more)
 }

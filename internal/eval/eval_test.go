@@ -15,9 +15,9 @@ import (
 )
 
 // TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem runs the archives of testdata. A case is a folder: its
-// files are a configuration; "want" lists its output values as show writes them; "# want-error: SUMMARY" stands on the
+// files are a configuration; "want" lists its output values in the form of "show"; "# want-error: SUMMARY" is on the
 // line of each error, or in the file "errors" as FILE:LINE: SUMMARY. A case whose name ends in _validate is walked as
-// validate does it.
+// by "validate".
 func TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -74,7 +74,7 @@ func runCase(t *testing.T, name string, files map[string][]byte) {
 	}
 }
 
-// wantErrors reads the expectations.
+// wantErrors returns the expected errors.
 func wantErrors(files map[string][]byte) []string {
 	out := []string{}
 	for name, src := range files {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// expandEnabled evaluates lifecycle.enabled. While validating, an unknown one is accepted, and so are values that only
-// a plan checks.
+// expandEnabled evaluates lifecycle.enabled. While validating, an unknown value is accepted, as are values that only a
+// plan checks.
 func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Switched}
 	v, hclDiags := funcs.Evaluate(expr, ctx)
@@ -49,7 +49,7 @@ const (
 	flagSensitive = "is sensitive"
 )
 
-// judgeFlag returns a value that must be true or false, or its problem.
+// judgeFlag returns whether a value is true, or its problem if it is not a bool.
 func judgeFlag(v cty.Value) (on bool, problem string) {
 	switch {
 	case value.HasDeepEphemeral(v):

@@ -63,7 +63,7 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 	}
 }
 
-// A provider that works for a directory other than its own looks there.
+// If a provider runs programs in another directory, advice considers that directory.
 func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
 	dir := t.TempDir()
 	script(t, dir+"/here", "#!/bin/sh\n")

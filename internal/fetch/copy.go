@@ -65,9 +65,9 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 
 // fetchModule fetches the package of a source, and returns the folder of the module in it.
 func fetchModule(ctx context.Context, kind config.SourceKind, source, to string, packages Packages) (string, error) {
-	pkg, sub := splitSource(source)
+	pkg, sub := splitPackage(catalog.Package{Source: source})
 	if kind == config.SourceRegistry {
-		m, err := catalog.Parse(pkg)
+		m, err := catalog.Parse(pkg.Source)
 		if err != nil {
 			return "", err
 		}
@@ -84,7 +84,7 @@ func fetchModule(ctx context.Context, kind config.SourceKind, source, to string,
 			return "", err
 		}
 		inner := ""
-		pkg, inner = splitSource(located)
+		pkg, inner = splitPackage(located)
 		sub = path.Join(inner, sub)
 	}
 	if err := packages.Fetch(ctx, pkg, to); err != nil || sub == "" {

@@ -77,10 +77,10 @@ const (
 type Packages interface {
 	// Versions lists what a registry has of a module.
 	Versions(ctx context.Context, m catalog.Module) ([]string, error)
-	// Locate returns the remote source of a version of a module.
-	Locate(ctx context.Context, m catalog.Module, version string) (string, error)
+	// Locate returns the package of a version of a module.
+	Locate(ctx context.Context, m catalog.Module, version string) (catalog.Package, error)
 	// Fetch downloads a package into a folder that does not exist yet; after an error nothing is left of it.
-	Fetch(ctx context.Context, pkg, dir string) error
+	Fetch(ctx context.Context, pkg catalog.Package, dir string) error
 }
 
 // Online returns packages from the network. git runs in the environment.

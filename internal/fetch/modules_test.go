@@ -48,12 +48,13 @@ func (s *store) Versions(_ context.Context, m catalog.Module) ([]string, error) 
 	return s.versions, nil
 }
 
-func (s *store) Locate(_ context.Context, m catalog.Module, version string) (string, error) {
+func (s *store) Locate(_ context.Context, m catalog.Module, version string) (catalog.Package, error) {
 	s.count("place of " + m.String() + " " + version)
-	return "https://example.com/" + m.Name + "-" + version + ".zip//top", nil
+	return catalog.Package{Source: "https://example.com/" + m.Name + "-" + version + ".zip//top"}, nil
 }
 
-func (s *store) Fetch(ctx context.Context, pkg, dir string) error {
+func (s *store) Fetch(ctx context.Context, from catalog.Package, dir string) error {
+	pkg := from.Source
 	s.count(pkg)
 	if s.wait != nil {
 		if err := s.wait(ctx, pkg); err != nil {
@@ -236,7 +237,8 @@ func TestEverNewPackagesComeToAnEnd(t *testing.T) {
 // endless has packages that call further ones for ever.
 type endless struct{ store }
 
-func (e *endless) Fetch(_ context.Context, pkg, dir string) error {
+func (e *endless) Fetch(_ context.Context, from catalog.Package, dir string) error {
+	pkg := from.Source
 	var n int
 	if _, err := fmt.Sscanf(pkg, "https://example.com/%d.zip", &n); err != nil {
 		return err

@@ -22,11 +22,11 @@ func (g giving) Versions(context.Context, catalog.Module) ([]string, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (g giving) Locate(context.Context, catalog.Module, string) (string, error) {
-	return "", fs.ErrNotExist
+func (g giving) Locate(context.Context, catalog.Module, string) (catalog.Package, error) {
+	return catalog.Package{}, fs.ErrNotExist
 }
 
-func (g giving) Fetch(_ context.Context, _, dir string) error { return g.make(dir) }
+func (g giving) Fetch(_ context.Context, _ catalog.Package, dir string) error { return g.make(dir) }
 
 // A package may be within its bounds and be called so often that its copies are not.
 func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {

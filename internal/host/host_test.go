@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// counted is a provider that counts what happens to it.
+// counted is a provider that counts its calls.
 type counted struct {
 	provider.Base
 	number                      int32
@@ -205,7 +205,7 @@ func TestSchemasAreAskedForAtTheSameTime(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		factories[addr.DefaultProvider(name)] = func(context.Context) (provider.Provider, error) {
 			both.Done()
-			both.Wait() // for ever, if the other one has to wait for this
+			both.Wait() // blocks for ever if the other one has to wait for this one
 			return nil, errors.New("no")
 		}
 	}
@@ -225,7 +225,7 @@ func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
 	}
 }
 
-// labelled is a provider that cannot be compared, and is passed by value.
+// labelled is a provider whose value is not comparable.
 type labelled struct {
 	counted
 	labels map[string]string
@@ -258,7 +258,7 @@ func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
 			if err := second.Close(); err != nil {
 				t.Fatal(err)
 			}
-			// What the first pool took answers as long as that is open: nothing is started anew.
+			// The provider that the first pool has taken serves calls while that pool is open: no other is started.
 			if _, diags := r.Unconfigured(a); diags.HasErrors() || n.started.Load() != 2 {
 				t.Errorf("%d were started: %v", n.started.Load(), diags)
 			}

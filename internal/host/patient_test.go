@@ -46,7 +46,7 @@ func (s stuck) Close() error {
 	return nil
 }
 
-// A provider of the calling program that hangs while it is started does not hold up a run that was cancelled.
+// A provider of the embedding program that hangs when it is started does not block a cancelled run.
 func TestStartsThatDoNotReturnAreGivenUp(t *testing.T) {
 	for _, in := range []string{"start", "Schema", "ValidateConfig", "Configure", "Close"} {
 		synctest.Test(t, func(t *testing.T) {

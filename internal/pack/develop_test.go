@@ -32,7 +32,7 @@ func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
 				return string(block)
 			}
 			develop(f.dir, "example/demo")
-			p.file("rc", develop(f.dir, "example/demo")) // it may be made again
+			p.file("rc", develop(f.dir, "example/demo")) // it can be repeated
 			develop(newFolder(t, strings.ReplaceAll(readable, "demo", "other")).dir, "example/other")
 			p.file("main.tf", readDemo)
 			p.says(`"first"`, "apply", "-auto-approve", "-no-color")

@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// The test binary does what the main function of the command does, so that it can be packed as the host.
+// The test binary does the same as the main function of the command, so that it can be packed as the host.
 func TestMain(m *testing.M) {
 	if dir, ok := generic.Started(os.Args[0]); ok {
 		os.Exit(generic.Serve(dir, nil, serve.Options{}))
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workspace is a folder of all tests; ends are called after them.
+// workspace is a folder for all tests; ends are called after them.
 var (
 	workspace string
 	ends      []func()
@@ -124,7 +124,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	if err := os.Symlink("data.txt", filepath.Join(f.dir, "lib", "same.txt")); err != nil {
 		t.Skip("needs symbolic links")
 	}
-	out := filepath.Join(f.dir, "dist") // which is not packed into itself
+	out := filepath.Join(f.dir, "dist") // the output is not packed
 	o := f.options(out)
 	o.Exclude = []string{"tests/", "*.bak"}
 	r := f.mustBuild(o)
@@ -152,7 +152,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	o.Out = again
 	long := time.Unix(1e9, 0)
 	must(t, os.Chtimes(filepath.Join(f.dir, "demo.sh"), long, long))
-	f.mustBuild(o) // beside what was built before
+	f.mustBuild(o) // beside the output of the earlier run
 	o.Out = out
 	second := f.mustBuild(o)
 	for _, name := range second.Files {

@@ -334,7 +334,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		c.NotImported = m.missing
 	}
 	if action.Deposes() {
-		c.DeposedKey = m.p.opts.DeposedKey()
+		c.DeposedKey = m.p.opts.deposedKey()
 	}
 	return c
 }

@@ -12,6 +12,8 @@ package planning
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,8 +85,21 @@ type Options struct {
 	// Hooks run around the reads of data sources; nil has none.
 	Hooks *hook.Set
 	Now   time.Time
-	// DeposedKey returns keys for deposed objects. It must never repeat a key, and is called concurrently.
+	// DeposedKey returns keys for deposed objects; nil for random ones. It must never repeat a key, and is called
+	// concurrently.
 	DeposedKey func() addr.DeposedKey
+}
+
+// deposedKey returns a new key: eight hex digits.
+func (o *Options) deposedKey() addr.DeposedKey {
+	if o.DeposedKey != nil {
+		return o.DeposedKey()
+	}
+	var b [4]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("tombolo: no randomness: " + err.Error())
+	}
+	return addr.DeposedKey(hex.EncodeToString(b[:]))
 }
 
 // Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. With errors it

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
 // process is one running program. The goroutine that calls wait owns it; besides, there is one goroutine for each pipe
@@ -16,7 +17,7 @@ import (
 type process struct {
 	cmd    *exec.Cmd
 	limits Command
-	group  *group
+	group  *group.Group
 
 	stdin     *os.File // nil: nothing to send
 	stdinDone chan struct{}
@@ -114,20 +115,20 @@ func (p *process) wait(ctx context.Context) (*Result, error) {
 	var stopped *StoppedError
 	if errors.As(failure, &stopped) {
 		if !stopped.Stuck {
-			p.drain(graceEnd, func() bool { return p.bothEnded() || p.group.gone() })
+			p.drain(graceEnd, func() bool { return p.bothEnded() || p.group.Gone() })
 		}
-		p.group.kill()
+		p.group.Kill()
 	}
 	if stopped == nil || !stopped.Stuck {
 		failure = p.linger(ctx, failure)
 		if p.limits.Final {
-			p.group.kill()
+			p.group.Kill()
 		}
 	}
 	select {
 	case <-p.answer.over:
 		if failure == nil {
-			p.group.kill()
+			p.group.Kill()
 			failure = &LimitError{Limit: p.limits.MaxStdout}
 		}
 	default:
@@ -170,15 +171,15 @@ func (p *process) waitExit(ctx context.Context) (graceEnd time.Time, failure err
 			if failure == nil {
 				failure = &StoppedError{Err: context.Cause(ctx)}
 				graceEnd = time.Now().Add(p.limits.Grace)
-				p.group.terminate()
+				p.group.Terminate()
 				kill = time.After(p.limits.Grace)
 			}
 		case <-kill:
-			p.group.kill()
+			p.group.Kill()
 			giveUp = time.After(killWait)
 		case <-over:
 			over = nil
-			p.group.kill()
+			p.group.Kill()
 			if failure == nil {
 				failure = &LimitError{Limit: p.limits.MaxStdout}
 			}
@@ -225,9 +226,9 @@ func (p *process) linger(ctx context.Context, failure error) error {
 	if p.bothEnded() {
 		return nil
 	}
-	p.group.terminate()
-	p.drain(time.Now().Add(p.limits.Grace), func() bool { return p.bothEnded() || p.group.gone() })
-	p.group.kill()
+	p.group.Terminate()
+	p.drain(time.Now().Add(p.limits.Grace), func() bool { return p.bothEnded() || p.group.Gone() })
+	p.group.Kill()
 	return &StoppedError{Err: context.Cause(ctx)}
 }
 
@@ -250,7 +251,7 @@ func (p *process) release() {
 	p.stdin.Close() // ends a write that a surviving child does not read
 	<-p.stdinDone
 	p.closeOurEnds()
-	p.group.close()
+	p.group.Close()
 	if p.lines != nil {
 		p.lines.flush()
 	}

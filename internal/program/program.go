@@ -31,6 +31,7 @@ import (
 	"time"
 
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
 const (
@@ -331,7 +332,7 @@ func directory(c Command) (string, error) {
 // launch starts the program at path; from then on the caller owns the process.
 func launch(path, dir string, c Command) (*process, error) {
 	cmd := &exec.Cmd{Path: path, Args: c.Argv, Dir: dir, Env: environment(dir, c.Env), ExtraFiles: c.Inherit}
-	setGroup(cmd, c.Detached)
+	group.Lead(cmd, c.Detached)
 	p := &process{cmd: cmd, limits: c}
 	if err := p.openPipes(); err != nil {
 		return nil, err
@@ -349,7 +350,7 @@ func launch(path, dir string, c Command) (*process, error) {
 	if p.watch != nil {
 		p.watch.Group(cmd.Process.Pid)
 	}
-	p.group = groupOf(cmd.Process)
+	p.group = group.Of(cmd.Process)
 	if c.MaxMemory > 0 {
 		limitMemory(cmd.Process.Pid, c.MaxMemory)
 	}

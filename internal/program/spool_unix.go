@@ -14,13 +14,15 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
 // spooled is one program whose outputs are files. The goroutine that calls wait owns it.
 type spooled struct {
 	limits   Command
 	cmd      *exec.Cmd
-	group    *group
+	group    *group.Group
 	root     *os.Root // the folder
 	out      *os.File
 	err      *os.File // nil if all is sealed
@@ -80,7 +82,7 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	s.group = groupOf(s.cmd.Process)
+	s.group = group.Of(s.cmd.Process)
 	s.note()
 	return s, nil
 }
@@ -243,7 +245,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 		return &Result{Path: s.cmd.Path, Stderr: s.message.bytes(), State: "still running", ExitCode: -1}, failure
 	}
 	if failure != nil {
-		s.group.kill()
+		s.group.Kill()
 	}
 	res := &Result{Path: s.cmd.Path, State: s.cmd.ProcessState.String(), ExitCode: s.cmd.ProcessState.ExitCode()}
 	s.keepReserve(lengthOf(s.out))
@@ -295,7 +297,7 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 	over := func() {
 		if failure == nil {
 			failure = &LimitError{Limit: s.limits.MaxStdout}
-			s.group.kill()
+			s.group.Kill()
 			giveUp = time.After(killWait)
 		}
 	}
@@ -326,11 +328,11 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 			cancelled = nil
 			if failure == nil {
 				failure = &StoppedError{Err: context.Cause(ctx)}
-				s.group.terminate()
+				s.group.Terminate()
 				kill = time.After(s.limits.Grace)
 			}
 		case <-kill:
-			s.group.kill()
+			s.group.Kill()
 			giveUp = time.After(killWait)
 		case <-giveUp:
 			return &StoppedError{Err: failure, Stuck: true}

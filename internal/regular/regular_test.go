@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// special creates files that are not regular.
+// special creates files that are not regular, by kind.
 var special = map[string]func(t *testing.T, name string){}
 
 func link(t *testing.T, to, name string) {
@@ -73,7 +73,7 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A file without its own size, as those of /proc are, is read to its end.
+// A file that claims to be empty, as those in /proc do, is read to its end.
 func TestFilesThatClaimToBeEmptyAreRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
@@ -120,7 +120,7 @@ func TestErrorsOfTheSystemStay(t *testing.T) {
 	}
 }
 
-// Of a file that claims too much, nothing is read, however it was opened.
+// A file that claims too large a size is not read, however it was opened.
 func TestWhatClaimsTooMuchIsNotRead(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "x.tfstate"))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWithinWhileOthersMakeFolders asks for a place while somebody else makes and removes the folders on the way.
+// TestWithinWhileOthersMakeFolders calls Within while another process creates and removes the folders in the path.
 func TestWithinWhileOthersMakeFolders(t *testing.T) {
 	base := t.TempDir()
 	deep := filepath.Join(base, "a", "b", "c")

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began returns the start of a process, which distinguishes it from others with the same number; "" if it is unknown.
+// began returns when a process started, which distinguishes it from other processes with the same ID, or "" if that is
+// unknown.
 func began(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {

@@ -2,5 +2,5 @@
 
 package store
 
-// began is not known here: a process is known by its number alone.
+// began returns "": this system does not report it, so a process is only identified by its ID.
 func began(int) string { return "" }

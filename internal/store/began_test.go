@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 )
 
-// Where there are no locks, the process that a journal names counts as its run only when it began with it: numbers of
-// processes are used again, after a restart of the machine at once.
+// On file systems without locks, the process that a journal names only counts as its run if the start time matches,
+// too: process IDs are used again, for example right after a reboot.
 func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 	if began(os.Getpid()) == "" {
 		t.Skip("needs a system that tells when a process began")

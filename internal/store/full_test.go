@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// A disk that is full when an interrupted run is to be recovered is an error of the recovery, whichever call it meets.
-// Nothing is lost by it, and no empty file stays behind.
+// If the disk is full when an interrupted run is recovered, the recovery fails, whichever call meets the full disk.
+// Nothing is lost, and no empty file remains.
 func TestAFullDiskDuringRecoveryIsSaidAndLosesNothing(t *testing.T) {
 	left := mem.NewFS()
 	ws, err := storeOn(left).Workspace("default")
@@ -62,10 +62,10 @@ func TestAFullDiskDuringRecoveryIsSaidAndLosesNothing(t *testing.T) {
 	}
 }
 
-// tight is a disk on which files can be made when nothing can be written any more.
+// tight is a full disk on which files can still be created, but not written.
 type tight struct {
 	store.Files
-	writes *int // that succeed
+	writes *int // number of writes that succeed
 }
 
 type tightFile struct {
@@ -88,7 +88,7 @@ func (f tightFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// Where nothing can be saved in a folder of rescue either, no empty file stays there.
+// If nothing can be saved in the rescue folder either, no empty file remains there.
 func TestNoEmptyFileOfRescueStaysBehind(t *testing.T) {
 	for n := range 20 {
 		disk, writes := mem.NewFS(), n

@@ -40,8 +40,8 @@ func replace(t *testing.T, ws state.Workspace, st *state.State) error {
 	return errors.Join(session.Replace(t.Context(), st), session.Unlock())
 }
 
-// Whatever is written by whom, the newest former state is the last that was written here, the others stand before it in
-// their order, and each is what was written.
+// Whoever writes, the newest former state is the last one written here, the others precede it in order, and the content
+// of each is unchanged.
 func TestHistoryHasWhatWasWritten(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestHistoryHasWhatWasWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want []string // contents, the newest last
+			var want []string // contents, newest last
 			serial := uint64(0)
 			for n := range 20 {
 				switch x := random.IntN(4); {
@@ -67,7 +67,7 @@ func TestHistoryHasWhatWasWritten(t *testing.T) {
 						t.Fatal(err)
 					}
 					continue
-				case x == 1 && len(want) > 0: // what a killed run leaves
+				case x == 1 && len(want) > 0: // leftovers of a killed run
 					name := filepath.Join(path+".history", "000003.gz.0123456789abcdef.new")
 					if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
 						t.Fatal(err)
@@ -106,7 +106,7 @@ func checkHistory(t *testing.T, ws state.Workspace, want []string) {
 	}
 }
 
-// Where states are encrypted, former ones are, too.
+// Former states are encrypted if states are.
 func TestFormerStatesAreSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
 	ws, err := store.New(store.Options{Path: path, History: 9, Rescue: []string{},
@@ -133,7 +133,7 @@ func TestFormerStatesAreSealed(t *testing.T) {
 	}
 }
 
-// Nobody else's folder is written to, and a history that cannot be written leaves the state alone.
+// The store does not write to folders of others, and a history that cannot be written does not affect the state.
 func TestHistoryStaysInItsFolder(t *testing.T) {
 	for name, plant := range map[string]func(there, elsewhere string) error{
 		"link":            func(there, elsewhere string) error { return os.Symlink(elsewhere, there) },

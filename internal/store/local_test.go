@@ -120,7 +120,7 @@ func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
 		check(who, s.Snapshot())
 		must(t, s.Unlock())
 	}
-	// What is unfolded stays until someone says what to do with it, over further runs too.
+	// An unfolded result remains until a person decides about it, even after further runs.
 	seedOn(t, ws, put("t.later", "l"))
 	s = lockOn(t, ws)
 	must(t, s.Resolve(ctx, []string{"r/6", "r/8"}, put("t.ours", "ours")))
@@ -227,8 +227,7 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 	}
 }
 
-// A state of zero bytes is an empty one, and whoever reads it is told, only while nothing beside it shows that it had
-// more.
+// A state of zero bytes counts as empty, with a warning, unless files beside it show that it had content.
 func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
 	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup",
 		"a lock": ".terraform.tfstate.lock.info", "an image of a journal": "terraform.tfstate.journal.image",
@@ -300,7 +299,7 @@ func TestNothingNewStartsOnAFullDisk(t *testing.T) {
 	s := lockOn(t, ws)
 	j := beginOn(t, s, "r")
 	begun := 0
-	big := strings.Repeat("x", 200_000) // more than what is reserved for one operation
+	big := strings.Repeat("x", 200_000) // larger than the space reserved for one operation
 	for n := range 100 {
 		op := string(rune('a'+n/26)) + string(rune('a'+n%26))
 		if err := j.Intent(storetest.Create(op, "t."+op)); err != nil {

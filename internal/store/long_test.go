@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// TestAJournalIsNotWrittenBeyondWhatIsRead begins operations until none can be begun any more, ends those in flight
-// with results beyond the limit, and reads everything again.
+// TestAJournalIsNotWrittenBeyondWhatIsRead begins operations until no more are allowed, ends those in flight with
+// results beyond the limit, and reads everything again.
 func TestAJournalIsNotWrittenBeyondWhatIsRead(t *testing.T) {
 	const limit = 1 << 20
 	before := journal.MaxSize

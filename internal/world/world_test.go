@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestMain lets the test binary be a second process in the same world.
+// TestMain runs the test binary as a second process in the same world, if the environment says so.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WORLD_TEST_CREATE"); dir != "" {
 		w, err := Open(dir)
@@ -49,7 +49,7 @@ type client struct {
 	t *testing.T
 	p provider.Provider
 	w *World
-	// partial, when it is not nil, is called when the provider tells what exists before its answer.
+	// partial, if set, is called when the provider reports an object before its response.
 	partial func()
 }
 
@@ -210,7 +210,7 @@ func TestDirectivesMakeTrouble(t *testing.T) {
 		directives []string
 		err        string
 		exists     string
-		known      bool // the answer tells of the object; one without State would not
+		known      bool // the response contains the object
 	}{
 		{[]string{"fail", "create"}, "told to fail", "", false},
 		{[]string{"fail", "update,delete"}, "", "a-1", true},

@@ -15,7 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checkConfigure configures the provider, validates its block with unknown values, and has bad blocks refused.
+// checkConfigure configures the provider, validates its block with unknown values, and expects invalid blocks to be
+// refused.
 func checkConfigure(s *session) {
 	s.start()
 	before := fingerprint(s.schema)
@@ -64,7 +65,8 @@ func (s *session) closeTwice(what string) {
 // noSuch is a name that no provider has.
 const noSuch = "no_such_type"
 
-// checkWrongNames calls everything with names that the schema does not have. The engine never does, but a state may.
+// checkWrongNames calls everything with names that the schema does not have. The engine never does this, but a state
+// may contain such names.
 func checkWrongNames(s *session) {
 	s.start()
 	object := cty.EmptyObjectVal
@@ -73,7 +75,7 @@ func checkWrongNames(s *session) {
 			s.refuses(what+" of an unknown type", nil, call(), nil)
 		})
 	}
-	// These may return an empty answer.
+	// These may return an empty response.
 	s.safely("read of an unknown type", func() {
 		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
 		s.proper("read of an unknown type", nil, resp.Diagnostics)
@@ -87,8 +89,7 @@ func checkWrongNames(s *session) {
 	}
 }
 
-// callsOfNoType holds calls for a type or function that the provider does not have, by their kind. Each has to be
-// refused.
+// callsOfNoType returns calls for a type or function that the provider does not have, by kind. Each must fail.
 func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	null := cty.NullVal(cty.EmptyObject)
 	return map[string]func() diag.List{
@@ -147,7 +148,7 @@ func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	}
 }
 
-// checkCancelled makes calls whose context has ended before they begin. They may succeed or fail, but have to return.
+// checkCancelled makes calls with a cancelled context. They may succeed or fail, but have to return.
 func checkCancelled(s *session) {
 	s.start()
 	live := s.ctx
@@ -198,7 +199,7 @@ func checkCancelled(s *session) {
 	}
 }
 
-// alone lets failures end the goroutine that finds them, not the test's.
+// alone ends the goroutine that finds a failure, not that of the test.
 type alone struct{ tb }
 
 func (a alone) Fatalf(format string, args ...any) {
@@ -207,7 +208,7 @@ func (a alone) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// checkParallel uses one provider from many goroutines, each with objects of its own.
+// checkParallel uses one provider from many goroutines, each with its own objects.
 func checkParallel(s *session) {
 	s.start()
 	before := fingerprint(s.schema)

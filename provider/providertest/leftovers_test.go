@@ -13,10 +13,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// canary is a secret that nothing of the suite may say.
+// canary is a secret that must not be in any output of the suite.
 const canary = "xK9-canary-\"42\""
 
-// troubles are mistakes in every answer about an object, each with the words of a provider that says too much.
+// troubles are faults in responses about an object, each with a message that has a secret.
 var troubles = map[string]func(*spoiled){
 	"apply fails with an object": func(p *spoiled) {
 		p.apply = func(_ context.Context, req provider.ApplyRequest,
@@ -113,7 +113,7 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	}
 }
 
-// What everything else depends on is checked first, so that the first failure says what is wrong.
+// The check that all others depend on runs first, so that the first failure is the cause.
 func TestLivesAreCheckedFirst(t *testing.T) {
 	names := Names(toyOptions(func(p *toy) provider.Provider { return p }))
 	life := slices.Index(names, "resource toy_thing: create, read, plan again, destroy")

@@ -120,8 +120,7 @@ func TestPartialStateHoldsExactlyWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTheNextApplyRepairsAPartialUpdate is the example by which authors learn of partial state: tags succeed, the name
-// fails.
+// TestTheNextApplyRepairsAPartialUpdate is the documented example of partial state: the tags succeed, the name fails.
 func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 	works := false
 	var changed []string
@@ -446,7 +445,7 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
 }
 
-// TestMessagesTellNoValues plants a secret that only the configuration knows to be one.
+// TestMessagesTellNoValues plants a secret that is only marked in the configuration.
 func TestMessagesTellNoValues(t *testing.T) {
 	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
 		return d.Set("name", "tops3cret too")

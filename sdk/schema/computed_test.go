@@ -12,7 +12,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// computedBlocks are fields with blocks that the provider fills in; stable ones stay as they are in an update.
+// computedBlocks are fields with blocks that the provider fills in; stable ones do not change in an update.
 func computedBlocks(stable bool) map[string]*Schema {
 	part := func() *Resource {
 		return &Resource{Schema: map[string]*Schema{"port": {Type: TypeInt, Optional: true, Computed: true},

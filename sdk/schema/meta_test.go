@@ -30,7 +30,7 @@ func (m module) String() string {
 	return fmt.Sprint(m.Name, *m.Level, m.Shade)
 }
 
-// notes collects the arguments of callbacks. Callbacks of several objects run at once.
+// notes collects the arguments of callbacks. Callbacks of several objects run concurrently.
 type notes struct {
 	mu    sync.Mutex
 	lines []string
@@ -42,7 +42,7 @@ func (n *notes) add(line string) {
 	n.lines = append(n.lines, line)
 }
 
-// listening has a resource and a data source that note what they are told.
+// listening has a resource and a data source that record the provider_meta values that they get.
 func listening(heard *notes) *Provider {
 	listen := func(op string) func(*ResourceData, interface{}) error {
 		return func(d *ResourceData, _ interface{}) error {

@@ -127,7 +127,7 @@ func TestReplacementsAreWhereForceNewChanges(t *testing.T) {
 	}
 }
 
-// custom returns a type whose CustomizeDiff is the given function.
+// custom returns an engine with a type whose CustomizeDiff is the given function.
 func custom(t *testing.T, diff func(d *ResourceDiff) error) *engine {
 	r := keeper(map[string]*Schema{
 		"name":  {Type: TypeString, Optional: true},
@@ -280,7 +280,7 @@ func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
 		"tags":  cty.MapVal(attrs{"own": str("x"), "system": str("y")}), "rule": tup(obj(attrs{"name": str("A")}))}
 	e := start(t, keeper(fields, func(op string, d *ResourceData) error {
 		switch op {
-		case "create": // how the system spells it
+		case "create": // the spelling of the remote system
 			return errors.Join(d.Set("form", "a"), d.Set("fold", "a"))
 		case "read":
 			return d.Set("form", "a")
@@ -308,7 +308,7 @@ func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
 	}
 }
 
-// TestBlocksMayBeUnknownAsAWhole plans with dynamic blocks over something that does not exist yet.
+// TestBlocksMayBeUnknownAsAWhole plans with dynamic blocks over an object that does not exist yet.
 func TestBlocksMayBeUnknownAsAWhole(t *testing.T) {
 	r := keeper(map[string]*Schema{
 		"rule": {Type: TypeList, Optional: true, MinItems: 2, Elem: &Resource{Schema: map[string]*Schema{

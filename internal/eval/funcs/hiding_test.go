@@ -26,7 +26,7 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		arg  cty.Value
-		want string // empty: withheld
+		want string // empty if it is withheld
 	}{
 		{errors.New("bad value hunter22, sorry"), secret(cty.StringVal("hunter22")),
 			"bad value (sensitive value), sorry"},
@@ -75,7 +75,7 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What is put in its place may look like a secret, and does not count.
+		// The replacement may look like a secret, and is ignored.
 		for _, rest := range strings.Split(clean, hidden) {
 			for i := range max(0, len(secret)-piece+1) {
 				if strings.Contains(foldASCII(rest), foldASCII(secret[i:i+piece])) && !strings.Contains(foldASCII(text),

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Terraform takes minutes or all memory for what is refused here.
+// Terraform takes minutes or all memory for the expressions that are refused here.
 func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	table := Table(Options{})
 	thousand := make([]cty.Value, 1000)

@@ -2,20 +2,24 @@
 //
 //	m, err := catalog.Parse("registry.terraform.io/corp/net/aws")
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
-//	source, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
+//	pkg, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
 //
 // Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as
 // the address of an archive or of a repository; one on this machine, or one without TLS where the registry has it, is
-// refused. Nothing is downloaded here.
+// refused. The token of a registry is sent for packages of its own host alone. Nothing is downloaded here.
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
@@ -105,46 +109,112 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 
 type locationAnswer struct {
 	Location string `json:"location"`
+	// UseRegistryCredentials says, where it is there, that the location is the address of an archive, and whether it
+	// takes the token of the registry.
+	UseRegistryCredentials json.RawMessage `json:"use_registry_credentials"`
+}
+
+// Package is where a registry has the package of a version.
+type Package struct {
+	// Source is a module source, in the normal form of remote sources, with a folder if it has one.
+	Source string
+	// Archive means that Source is the address of an archive, whatever its name: no getter, folder or parameters.
+	Archive bool
+	// Host is the host whose token goes along; "" for none.
+	Host string
+	// Withheld means that the registry requests its token for an address that may not have it.
+	Withheld bool
 }
 
 // maxLocation bounds the address of a package.
 const maxLocation = 16 << 10
 
-// Locate returns the source of the package of a version, in the normal form of remote sources, with a folder if it has
-// one.
-func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, error) {
+// Locate returns the package of a version.
+func (c Catalog) Locate(ctx context.Context, m Module, version string) (Package, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
-		return "", err
+		return Package{}, err
 	}
-	doc, err := c.Client.Get(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, version, "download"),
-		Host: m.Host, Accept: "application/json", Limit: 1 << 20, Empty: true})
+	at := base.JoinPath(m.Namespace, m.Name, m.System, version, "download")
+	doc, err := c.Client.Get(ctx, web.Request{URL: at, Host: m.Host, Accept: "application/json", Limit: 1 << 20,
+		Empty: true})
 	switch {
 	case web.IsNotFound(err):
-		return "", &NotFoundError{Module: m, Version: version}
+		return Package{}, &NotFoundError{Module: m, Version: version}
 	case err != nil:
-		return "", fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
+		return Package{}, fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
 	said := doc.Header.Get("X-Terraform-Get")
+	var answer locationAnswer
 	if len(doc.Body) > 0 { // a document counts more than the header
-		var answer locationAnswer
-		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
-			return "", fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
+		if err := web.Decode(doc.Body, &answer); err != nil {
+			if said == "" {
+				return Package{}, fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
+			}
+			answer.UseRegistryCredentials = nil
 		}
-		if answer.Location != "" {
-			said = answer.Location
-		}
+		said = cmp.Or(answer.Location, said)
 	}
-	if said == "" {
-		return "",
+	var pkg Package
+	switch {
+	case answer.UseRegistryCredentials != nil:
+		pkg, err = c.own(m, base, at, answer)
+	case said == "":
+		return Package{},
 			fmt.Errorf("the registry %s sent an invalid answer: it has no address for version %s of the module %s",
 				m.Host, version, m)
+	default:
+		pkg.Source, err = Follow(doc.URL, said)
 	}
-	source, err := Follow(doc.URL, said)
 	if err != nil {
-		return "", fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host, err)
+		return Package{}, fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host,
+			err)
 	}
-	return source, nil
+	return pkg, nil
+}
+
+// own returns a package that a registry has itself: an archive at an address of the web, which may be relative to that
+// of the document.
+func (c Catalog) own(m Module, base, at *url.URL, answer locationAnswer) (Package, error) {
+	wanted := string(answer.UseRegistryCredentials)
+	if wanted != "true" && wanted != "false" {
+		return Package{}, fmt.Errorf("its use_registry_credentials is %.50s, and expected was true or false", wanted)
+	}
+	if len(answer.Location) > maxLocation {
+		return Package{}, fmt.Errorf("it has %d bytes", len(answer.Location))
+	}
+	ref, err := url.Parse(answer.Location)
+	if err != nil || answer.Location == "" {
+		return Package{}, errors.New("it is not a web address")
+	}
+	u := at.ResolveReference(ref)
+	switch {
+	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return Package{}, fmt.Errorf("%.200q is not a web address, which an address beside use_registry_credentials "+
+			"must be", config.ShownAnswer(answer.Location))
+	case u.Fragment != "":
+		return Package{}, fmt.Errorf("%.200q has a fragment (#)", config.ShownAnswer(answer.Location))
+	}
+	if err := web.Protected(at, u); err != nil {
+		return Package{}, err
+	}
+	pkg := Package{Source: u.String(), Archive: true}
+	switch {
+	case wanted == "false":
+	case c.mayHave(m.Host, base, u):
+		pkg.Host = m.Host
+	default:
+		pkg.Withheld = true
+	}
+	return pkg, nil
+}
+
+// mayHave reports whether the token of a registry may go to an address: one of the registry's service, which gets the
+// token anyway, or of the host itself.
+func (c Catalog) mayHave(host string, base, u *url.URL) bool {
+	name, err := svchost.ForComparison(host)
+	return err == nil && c.Client.Entrusted(host, u) &&
+		(web.SameOrigin(u, base) || web.SameOrigin(u, &url.URL{Scheme: "https", Host: string(name)}))
 }
 
 // Follow resolves a module source in a document against the document's address. It must be a network source that is as

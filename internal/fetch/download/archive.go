@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -57,6 +58,29 @@ func archiveKind(u *url.URL) (string, error) {
 		return "", nil
 	}
 	return "", fmt.Errorf("%.50q is not a known kind of archive: expected zip, tar.gz or tar.bz2", asked)
+}
+
+// kindOf returns the kind of an archive by how it begins.
+func kindOf(file io.ReaderAt) (string, error) {
+	begin := make([]byte, 6)
+	n, err := file.ReadAt(begin, 0)
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	for _, k := range []struct{ begins, kind string }{
+		{"PK", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", ""},
+	} {
+		switch {
+		case !strings.HasPrefix(string(begin[:n]), k.begins):
+		case k.kind == "":
+			return "", errors.New("the package is compressed with xz, and modules cannot be unpacked from that: " +
+				"expected a zip archive, or a tar archive compressed with gzip or bzip2")
+		default:
+			return k.kind, nil
+		}
+	}
+	return "", errors.New("the package is not an archive: expected a zip archive, or a tar archive compressed with " +
+		"gzip or bzip2")
 }
 
 // unpack extracts an archive; name is its name in errors.

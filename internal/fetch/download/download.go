@@ -2,14 +2,14 @@
 // registries of OCI artifacts, and from archives and folders on this machine.
 //
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
-//	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
+//	err := g.Fetch(ctx, catalog.Package{Source: "git::https://example.com/net.git?ref=v1.2.0"}, dir)
 //
 // Packages are untrusted: their content is checked and limited before it stays on the disk (see package unpack), and
 // git is called so that neither the source nor the repository can make it do more than fetch: see git.go. After an
 // error the folder does not exist.
 //
-// Tokens of hosts are never sent to sources. A password in a source, or one for its host in the netrc file, is sent to
-// that host only.
+// Tokens of hosts are never sent to sources, but for archives of a registry that package catalog has judged. A password
+// in a source, or one for its host in the netrc file, is sent to that host only.
 package download
 
 import (
@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
@@ -58,10 +59,15 @@ func AtCommit(pkg, commit string) string {
 	return address + "?" + ref
 }
 
-// Fetch downloads a package, given as the normal form of a remote source without a folder, into a folder that does not
-// exist yet. A folder on this machine is linked to.
-func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
-	err := g.fetch(ctx, pkg, dir, order{hops: maxHops, named: true})
+// Fetch downloads a package, whose source has no folder, into a folder that does not exist yet. A folder on this
+// machine is linked to.
+func (g *Getter) Fetch(ctx context.Context, pkg catalog.Package, dir string) error {
+	var err error
+	if pkg.Archive {
+		err = g.own(ctx, pkg, dir)
+	} else {
+		err = g.fetch(ctx, pkg.Source, dir, order{hops: maxHops, named: true})
+	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}

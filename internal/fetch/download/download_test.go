@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
@@ -52,7 +53,7 @@ func (p *place) fetch(source string) (string, error) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	err = p.getter.Fetch(context.Background(), source, filepath.Join(dir, "package"))
+	err = p.getter.Fetch(context.Background(), catalog.Package{Source: source}, filepath.Join(dir, "package"))
 	for _, name := range names(p.t, dir) {
 		if err != nil || name != "package" && !strings.HasPrefix(name, "package/") {
 			p.t.Errorf("%s leaves %s behind (%v)", source, name, err)

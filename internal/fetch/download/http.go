@@ -40,19 +40,43 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) e
 	if kind == "" {
 		return g.page(ctx, &u, dir, o)
 	}
+	return g.archive(ctx, web.Request{URL: &u}, kind, dir, o.sums)
+}
+
+// archive fetches an archive; kind is "" where its content says it.
+func (g *Getter) archive(ctx context.Context, r web.Request, kind, dir string, sums []checksum) error {
 	archive := dir + ".archive"
 	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = g.Web.Download(ctx, web.Request{URL: &u, Limit: maxArchive}, file, nil)
+	r.Limit = maxArchive
+	_, err = g.Web.Download(ctx, r, file, nil)
+	if err == nil && kind == "" {
+		kind, err = kindOf(file)
+	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = verify(ctx, archive, o.sums)
+		err = verify(ctx, archive, sums)
 	}
 	if err == nil {
-		err = g.unpack(ctx, kind, archive, plain(&u), dir)
+		err = g.unpack(ctx, kind, archive, plain(r.URL), dir)
 	}
 	return errors.Join(err, os.Remove(archive))
+}
+
+// own fetches an archive that a registry has itself.
+func (g *Getter) own(ctx context.Context, pkg catalog.Package, dir string) error {
+	u, err := url.Parse(pkg.Source)
+	if err != nil {
+		return fmt.Errorf("%.200q is not a URL", config.ShownAnswer(pkg.Source))
+	}
+	err = g.archive(ctx, web.Request{URL: u, Host: pkg.Host}, "", dir, nil)
+	var status *web.StatusError
+	if pkg.Withheld && errors.As(err, &status) && (status.Code == 401 || status.Code == 403) {
+		return fmt.Errorf("%w. The registry requests that its own token is sent to this address. It was not sent: "+
+			"a token goes only to the host that it is for, over TLS", err)
+	}
+	return err
 }
 
 // without removes our parameters from a query, and leaves the others as they were written: some are signed.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/download"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
@@ -32,8 +33,8 @@ func TestMain(m *testing.M) {
 	getter := &download.Getter{Web: web.New(web.Options{}), Environ: os.Environ(),
 		Limits: unpack.Limits{Files: 40, Bytes: 1 << 20}}
 	key := url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("a key\n")))
-	fmt.Println(getter.Fetch(context.Background(), "git::ssh://git@git.example/a/b.git?sshkey="+key,
-		filepath.Join(dir, "package")))
+	pkg := catalog.Package{Source: "git::ssh://git@git.example/a/b.git?sshkey=" + key}
+	fmt.Println(getter.Fetch(context.Background(), pkg, filepath.Join(dir, "package")))
 	os.Exit(1)
 }
 

@@ -15,6 +15,8 @@ import (
 type Modules struct {
 	// InBody is where packages are in a JSON document instead of a header.
 	InBody bool
+	// OwnPackages is the member use_registry_credentials of documents; nil to leave it out.
+	OwnPackages any
 
 	mu       sync.Mutex // guards what follows
 	versions map[string][]string
@@ -54,6 +56,8 @@ func (m *Modules) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	switch {
 	case where == "":
 		http.NotFound(w, q)
+	case m.OwnPackages != nil:
+		JSON(w, map[string]any{"location": where, "use_registry_credentials": m.OwnPackages})
 	case m.InBody:
 		JSON(w, map[string]any{"location": where})
 	default:

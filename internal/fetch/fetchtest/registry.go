@@ -45,6 +45,9 @@ type Registry struct {
 	Unsigned bool
 	// MoreSums follow in every list of checksums.
 	MoreSums string
+	// Stated returns the hashes of a package that the descriptions of all packages of its release state, as OpenTofu's
+	// registry does; nil for none.
+	Stated func(release Release, platform string) []string
 	// Services are announced besides that of providers.
 	Services map[string]any
 
@@ -244,12 +247,21 @@ func (r *Registry) Describe(release Release, platform string) map[string]any {
 		keys = append(keys, map[string]any{"key_id": r.Key.ID(), "ascii_armor": r.Key.Public(),
 			"trust_signature": r.Trust, "source": "", "source_url": nil})
 	}
-	return map[string]any{
+	document := map[string]any{
 		"protocols": release.protocols(), "os": system, "arch": arch, "filename": name, "download_url": base + name,
 		"shasum":      fmt.Sprintf("%x", sha256.Sum256(content)),
 		"shasums_url": sums, "shasums_signature_url": sums + ".sig", "signing_keys": map[string]any{
 			"gpg_public_keys": keys},
 	}
+	if r.Stated != nil {
+		all := map[string]any{}
+		for _, p := range release.Platforms {
+			_, content := r.archive(release, p)
+			all[p] = map[string]any{"hashes": r.Stated(release, p), "package_size": len(content)}
+		}
+		document["packages"] = all
+	}
+	return document
 }
 
 func (r *Registry) file(w http.ResponseWriter, q *http.Request, source, version, name string) {

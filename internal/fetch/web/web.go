@@ -17,6 +17,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -25,6 +26,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -336,6 +338,16 @@ func onThisMachine(u *url.URL) bool {
 	name := u.Hostname()
 	ip := net.ParseIP(name)
 	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// SameOrigin reports whether two addresses are of the same server: of one scheme, host and port.
+func SameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	standard := map[string]string{"https": "443", "http": "80"}
+	return cmp.Or(u.Port(), standard[u.Scheme])
 }
 
 // Protected returns an error if an address in a document at base is less protected than the document: it has no TLS.

@@ -16,18 +16,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// blob is a blob as it was last read.
+// blob is a blob as it was last read or written.
 type blob struct {
-	data   []byte // nil when it was not asked for
+	data   []byte // nil if the content was not requested
 	etag   string
 	size   int64
 	leased bool
-	meta   map[string]string // with names in lower case
+	meta   map[string]string // names are in lower case
 }
 
 const metaPrefix = "x-ms-meta-"
 
-// seen returns the blob that an answer describes.
+// seen returns the blob that a response describes.
 func seen(a *answer) *blob {
 	o := &blob{etag: a.header.Get("ETag"), leased: a.header.Get("x-ms-lease-status") == "locked",
 		meta: map[string]string{}}
@@ -48,7 +48,7 @@ func withMeta(header, meta map[string]string) map[string]string {
 	return header
 }
 
-// sealing returns the headers that have the service encrypt a blob with the user's key.
+// sealing returns the headers that make the service encrypt a blob with the user's key.
 func (b *blobs) sealing(header map[string]string, writes bool) map[string]string {
 	if header == nil {
 		header = map[string]string{}
@@ -63,8 +63,8 @@ func (b *blobs) sealing(header map[string]string, writes bool) map[string]string
 	return header
 }
 
-// missing reports whether the blob does not exist. A missing container is an error, and so is a page that says 404:
-// something on the way wrote it.
+// missing reports whether the blob does not exist. A missing container is an error, and so is an HTML page with status
+// 404, which did not come from the service.
 func missing(a *answer) bool {
 	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "ResourceNotFound")
 }
@@ -74,7 +74,7 @@ func unmet(a *answer) bool {
 	return a.code == "ConditionNotMet" || a.code == "BlobAlreadyExists" || a.code == "TargetConditionNotMet"
 }
 
-// unleased reports whether an answer means that the given lease does not exist.
+// unleased reports whether a response means that the blob does not have the given lease.
 func unleased(a *answer) bool {
 	return strings.HasPrefix(a.code, "Lease") && (a.status == http.StatusPreconditionFailed ||
 		a.status == http.StatusConflict)
@@ -100,7 +100,8 @@ func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
 	return o, nil
 }
 
-// head returns a blob without its content. With a lease it is errUnleased when the blob has another one, or none.
+// head returns a blob without its content. With a lease ID, it returns errUnleased if the blob has another lease or
+// none.
 func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	r := request{what: "look for", method: http.MethodHead, blob: name,
 		header: b.sealing(map[string]string{"x-ms-lease-id": lease}, false)}
@@ -108,7 +109,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case missing(a), a.status == http.StatusNotFound && a.code == "": // an answer to HEAD has no words
+	case missing(a), a.status == http.StatusNotFound && a.code == "": // a response to HEAD has no body
 		return nil, nil
 	case lease != "" && a.status == http.StatusPreconditionFailed:
 		return nil, errUnleased
@@ -123,7 +124,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	return o, nil
 }
 
-// put replaces the blob with this tag, or creates it for "", and returns the new tag.
+// put replaces the blob with this tag, or creates it if the tag is "", and returns the new tag.
 func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease string, meta map[string]string) (string,
 	error) {
 	header := b.sealing(map[string]string{"x-ms-blob-type": "BlockBlob", "x-ms-lease-id": lease,

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// cipher has the settings of a block gcp_kms.
+// cipher returns a cipher with the settings of a block gcp_kms.
 func cipher(t *testing.T, block string) *encryption.Cipher {
 	t.Helper()
 	c, diags := encryption.Parse("key_provider \"gcp_kms\" \"a\" {\n"+block+"\n}\nmethod \"aes_gcm\" \"m\" {\n"+
@@ -34,7 +34,7 @@ func cipher(t *testing.T, block string) *encryption.Cipher {
 	return e.State()
 }
 
-// One run seals and another opens, each with a new key for what it writes.
+// One run encrypts and another decrypts; each write uses a new key.
 func TestKeysOfCloudKMSOpenAndSeal(t *testing.T) {
 	without(t)
 	s := gcstest.New()

@@ -15,8 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// TestKeysOfTheKeyManagementServiceOpenAndSeal has one run seal and another open, each with a new key for what it
-// writes.
+// TestKeysOfTheKeyManagementServiceOpenAndSeal makes one run encrypt and another decrypt; each write uses a new key.
 func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
 	server := httptest.NewServer(encryptiontest.AmazonKeys{})
 	defer server.Close()

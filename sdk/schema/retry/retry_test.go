@@ -48,7 +48,7 @@ func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) 
 	})
 }
 
-// replay is a thing that goes through states; "" says that it is not there.
+// replay returns a sequence of states; "" means that the object does not exist.
 func replay(calls *int, states ...string) retry.StateRefreshFunc {
 	return func() (interface{}, string, error) {
 		s := states[min(*calls, len(states)-1)]

@@ -7,7 +7,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// A provider block that nothing uses may lack what only an environment gives.
+// An unused provider block may lack arguments that come from the environment.
 func TestAProviderBlockThatNothingUsesIsNotChecked(t *testing.T) {
 	t.Parallel()
 	nothing := func() (interface{}, error) { return nil, nil }

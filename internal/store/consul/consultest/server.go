@@ -1,4 +1,4 @@
-// Package consultest is a small Consul in memory for tests: keys and values, transactions, sessions that end unless
+// Package consultest is a small in-memory Consul for tests: keys and values, transactions, sessions that end unless
 // they are renewed, locks with their delay, and queries that wait for a change.
 package consultest
 
@@ -17,26 +17,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxValue is how great a value may be, and the body of a transaction.
+// maxValue is the maximum size of a value, and of the body of a transaction, in bytes.
 const maxValue = 512 << 10
 
-// maxOps is how many operations a transaction may have.
+// maxOps is the maximum number of operations in a transaction.
 const maxOps = 64
 
-// Server is a Consul. Its zero value is empty.
+// Server is a Consul server. Its zero value is empty.
 type Server struct {
-	// Token is asked of all requests when it is set.
+	// Token, if set, is required in all requests.
 	Token string
 
 	mu       sync.Mutex
 	index    uint64
 	keys     map[string]*entry
 	sessions map[string]*session
-	delayed  map[string]time.Time // until when the lock of a key is given to nobody
-	changed  chan struct{}        // closed with each change
+	delayed  map[string]time.Time // until when the lock of a key is not granted
+	changed  chan struct{}        // closed at the next change
 }
 
-// entry is a key.
+// entry is a key and its value.
 type entry struct {
 	LockIndex   uint64
 	Key         string
@@ -52,7 +52,7 @@ type session struct {
 	timer      *time.Timer
 }
 
-// operation is one of a transaction.
+// operation is one operation of a transaction.
 type operation struct {
 	Verb    string
 	Key     string
@@ -62,7 +62,7 @@ type operation struct {
 	Session string
 }
 
-// Value returns what stands under a key; nil when nothing does.
+// Value returns the value of a key, or nil if there is none.
 func (s *Server) Value(key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *Server) Value(key string) []byte {
 	return nil
 }
 
-// Keys returns all keys, in order.
+// Keys returns all keys, sorted.
 func (s *Server) Keys() (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Server) Keys() (keys []string) {
 	return keys
 }
 
-// Expire ends a session as if nobody had renewed it. Without one it ends all of them.
+// Expire ends a session as if it had not been renewed; "" ends all sessions.
 func (s *Server) Expire(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *Server) Expire(id string) {
 	}
 }
 
-// end ends a session and frees its locks, which are delayed. Called with mu held.
+// end ends a session and releases its locks, with their delay. It is called with mu held.
 func (s *Server) end(id string) {
 	one := s.sessions[id]
 	if one == nil {
@@ -115,7 +115,7 @@ func (s *Server) end(id string) {
 	}
 }
 
-// next counts a change. Called with mu held.
+// next counts a change. It is called with mu held.
 func (s *Server) next() {
 	s.index++
 	if s.changed != nil {
@@ -124,7 +124,7 @@ func (s *Server) next() {
 	s.changed = make(chan struct{})
 }
 
-// Close stops the clocks of all sessions.
+// Close ends all sessions and stops their timers.
 func (s *Server) Close() { s.Expire("") }
 
 // ServeHTTP implements http.Handler.
@@ -176,7 +176,7 @@ func plain(name string) string {
 	return to
 }
 
-// wait has a query wait until there is a change after an index, at most as long as it says.
+// wait blocks a query until there is a change after its index, or until its time limit.
 func (s *Server) wait(r *http.Request) {
 	after, err := strconv.ParseUint(r.URL.Query().Get("index"), 10, 64)
 	if err != nil || after == 0 {

@@ -58,7 +58,7 @@ func (s *Server) txn(w http.ResponseWriter, body []byte) {
 var verbs = []string{"get", "set", "cas", "delete", "delete-cas", "delete-tree", "check-index", "lock", "unlock",
 	"check-session"}
 
-// apply performs all operations or none. Called with mu held.
+// apply performs all operations or none. It is called with mu held.
 func (s *Server) apply(ops []operation) (out outcome) {
 	for i, o := range ops { // before any of them is performed
 		switch {
@@ -94,7 +94,7 @@ func (s *Server) apply(ops []operation) (out outcome) {
 	return out
 }
 
-// one performs an operation, or returns why it cannot.
+// one performs an operation, or returns the reason why it cannot.
 func (s *Server) one(o operation) (*entry, string) {
 	e := s.keys[o.Key]
 	if len(o.Value) > maxValue {
@@ -141,7 +141,7 @@ func (s *Server) one(o operation) (*entry, string) {
 	return nil, ""
 }
 
-// locking performs an operation with a session.
+// locking performs an operation of a session.
 func (s *Server) locking(o operation, e *entry) (*entry, string) {
 	switch o.Verb {
 	case "lock":
@@ -171,7 +171,7 @@ func (s *Server) locking(o operation, e *entry) (*entry, string) {
 	}
 }
 
-// set writes a key. A write under no lock leaves the lock where it is, and forgets how often it was taken.
+// set writes a key. A write without a session does not change the lock, and resets its counter.
 func (s *Server) set(o operation, was *entry, session string) *entry {
 	n := &entry{Key: o.Key, Flags: o.Flags, Value: o.Value, Session: session, CreateIndex: s.index,
 		ModifyIndex: s.index}

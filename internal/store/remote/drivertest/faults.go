@@ -14,12 +14,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Faults are the faults of requests, by their number from 1: the name of a kind of fault, "" for none.
+// Faults returns the kind of fault of the nth request, counted from 1, or "".
 type Faults func(n int) string
 
-// EveryRequest has a run go wrong at each of its requests: once, and from then on, in each way. Afterwards another run
-// finds what the first one was told was done, and whatever was begun. Open returns a driver whose requests have the
-// faults, how many there were, and a driver over the same, empty storage that has none.
+// EveryRequest makes a run fail at each of its requests: once, or permanently from then on, with each kind of fault.
+// Afterwards another run must find every acknowledged result and every operation that was begun. Open returns a driver
+// whose requests have the faults, the number of its requests, and a driver without faults over the same storage, which
+// is empty at first.
 func EveryRequest(t *testing.T, kinds []string, open func(t *testing.T, f Faults) (d remote.Driver, requests func() int,
 	calm remote.Driver)) {
 	all := 0
@@ -51,15 +52,15 @@ func EveryRequest(t *testing.T, kinds []string, open func(t *testing.T, f Faults
 	}
 }
 
-// run is a run of the engine on a machine.
+// run is a run of the engine on one machine.
 type run struct {
 	t       *testing.T
 	d, calm remote.Driver
 	folder  string
-	real    map[string]bool // the objects that there are, and whether the run was told that its results are kept
+	real    map[string]bool // existing objects, and whether their results were acknowledged
 	err     error
-	times   int // that the clock was looked at
-	// shown: the service may have shown the run another state than there is, over which no result can be applied.
+	times   int // number of calls of clock
+	// shown: the service may have shown the run another state than the stored one, to which no result can be applied.
 	shown bool
 }
 
@@ -73,7 +74,7 @@ func (r *run) store(d remote.Driver) state.Workspace {
 	return w
 }
 
-// clock is an age off, and another one each time: no decision may depend on it.
+// clock returns a wildly wrong time, and another one each time: no decision may depend on it.
 func (r *run) clock() time.Time {
 	wild := contract.Wild()
 	r.times++
@@ -88,10 +89,10 @@ func (r *run) before() {
 	}
 }
 
-// live creates three objects, as long as it may.
+// live creates three objects, unless it fails.
 func (r *run) live() { r.apply(r.d, "run", "t.o0", "t.o1", "t.o2") }
 
-// apply creates objects, as long as it may.
+// apply creates objects, unless it fails.
 func (r *run) apply(d remote.Driver, id string, objects ...string) {
 	ctx := context.Background()
 	session, err := r.store(d).Lock(ctx, state.LockRequest{})
@@ -124,7 +125,7 @@ func (r *run) apply(d remote.Driver, id string, objects ...string) {
 	r.err = errors.Join(r.err, j.Close(ctx), session.Unlock())
 }
 
-// look is another run, which finds all that there is. A person frees the lock before.
+// look performs another run, which must find all objects. A person releases the lock first.
 func (r *run) look() {
 	ctx := context.Background()
 	p, err := r.calm.Place(state.DefaultWorkspace)
@@ -133,7 +134,7 @@ func (r *run) look() {
 	}
 	info, err := p.Holder(ctx)
 	if err == nil && info != nil {
-		// a service that has noticed by now that the run is gone has freed the lock itself
+		// the service may have noticed that the run is gone and released the lock itself
 		if freed := p.ForceUnlock(ctx, info.ID); freed != nil {
 			if info, err = p.Holder(ctx); err == nil && info != nil {
 				err = freed
