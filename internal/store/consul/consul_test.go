@@ -190,6 +190,27 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	}
 }
 
+// A key that Consul writes under its name, and then redirects requests for it to another, is refused.
+func TestPathsThatAreReadElsewhere(t *testing.T) {
+	for _, path := range []string{"a//b", "a/../b", "./a", "a/.", "..", "a//", "/a"} {
+		if _, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings("127.0.0.1:1",
+			map[string]cty.Value{"path": cty.StringVal(path)})), remote.Surroundings{}); !diags.HasErrors() {
+			t.Errorf("%q is no error", path)
+		}
+	}
+	there := &consultest.Server{}
+	for _, path := range []string{"a", "a/", "a/.b/..c", "...", "a b/ü%2e/?#"} {
+		p := place(t, settings(serve(t, there), map[string]cty.Value{"path": cty.StringVal(path)}))
+		h := lock(t, p)
+		_, err := h.Write(t.Context(), remote.Write{Data: []byte(path)})
+		must(t, err)
+		must(t, h.Unlock(t.Context()))
+		if c, err := p.Read(t.Context()); err != nil || string(c.Data) != path {
+			t.Errorf("%q: %q, %v", path, c.Data, err)
+		}
+	}
+}
+
 // A block can turn locking off, as with the other programs.
 func TestNoLock(t *testing.T) {
 	there := &consultest.Server{}

@@ -276,7 +276,8 @@ func TestHostileServers(t *testing.T) {
 		"without": {"tablestore_table": cty.NullVal(cty.String)}} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Hostility(t, drivertest.Hostile{
-				New: func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
+				NoLock: more != nil,
+				New:    func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
 				Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 					d := open(t, settings(drivertest.Serve(t, h), more))
 					oss.Bounded(d, most)
