@@ -22,7 +22,7 @@ func TestSymbolsHavePackages(t *testing.T) {
 	}
 }
 
-// What grew, what came and what went is found, and nothing else; a table that is written is the same when it is read.
+// Exactly the grown, added and removed packages are reported, and a written table is read unchanged.
 func TestTheTableOfSizesFindsWhatChanged(t *testing.T) {
 	rows := []addition{{"mine: `example.com/a/...`", 1_000_000}, {"apart: `example.com/a/big/...` `example.com/b`",
 		2_000_000}, {standardTitle, 3_000_000}, {restTitle, 4_000_000}}

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 )
 
-// TestMain lets the test binary stand in for tombolo: FAKE_CONTENDER says how it behaves.
+// TestMain runs the test binary as a fake tombolo: FAKE_CONTENDER selects its behavior.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("FAKE_CONTENDER"); mode != "" {
 		os.Exit(fake(mode, os.Args[1:]))
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake answers as terraform would for ten objects, or slowly, or wrongly.
+// fake responds like terraform for ten objects, or slowly, or incorrectly.
 func fake(mode string, args []string) int {
 	switch args[0] {
 	case "apply":

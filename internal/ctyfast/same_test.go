@@ -26,7 +26,7 @@ func TestSameJSONIsBlindToSpaceAlone(t *testing.T) {
 			t.Errorf("%s is not the same", same)
 		}
 	}
-	// Every document with one byte more, less or otherwise is another one, except for white space between tokens.
+	// Every document with one byte added, removed or changed differs, except for white space between tokens.
 	for i := range plain {
 		for _, other := range [][]byte{
 			append(bytes.Clone(plain[:i]), plain[i+1:]...),

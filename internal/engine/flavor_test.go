@@ -69,8 +69,8 @@ func TestAWrongFlavorInTheEnvironmentStopsWhateverLoads(t *testing.T) {
 	}
 }
 
-// A project of Terraform is initialised as one of OpenTofu: the lock file keeps the version, although a later one is
-// there, and the provider of an object that only the state has is OpenTofu's.
+// A Terraform project is initialised as an OpenTofu project: the lock file keeps the version although there is a later
+// one, and the provider of an object that is only in the state becomes OpenTofu's.
 func TestAProjectOfTerraformGoesOnAsOneOfOpenTofu(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -118,7 +118,7 @@ func surroundings(t *testing.T, dir string, environ ...string) *engine.Surroundi
 	return &engine.Surroundings{Dir: dir, Environ: append(environ, "HOME="+t.TempDir())}
 }
 
-// rc returns the CLI configuration of a directory, which is made if there is none.
+// rc returns the CLI configuration of a directory, which is created if there is none.
 func rc(t *testing.T, dir string) string {
 	name := filepath.Join(dir, "rc")
 	if _, err := os.Stat(name); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// What moves onto an interrupted address waits, and is not destroyed; nor does it pass for what was interrupted.
+// An object that moves to an interrupted address is not planned, and not destroyed; nor is it confused with the
+// interrupted one.
 func TestNothingMovesOntoAnInterruptedCreation(t *testing.T) {
 	s := newScene(t)
 	const first = `
@@ -63,8 +64,8 @@ resource "world_object" "new" {
 	}
 }
 
-// A replacement destroys what is needed, so there is no plan until the creation is settled, whether its block is there
-// or not.
+// A replacement would destroy a needed object, so there is no plan until the creation is resolved, with or without its
+// block.
 func TestWhatAnInterruptedCreationNeedsIsNotReplaced(t *testing.T) {
 	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
 	const lost = `
@@ -141,7 +142,7 @@ func (s *scene) file(name, text string) {
 	}
 }
 
-// outputs returns the stored output values that are text.
+// outputs returns the stored output values that are strings.
 func (s *scene) outputs() map[string]string {
 	s.t.Helper()
 	_, st, diags := s.run("", true, engine.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true})

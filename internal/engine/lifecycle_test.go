@@ -26,7 +26,7 @@ const worldHeader = `terraform {
 }
 `
 
-// scene is a project whose objects live in a world.
+// scene is a project with a fake remote system.
 type scene struct {
 	t      *testing.T
 	dir    string
@@ -47,7 +47,7 @@ func newScene(t *testing.T) *scene {
 	return &scene{t: t, dir: dir, world: w}
 }
 
-// run plans, and applies unless planOnly, with a configuration; the plan is nil when there is none.
+// run plans, and applies unless planOnly, with a configuration; the plan may be nil.
 func (s *scene) run(config string, planOnly bool, options engine.PlanOptions) (*plan.Plan, *state.State, diag.List) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "main.tf"), []byte(worldHeader+config), 0o644); err != nil {
@@ -91,7 +91,7 @@ func (s *scene) apply(config string) *state.State {
 	return st
 }
 
-// happened lists the ledger from an event on, as "KIND name".
+// happened lists the ledger from an event on, in the form "KIND name".
 func (s *scene) happened(from int) (list []string) {
 	s.t.Helper()
 	events, err := s.world.Events()
@@ -114,7 +114,7 @@ func (s *scene) mark() int {
 	return len(events)
 }
 
-// inOrder fails unless the wanted lines come in this order, others between them.
+// inOrder checks that the wanted lines occur in this order, perhaps with others between them.
 func inOrder(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	at := 0

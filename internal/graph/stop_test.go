@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// quiet is a context that ends without a word, as one seems to do of which the runtime has not told yet.
+// quiet is a context that ends without notification, as if the runtime had not delivered it yet.
 type quiet struct {
 	context.Context
 	ended atomic.Bool
@@ -91,7 +91,7 @@ func TestARunWhoseLastTasksGaveUpIsAStoppedOne(t *testing.T) {
 	}
 }
 
-// The run may be stopped when a task has said what its fan is, and has not returned.
+// The run may be stopped after a task has called Fan and before it has returned.
 func TestATaskThatHasAskedForAFanEndsOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -126,7 +126,7 @@ func TestWhatATaskAddsAfterTheEndDoesNotBegin(t *testing.T) {
 	r.Add(func(*Node) error {
 		ctx.ended.Store(true)
 		r.mu.Lock()
-		r.stop() // as what watches the context does
+		r.stop() // like the function registered for the end of the context
 		r.mu.Unlock()
 		added = r.Add(func(*Node) error { t.Error("it began after the end"); return nil }, ok)
 		second = r.Add(func(*Node) error { t.Error("what waits for it began"); return nil }, added)

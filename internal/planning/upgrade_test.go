@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tidy is a provider that changes what is stored although its schema has no new version.
+// tidy is a provider whose upgrade changes objects although the schema has no new version.
 type tidy struct{ provider.Base }
 
 var tidyType = &provider.ResourceType{Block: &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -41,7 +41,7 @@ func tidyObject(made string) cty.Value {
 }
 
 // TestWhatAnUpgradeChangesIsStored plans with a stored object that the provider changes when it upgrades it, and with
-// one that it leaves alone.
+// one that it does not change.
 func TestWhatAnUpgradeChangesIsStored(t *testing.T) {
 	for made, edits := range map[string]int{"untidy": 1, "tidy": 0} {
 		object, err := state.NewObject(tidyObject(made), tidyType.Block.ImpliedType(), state.Object{})

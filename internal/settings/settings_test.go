@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// load reads a text as the file that TF_CLI_CONFIG_FILE names.
+// load loads a text as the file in TF_CLI_CONFIG_FILE.
 func load(t *testing.T, name, src string) (*settings.Settings, diag.List) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -139,8 +139,7 @@ host "example.com" {
 	}
 }
 
-// Terraform 1.11.4 reports an error for each of these too, except for a text that does not parse at all, which it
-// ignores without a word.
+// Terraform 1.11.4 also reports an error for each of these, except for unparseable text, which it silently ignores.
 func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"plugin_cache_dir =", `cannot be parsed`},

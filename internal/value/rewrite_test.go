@@ -25,7 +25,7 @@ func everyNesting(a attrs) *provider.Block {
 	return b
 }
 
-// everywhere returns an object of everyNesting with the same object in every place.
+// everywhere returns an object of everyNesting with the same object in every nesting.
 func everywhere(o cty.Value) cty.Value {
 	vals := o.AsValueMap()
 	vals["single"], vals["group"], vals["list"], vals["set"], vals["map"] = o, o, list(o), set(o), mapping("k", o)

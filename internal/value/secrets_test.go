@@ -87,8 +87,8 @@ func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestSecretsThatComeOneByOneAreSortedAFewTimes checks how secrets are kept when each is looked for before the next
-// one comes: each batch has to have more of them than all that follow.
+// TestSecretsThatComeOneByOneAreSortedAFewTimes searches for each secret before the next one is added: each batch must
+// have more secrets than all later ones.
 func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 	var s Secrets
 	const n = 1000
@@ -112,8 +112,7 @@ func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 	}
 }
 
-// Secrets are found in values that hold them in any form and place, nothing else is replaced, and what the
-// configuration calls nonsensitive is left.
+// Secrets are found in values in any form and position; nothing else is replaced, and nonsensitive strings are kept.
 func TestSecretsAreFoundInsideOfValues(t *testing.T) {
 	const letters = "abcXYZ019 +/=\"\\<&%é\t-_."
 	r := rand.New(rand.NewPCG(1, 2))
@@ -175,7 +174,7 @@ func TestSecretsAreFoundInsideOfValues(t *testing.T) {
 	}
 }
 
-// What is short, common or only the name of something is no secret in a value.
+// Short, common and non-secret strings are not hidden in values.
 func TestInnocentPartsOfSecretsAreShown(t *testing.T) {
 	var s Secrets
 	s.Learn(cty.MapVal(map[string]cty.Value{"username": cty.StringVal("admin"), "mode": cty.StringVal("disabled"),
@@ -236,7 +235,7 @@ func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
 	}
 }
 
-// A search that has begun does not see what is shown later, and many searches do not cost a copy each.
+// A running search does not see strings that are added to Show later, and many searches do not copy the strings.
 func TestSearchesKeepWhatWasShownWhenTheyBegan(t *testing.T) {
 	var s Secrets
 	s.Add(cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("first-secret"), "b": cty.StringVal("second-secret")}),

@@ -31,7 +31,7 @@ var (
 	theirs = template.FuncMap{"upper": strings.ToUpper, "split": strings.Split}
 )
 
-// examples are templates whose text the standard library knows, or that it refuses.
+// examples are templates that the standard library executes or refuses.
 var examples = []string{
 	``, `plain`, `{{ .Name }}`, `{{ .Name | upper }}`, `{{- .Name -}}  x`, `{{/* a comment */}}x`, `{{ . | len }}`,
 	`{{ if .Yes }}yes{{ else }}no{{ end }}`, `{{ if .No }}yes{{ else if .Yes }}else{{ end }}`,
