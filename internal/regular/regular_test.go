@@ -74,7 +74,7 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 }
 
 // A file that claims to be empty, as those in /proc do, is read to its end.
-func TestFilesThatClaimToBeEmptyAreRead(t *testing.T) {
+func TestFilesOfSizeZeroAreRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -121,7 +121,7 @@ func TestErrorsOfTheSystemStay(t *testing.T) {
 }
 
 // A file that claims too large a size is not read, however it was opened.
-func TestWhatClaimsTooMuchIsNotRead(t *testing.T) {
+func TestFilesBeyondTheLimitAreNotRead(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "x.tfstate"))
 	if err != nil {
 		t.Fatal(err)

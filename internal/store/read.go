@@ -407,7 +407,7 @@ func atWork(h *journal.Header) bool {
 	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
 		return false
 	}
-	now := began(h.PID)
+	now := processStart(h.PID)
 	return h.Began == "" || now == "" || now == h.Began
 }
 

@@ -259,7 +259,7 @@ func removeAny(files Files, name string) error {
 func (s *session) header(key *journal.Key) journal.Header {
 	h := journal.NewHeader(key)
 	h.Lineage, h.Base, h.Created, h.Rescue = s.lineage, s.hash, s.w.o.Now(), s.w.o.Rescue
-	h.Host, h.PID, h.Began = hostName(), os.Getpid(), began(os.Getpid())
+	h.Host, h.PID, h.Began = hostName(), os.Getpid(), processStart(os.Getpid())
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

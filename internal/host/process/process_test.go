@@ -74,7 +74,7 @@ func readPids(t *testing.T, r io.Reader) []int {
 	return pids
 }
 
-func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
+func TestKillEndsChildrenOfWrappers(t *testing.T) {
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func watched(name string) {
 	select {}
 }
 
-func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
+func TestWatchedGroupsAndFilesEndWithTheEngine(t *testing.T) {
 	engine := exec.Command(os.Args[0])
 	name := filepath.Join(t.TempDir(), `a 'key' \with "marks`)
 	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1", "PROCESS_TEST_WATCHED="+name)
@@ -246,7 +246,7 @@ func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+func TestFailedStartsAreErrors(t *testing.T) {
 	if _, err := process.Start(process.Spec{Path: "/nonexistent/program"}); err == nil {
 		t.Error("started")
 	}

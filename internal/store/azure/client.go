@@ -277,11 +277,10 @@ func (b *blobs) refused(r request, a *answer) error {
 	return &problem{text: b.s.who.clean(text)}
 }
 
-// untagged returns the error for a successful response without a tag. Every blob has one, so the response did not come
-// from the service.
-func (b *blobs) untagged(r request) error {
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
-		"address, and what is between", r.what, b.name(r.blob))}
+// foreign returns the error for a successful response that did not come from the service.
+func (b *blobs) foreign(r request, why string) error {
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: %s. Check the address, and what "+
+		"is between", r.what, b.name(r.blob), why)}
 }
 
 // hint returns advice on an error response.

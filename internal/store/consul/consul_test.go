@@ -101,7 +101,7 @@ func renewed(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/s
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &consultest.Server{}
@@ -187,6 +187,27 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	if _, err := p.Lock(t.Context(), drivertest.Info("y")); !errors.As(err, &locked) ||
 		!strings.Contains(err.Error(), "does not grant it") {
 		t.Errorf("lock: %v", err)
+	}
+}
+
+// A key that Consul writes under its name, and then redirects requests for it to another, is refused.
+func TestPathsThatAreReadElsewhere(t *testing.T) {
+	for _, path := range []string{"a//b", "a/../b", "./a", "a/.", "..", "a//", "/a"} {
+		if _, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings("127.0.0.1:1",
+			map[string]cty.Value{"path": cty.StringVal(path)})), remote.Surroundings{}); !diags.HasErrors() {
+			t.Errorf("%q is no error", path)
+		}
+	}
+	there := &consultest.Server{}
+	for _, path := range []string{"a", "a/", "a/.b/..c", "...", "a b/ü%2e/?#"} {
+		p := place(t, settings(serve(t, there), map[string]cty.Value{"path": cty.StringVal(path)}))
+		h := lock(t, p)
+		_, err := h.Write(t.Context(), remote.Write{Data: []byte(path)})
+		must(t, err)
+		must(t, h.Unlock(t.Context()))
+		if c, err := p.Read(t.Context()); err != nil || string(c.Data) != path {
+			t.Errorf("%q: %q, %v", path, c.Data, err)
+		}
 	}
 }
 

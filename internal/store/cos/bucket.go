@@ -94,9 +94,8 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	case a.Status != http.StatusOK:
 		return nil, "", c.failed(r, a)
 	}
-	if etag = bucket.Tag(a.Header.Get("ETag")); etag == "" {
-		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the answer has no tag. The server is not COS, or a "+
-			"proxy changes its answers", r.Name)}
+	if etag, err = bucket.Tagged("COS", r, a); err != nil {
+		return nil, "", err
 	}
 	sum := md5.Sum(a.Body)
 	if want := a.Header.Get("X-Cos-Meta-Md5"); want != "" && want != hex.EncodeToString(sum[:]) {
@@ -117,12 +116,12 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("COS", r, a)
 }
 
-// put writes an object and returns the response. With fresh set, it returns objects.ErrUnmet if the object exists with
-// other content; buckets with versions ignore that condition.
-func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (*web.Answer, error) {
+// put writes an object and returns its tag, or "" if the object already has the data. With fresh set, it returns
+// objects.ErrUnmet if the object exists with other content; buckets with versions ignore that condition.
+func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (string, error) {
 	h := http.Header{}
 	if fresh {
 		h.Set("X-Cos-Forbid-Overwrite", "true")
@@ -130,13 +129,13 @@ func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) 
 	a, r, err := c.ask(ctx, "write", http.MethodPut, name, nil, h, data)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case fresh && a.Status == http.StatusConflict, fresh && a.Status == http.StatusPreconditionFailed:
-		return a, c.same(ctx, name, data)
+		return "", c.same(ctx, name, data)
 	case !a.OK():
-		return nil, c.failed(r, a)
+		return "", c.failed(r, a)
 	}
-	return a, nil
+	return bucket.Tagged("COS", r, a)
 }
 
 // same returns nil if the object already has the data to write, because a response was lost.
@@ -246,20 +245,16 @@ func (c *client) Write(ctx context.Context, name string, w remote.Write) (string
 	if err != nil {
 		return "", err
 	}
-	sum := md5.Sum(w.Data)
 	if there != w.Was {
 		if err := c.same(ctx, name, w.Data); err != nil {
 			return "", err
 		}
 		return there, nil
 	}
-	a, err := c.put(ctx, name, w.Data, w.Was == "")
-	if err != nil {
-		return "", err
+	if etag, err := c.put(ctx, name, w.Data, w.Was == ""); err != nil || etag != "" {
+		return etag, err
 	}
-	if etag := bucket.Tag(a.Header.Get("ETag")); etag != "" {
-		return etag, nil
-	}
+	sum := md5.Sum(w.Data) // which is the tag of what stood there already
 	return hex.EncodeToString(sum[:]), nil
 }
 

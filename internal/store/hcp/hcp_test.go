@@ -148,7 +148,7 @@ func TestStore(t *testing.T) {
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := service()

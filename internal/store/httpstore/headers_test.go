@@ -13,7 +13,7 @@ import (
 )
 
 // Headers are sent with each request, but not to another host, and no message shows them.
-func TestHeadersStayWithTheirHost(t *testing.T) {
+func TestHeadersAreOnlySentToTheirHost(t *testing.T) {
 	const canary = "canary-token"
 	seen := func(got *string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

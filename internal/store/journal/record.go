@@ -72,7 +72,7 @@ type Header struct {
 	Base    string    `json:"base"`
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
-	Began   string    `json:"began,omitempty"` // when the process started, if known; see began
+	Began   string    `json:"began,omitempty"` // when the process started, if known
 	Created time.Time `json:"created"`
 	// Rescue lists the folders where the journal continues if it can no longer be written. The header stores them
 	// because the next run may be started elsewhere.

@@ -83,7 +83,7 @@ func TestDriver(t *testing.T) {
 }
 
 // Whichever request of a run fails, and however, another run finds everything that was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -106,7 +106,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 
 // State and journal are encrypted with the keys of the block, but the lock is not. Objects have Terraform's names, and
 // the journal is not listed as a workspace.
-func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
+func TestObjectsHaveTerraformsNames(t *testing.T) {
 	for name, more := range map[string]map[string]cty.Value{
 		"plain":    nil,
 		"customer": {"sse_customer_key": cty.StringVal(customerKey)},
@@ -189,7 +189,7 @@ func TestProfilesSign(t *testing.T) {
 }
 
 // No secret of a block appears in an error or in the log, even if the service repeats the request.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	block, _ := pem.Decode([]byte(key().PEM()))
 	if block == nil {
 		t.Fatal("no key")

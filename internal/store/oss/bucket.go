@@ -139,7 +139,7 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
 // header returns the block's settings for storing objects.
@@ -183,7 +183,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if !a.OK() {
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
 // unmet returns nil and the tag if the object already has the data to write, because a response was lost.
@@ -246,7 +246,8 @@ func (o once) Create(ctx context.Context, name string, data []byte) error {
 	case !a.OK():
 		return o.failed(r, a)
 	}
-	return nil
+	_, err = bucket.Tagged("OSS", r, a)
+	return err
 }
 
 // First implements objects.Once.

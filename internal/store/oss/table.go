@@ -28,6 +28,9 @@ const (
 	none        = "none" // there was no state
 )
 
+// capacity is the field that every good answer has: what the request cost.
+const capacity = 1
+
 // digestSuffix ends the ID of the row with a digest; the rest is the ID of the lock's row.
 const digestSuffix = "-md5"
 
@@ -46,6 +49,10 @@ func (t *table) ask(ctx context.Context, what, call, id string, body []byte) (*w
 		return nil, err
 	}
 	if a.OK() {
+		if m, err := tablestore.Parse(a.Body); err != nil || m.Bytes(capacity) == nil {
+			return nil, &web.Problem{Text: fmt.Sprintf("%s %s: the answer is not one of the service. The server is "+
+				"not Tablestore, or a proxy changes its answers", what, r.Name)}
+		}
 		return a, nil
 	}
 	code, text := tablestore.DecodeError(a.Body)

@@ -36,6 +36,17 @@ func Missing(a *web.Answer) bool {
 // Tag returns an entity tag without its quotes, which not all responses have.
 func Tag(text string) string { return strings.Trim(text, `"`) }
 
+// Tagged returns the entity tag in a response about an object. The service sends one with each: a response without one
+// came from something in between, such as a proxy.
+func Tagged(service string, r web.Request, a *web.Answer) (string, error) {
+	tag := Tag(a.Header.Get("ETag"))
+	if tag == "" {
+		return "", &web.Problem{Text: fmt.Sprintf("%s %s: the answer has no tag. The server is not %s, or a proxy "+
+			"changes its answers", r.What, r.Name, service)}
+	}
+	return tag, nil
+}
+
 // Limits of lists: pages, objects on a page whatever was requested, and the size of a name in bytes. The limits of the
 // services are lower.
 const (

@@ -85,8 +85,9 @@ var lendNothing = map[string]string{
 	"oci":     "signatures cover the host, and a region is a word",
 }
 
-// TestBlocksLendNothingInSilence checks what init asks the user to approve. A new kind needs cases or a reason.
-func TestBlocksLendNothingInSilence(t *testing.T) {
+// TestBlocksSendNoCredentialsWithoutApproval checks what init asks the user to approve. A new kind needs cases or a
+// reason.
+func TestBlocksSendNoCredentialsWithoutApproval(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range lentCases {
 		seen[c.kind] = true

@@ -370,7 +370,7 @@ func (s *session) sealAnew(to io.Writer) (done bool, err error) {
 	return true, s.w.encode(s.base, to)
 }
 
-// share gives a file the owner and permissions of the state.
+// share sets the owner and permissions of a file to those of the state.
 func (s *session) share(f File) error { return s.w.share(f) }
 
 func (w *workspace) share(f File) error {
