@@ -14,7 +14,7 @@ import (
 
 // The condition of a trigger has the same effect whenever it becomes known: the plan omits actions whose condition is
 // false, and lists those with an unknown one, which are only invoked if it is true by then.
-func TestConditionsDecideInPlanAndApply(t *testing.T) {
+func TestTriggerConditionsInPlanAndApply(t *testing.T) {
 	outcomes := []struct {
 		text  string
 		holds bool
