@@ -103,7 +103,7 @@ func wantError(t *testing.T, what string, diags diag.List, text string) {
 	}
 }
 
-func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestLoadRefusesInvalidOptions(t *testing.T) {
 	good := projectIn(t, simple)
 	zero := func(context.Context) (provider.Provider, error) { return nil, nil }
 	saved := planned(t, opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{}), tombolo.PlanOptions{})
@@ -138,7 +138,7 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestFactoriesThatReturnNothingAreRefused(t *testing.T) {
+func TestNilProvidersAreRefused(t *testing.T) {
 	o := projectIn(t, note)
 	for want, factory := range map[string]provider.Factory{
 		"neither a provider nor an error": func(context.Context) (provider.Provider, error) { return nil, nil },
@@ -192,7 +192,7 @@ func (wild) Plan(context.Context, provider.PlanRequest) provider.PlanResponse { 
 
 func (wild) Close() error { return nil }
 
-func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestPlanRefusesInvalidOptions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for want, o := range map[string]tombolo.PlanOptions{
 		"PlanOptions.Mode is 99":      {Mode: 99},
@@ -209,7 +209,7 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
+func TestPlanOmitsExclusions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for _, excluded := range []string{"terraform_data.b", "*.b"} {
 		pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{excluded}})
@@ -219,7 +219,7 @@ func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
+func TestApplyRefusesForeignPlans(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	other := opened(t, loaded(t, projectIn(t, `resource "terraform_data" "z" {}`)), tombolo.OpenOptions{})
@@ -252,7 +252,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 	}
 }
 
-func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
+func TestProjectOfASavedPlanAppliesOnlyThatPlan(t *testing.T) {
 	o := projectIn(t, simple)
 	given := o
 	given.Variables = map[string]any{"text": "given"}
@@ -291,7 +291,7 @@ func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
 	}
 }
 
-func TestClosedProjectsAndRunsSaySo(t *testing.T) {
+func TestClosedProjectsAndRunsReturnErrors(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	pl := planned(t, run, tombolo.PlanOptions{})

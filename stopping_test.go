@@ -152,7 +152,7 @@ func TestCancelledRequestsOfProvidersAreNotForgotten(t *testing.T) {
 	}
 }
 
-func TestRecoveryHasExactlyOneOrder(t *testing.T) {
+func TestRecoveryNeedsExactlyOneField(t *testing.T) {
 	o, _ := counted(t, func(context.Context, *schema.ResourceData) diag.Diagnostics { panic("lost") })
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{})

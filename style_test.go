@@ -226,7 +226,7 @@ var turns = []struct {
 }
 
 // No comment, message or document has one of the listed turns.
-func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
+func TestForbiddenTurnsAreNotUsed(t *testing.T) {
 	walkFiles(t, func(path, text string) {
 		if path == "style_test.go" {
 			return

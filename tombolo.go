@@ -261,7 +261,7 @@ func (p *Project) Close() error {
 // Validate checks the configuration without state, values of variables or requests to services.
 func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer p.heard()
+	defer p.raisePanic()
 	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
 		return p.usable()
 	}

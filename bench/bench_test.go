@@ -112,7 +112,7 @@ func TestTimeoutSkipsTheRest(t *testing.T) {
 	}
 }
 
-func TestWrongOutputIsNoResult(t *testing.T) {
+func TestWrongOutputIsAFailure(t *testing.T) {
 	rows := measureFake(t, "wrong", "flat", time.Minute)
 	if c := rows[2].Cells[1]; c.Failed == "" || len(c.Samples) != 0 {
 		t.Errorf("no-op plan without its text: %+v, want a failure", c)
@@ -147,7 +147,7 @@ func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 	}
 }
 
-func TestMedianIsTheMiddleOfEachMeasure(t *testing.T) {
+func TestMedianOfEachMeasure(t *testing.T) {
 	c := cell{Samples: []sample{{Wall: 3, CPU: 1, RSS: 2}, {Wall: 1, CPU: 2, RSS: 3}, {Wall: 2, CPU: 3, RSS: 1}}}
 	got, ok := c.median()
 	if want := (sample{Wall: 2, CPU: 2, RSS: 2}); !ok || got != want {

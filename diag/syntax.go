@@ -19,7 +19,7 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	for _, d := range found {
 		d.syntax = true
 	}
-	sayOpened(found, src)
+	addOpened(found, src)
 	repair(found, src)
 	for _, d := range found {
 		if d.Summary == "Unclosed configuration block" {

@@ -60,7 +60,7 @@ type ephemeral struct {
 func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
 	client provider.ClientCapabilities) (cty.Value, diag.List) {
 	var resp provider.OpenEphemeralResponse
-	_ = s.tell(a, event.Open, func() diag.List {
+	_ = s.withEvents(a, event.Open, func() diag.List {
 		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config,
 			Client: client})
 		return resp.Diagnostics
@@ -113,7 +113,7 @@ func (o *ephemeral) renew(at time.Time) {
 			return
 		}
 		var resp provider.RenewEphemeralResponse
-		o.diags = o.diags.Extend(o.set.tell(o.addr, event.Renew, func() diag.List {
+		o.diags = o.diags.Extend(o.set.withEvents(o.addr, event.Renew, func() diag.List {
 			resp = o.prov.RenewEphemeral(o.set.calls, provider.RenewEphemeralRequest{Type: o.addr.Resource.Type,
 				Private: o.private})
 			return resp.Diagnostics
@@ -147,8 +147,8 @@ func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
 	}
 }
 
-// rest stops the renewals.
-func (o *ephemeral) rest() {
+// stopRenewals stops the renewals.
+func (o *ephemeral) stopRenewals() {
 	o.once.Do(func() { close(o.stop) })
 	<-o.ended
 }
@@ -162,13 +162,13 @@ func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	if o == nil {
 		return nil
 	}
-	o.rest()
+	o.stopRenewals()
 	ctx, cancel := s.calls, context.CancelFunc(func() {})
 	if ctx.Err() != nil {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closing)
 	}
 	defer cancel()
-	return o.diags.Extend(s.tell(a, event.Close, func() diag.List {
+	return o.diags.Extend(s.withEvents(a, event.Close, func() diag.List {
 		return o.prov.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: a.Resource.Type, Private: o.private})
 	})).InAddress(a.String())
 }
@@ -194,7 +194,7 @@ func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diag
 	}
 	s.mu.Unlock()
 	for _, o := range renewed {
-		o.rest() // stops all renewals before a provider can panic
+		o.stopRenewals() // stops all renewals before a provider can panic
 	}
 	slices.SortFunc(left, func(a, b addr.AbsResourceInstance) int { return b.Compare(a) })
 	for _, a := range left {
@@ -203,8 +203,8 @@ func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diag
 	return diags
 }
 
-// tell sends events before and after a call.
-func (s *ephemerals) tell(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
+// withEvents sends events before and after a call.
+func (s *ephemerals) withEvents(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
 	o := addr.Object{Instance: a}
 	started := time.Now()
 	s.events.Send(event.EphemeralStart{Object: o, Op: op})

@@ -321,7 +321,7 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 		}
 	}
 	diags := invocationProblems(i, resp.Diagnostics)
-	if a.goesOn(i) {
+	if a.continuesOnFailure(i) {
 		diags = asWarnings(diags)
 	}
 	if err := a.walk.Report(diags); err != nil {
@@ -333,9 +333,9 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 	return nil
 }
 
-// goesOn reports whether a failure of an invocation is only a warning: if its trigger says so, or if it is on the
-// destruction of an object while everything is destroyed.
-func (a *applier) goesOn(i *plan.Invocation) bool {
+// continuesOnFailure reports whether a failure of an invocation is only a warning: if its trigger says so, or if it is
+// on the destruction of an object while everything is destroyed.
+func (a *applier) continuesOnFailure(i *plan.Invocation) bool {
 	t := i.Trigger
 	return t != nil && (t.OnFailure == string(config.ActionContinue) ||
 		t.Event.OfDestruction() && a.plan.Mode == plan.Destroy)

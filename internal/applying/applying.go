@@ -347,7 +347,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 		case !ctyfast.WhollyKnown(unmarked) && a.opts.KeepOutputs:
 			return nil
 		case !ctyfast.WhollyKnown(unmarked) && (a.plan.Partial() || a.plan.Mode == plan.RefreshOnly):
-			unmarked = cty.UnknownAsNull(unmarked) // unknown parts are from instances that are excluded or do not exist yet
+			unmarked = cty.UnknownAsNull(unmarked) // from excluded or missing instances
 		case !ctyfast.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of "+
 				"output %q is still unknown after apply. This is a bug in a provider or in the engine; the former "+
@@ -510,7 +510,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 		return a.stored(b, key)
 	}
 	if c.Importing != nil {
-		a.tookOver(c)
+		a.reportImport(c)
 	}
 	switch c.Action {
 	case plan.NoOp:
@@ -525,8 +525,8 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	return a.write(b, key, c)
 }
 
-// tookOver reports an import. The object is already in the state: the refreshed object was recorded first.
-func (a *applier) tookOver(c *plan.Change) {
+// reportImport reports an import. The object is already in the state: the refreshed object was recorded first.
+func (a *applier) reportImport(c *plan.Change) {
 	id := event.ID{Key: c.Importing.Argument(), Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
 	a.opts.Events.Send(event.ImportDone{Object: c.Object, ID: id})

@@ -336,7 +336,7 @@ func TestFailedCreationWithAnObjectIsStoredAsTaintedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
+func TestFailedUpdateKeepsTheReturnedObject(t *testing.T) {
 	s := newSite(t)
 	s.run(`resource "lab_thing" "a" { name = "a" }`)
 	s.lab.answer["a"] = func(req provider.ApplyRequest) provider.ApplyResponse {
@@ -349,7 +349,7 @@ func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
 	}
 }
 
-func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
+func TestFailedDeletionKeepsTheObject(t *testing.T) {
 	for title, answer := range map[string]cty.Value{
 		"no object": cty.NilVal, "a null object": cty.NullVal(labBlock.ImpliedType())} {
 		s := newSite(t)
@@ -369,7 +369,7 @@ func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
 }
 
 // Invariant 4.
-func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
+func TestInvalidResponsesNameProviderObjectAndAttribute(t *testing.T) {
 	change := func(name string, v cty.Value) func(provider.ApplyRequest) provider.ApplyResponse {
 		return func(req provider.ApplyRequest) provider.ApplyResponse {
 			vals := done(req).AsValueMap()
@@ -404,9 +404,9 @@ func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
 	})
 }
 
-// TestWriteOnlyValuesInAnswersAreNamedAndNotKept uses a provider that returns a value for a write-only attribute in
+// TestWriteOnlyValuesInResponsesAreErrors uses a provider that returns a value for a write-only attribute in
 // every kind of change, with and without its own error, in the strict and in the legacy type system.
-func TestWriteOnlyValuesInAnswersAreNamedAndNotKept(t *testing.T) {
+func TestWriteOnlyValuesInResponsesAreErrors(t *testing.T) {
 	const before = `resource "lab_thing" "a" { name = "a" }`
 	for name, c := range map[string]struct{ before, config, answers string }{
 		"create": {"", before, "a"},

@@ -58,10 +58,10 @@ var outcomes = []outcome{
 	{"wrong for good", "no such size", nothing, false, false, false},
 }
 
-// TestOnlyWhatDidNothingIsMadeAgain makes calls fail in random ways, and compares the engine with a model: how often
-// each call is made, that each attempt is a separate operation with a result before the next one, and which objects
-// exist in the end.
-func TestOnlyWhatDidNothingIsMadeAgain(t *testing.T) {
+// TestOnlyCallsWithoutEffectAreRepeated makes calls fail in random ways, and compares the engine with a model: how
+// often each call is made, that each attempt is a separate operation with a result before the next one, and which
+// objects exist in the end.
+func TestOnlyCallsWithoutEffectAreRepeated(t *testing.T) {
 	for seed := range uint64(120) {
 		random := rand.New(rand.NewPCG(1, seed))
 		s := newSite(t)
@@ -140,7 +140,7 @@ func framed(lines []string, op, word string, calls int, script []outcome) bool {
 }
 
 // If a service reports too many requests, it gets no requests at all until the time that it specifies has passed.
-func TestARefusalHoldsEveryCallOfTheProviderBack(t *testing.T) {
+func TestTooManyRequestsDelaysAllCalls(t *testing.T) {
 	s := newSite(t)
 	s.gate = impatient(2)
 	refused, early := time.Time{}, 0

@@ -17,9 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestWavesHoldAtEveryMoment changes objects of two blocks in random waves, some of which fail, and checks during each
-// call how many objects of each wave are changing, and whether a failure should have stopped the wave.
-func TestWavesHoldAtEveryMoment(t *testing.T) {
+// TestWavesLimitConcurrentChanges changes objects of two blocks in random waves, some of which fail, and checks during
+// each call how many objects of each wave are changing, and whether a failure should have stopped the wave.
+func TestWavesLimitConcurrentChanges(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(3, seed))
 		s := newSite(t)

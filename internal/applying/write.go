@@ -300,7 +300,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
-		Record: w.sketch,
+		Record: w.storedForm,
 		Partial: func(v cty.Value, private []byte) {
 			if errs := value.Conforms(w.block, v); len(errs) > 0 {
 				w.sketched.Store(true) // some object exists
@@ -330,9 +330,9 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	return resp
 }
 
-// sketch returns the object in its stored form, without its attributes. A run that finds a response which outlived this
-// process completes it.
-func (w *writing) sketch() []byte {
+// storedForm returns the object in its stored form, without its attributes. A run that finds a response which outlived
+// this process completes it.
+func (w *writing) storedForm() []byte {
 	o, err := w.object(value.UnknownAsNull(w.planned), nil, w.status())
 	if err != nil {
 		return nil

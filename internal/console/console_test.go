@@ -41,7 +41,7 @@ func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
 	}
 }
 
-func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
+func TestSessionRestartsAfterAnAnswer(t *testing.T) {
 	s := NewSession(constants, strings.ToLower)
 	s.Add("[1,")
 	if a := s.Answer(); !a.Diagnostics.HasErrors() {
@@ -57,7 +57,7 @@ func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
 	}
 }
 
-func TestFormatShowsNothingThatIsMarked(t *testing.T) {
+func TestFormatHidesMarkedValues(t *testing.T) {
 	const secret = "hunter2"
 	s := cty.StringVal(secret)
 	for _, mark := range []any{value.Sensitive, value.Ephemeral} {

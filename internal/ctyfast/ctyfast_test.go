@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
-func TestValuesLieInMemoryAsExpected(t *testing.T) {
+func TestValuesHaveTheExpectedMemoryLayout(t *testing.T) {
 	if !inside {
 		t.Error("cty has changed: everything is left to its own, slow functions")
 	}
@@ -158,14 +158,14 @@ func (g *gen) pair() (a, b cty.Value) {
 	return a, b
 }
 
-// TestResultsAreThoseOfCty compares every function with cty's equivalent.
-func TestResultsAreThoseOfCty(t *testing.T) {
+// TestResultsEqualCty compares every function with cty's equivalent.
+func TestResultsEqualCty(t *testing.T) {
 	for seed := range uint64(400) {
 		checkSeed(t, seed)
 	}
 }
 
-func FuzzResultsAreThoseOfCty(f *testing.F) {
+func FuzzResultsEqualCty(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkSeed(t, seed) })
 }

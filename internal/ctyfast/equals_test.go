@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestWhatIsDifferentIsDifferentEachTime(t *testing.T) {
+func TestEqualsIsDeterministic(t *testing.T) {
 	object := func(a cty.Value, n int64) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"a": a, "n": cty.NumberIntVal(n), "z": a})
 	}

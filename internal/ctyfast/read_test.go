@@ -14,8 +14,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// TestWhatMarshalWritesIsRead checks that ReadJSON supports all output of MarshalJSON.
-func TestWhatMarshalWritesIsRead(t *testing.T) {
+// TestReadJSONSupportsMarshalJSON checks that ReadJSON supports all output of MarshalJSON.
+func TestReadJSONSupportsMarshalJSON(t *testing.T) {
 	for seed := range uint64(300) {
 		g := &gen{r: rand.New(rand.NewPCG(seed, 3))}
 		v := g.value(g.typ(1 + g.r.IntN(2)))
@@ -71,7 +71,7 @@ func checkRead(t *testing.T, text []byte, ty cty.Type) bool {
 	return true
 }
 
-func TestWhatIsNotPlainIsLeftToCty(t *testing.T) {
+func TestUnusualJSONIsLeftToCty(t *testing.T) {
 	object := cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number})
 	optional := cty.ObjectWithOptionalAttrs(map[string]cty.Type{"a": cty.String}, []string{"a"})
 	dynamic := cty.DynamicPseudoType
@@ -350,7 +350,7 @@ func guessed(seed uint64) (cty.Type, []byte) {
 	return ty, text
 }
 
-func TestWhatIsReadIsWhatCtyReads(t *testing.T) {
+func TestReadJSONEqualsCty(t *testing.T) {
 	read, n := 0, uint64(20_000)
 	for seed := range n {
 		if ty, text := guessed(seed); checkRead(t, text, ty) {

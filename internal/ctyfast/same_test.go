@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestSameJSONIsBlindToSpaceAlone(t *testing.T) {
+func TestSameJSONIgnoresOnlyWhiteSpace(t *testing.T) {
 	v := cty.ObjectVal(map[string]cty.Value{
 		"a": cty.StringVal("x y\"\\ {\n"), "b": cty.ListVal([]cty.Value{cty.NumberIntVal(1), cty.NumberIntVal(2)}),
 		"c": cty.NullVal(cty.Bool), "d": cty.MapVal(map[string]cty.Value{"k k": cty.True}),

@@ -113,7 +113,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return Counts{}, diags
 	}
-	if diags = diags.Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
+	if diags = diags.Extend(r.checkOldPolicies(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -225,7 +225,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 				Detail: fmt.Sprintf("All changes that do not involve %s have been applied. It is not known whether "+
 					"its creation succeeded, so it was not changed, and neither was anything that depends on it.%s",
 					l.Address, known),
-				Advice: waysOut("Look for it, run one of these, then run apply again:", l.Because)})
+				Advice: recoveryAdvice("Look for it, run one of these, then run apply again:", l.Because)})
 		}
 	}
 	return diags
@@ -396,12 +396,12 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		return d
 	}
 	d.Detail += " The object may exist."
-	d.Advice = waysOut("Look for it, then run one of:", f.Object.Instance)
+	d.Advice = recoveryAdvice("Look for it, then run one of:", f.Object.Instance)
 	return d
 }
 
-// waysOut returns advice with the commands that resolve an interrupted creation.
-func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
+// recoveryAdvice returns advice with the commands that resolve an interrupted creation.
+func recoveryAdvice(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	return diag.Advise(intro+"\n"+
 		"  %s    (it exists: import it)\n  %s       (it does not exist: create it again)\n"+
 		"  %s      (leave it unmanaged)", diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"),

@@ -316,8 +316,8 @@ func (r *Run) lost() error {
 	return context.Cause(r.ctx)
 }
 
-// lostIn adds the loss of the lock to the problems of a plan, as the cause of its interruption.
-func (r *Run) lostIn(diags diag.List) diag.List {
+// withLockLoss adds the loss of the lock to the problems of a plan, as the cause of its interruption.
+func (r *Run) withLockLoss(diags diag.List) diag.List {
 	if !diags.HasErrors() {
 		return diags
 	}
@@ -481,7 +481,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		Hooks: hooks,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
-	diags = r.lostIn(diags)
+	diags = r.withLockLoss(diags)
 	if problems := p.unwaved(out); problems.HasErrors() {
 		out.Errored, diags = true, diags.Extend(problems)
 	}
@@ -494,7 +494,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		}
 		diags = diags.Extend(r.inFlight())
 	}
-	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
+	return out, diags.Extend(r.checkNewPolicies(asked, out, diags, o.Unjudged || o.Import != nil))
 }
 
 // minimalByPolicy reports whether the policy of the project makes the refresh minimal.

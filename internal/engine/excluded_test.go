@@ -293,7 +293,7 @@ func (t *tangle) interrupt(test *testing.T) *scene {
 	return s
 }
 
-func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
+func TestInterruptedCreationHoldsItsDependents(t *testing.T) {
 	seeds := 40
 	if testing.Short() {
 		seeds = 10

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// fickle is a provider with functions: tell returns what it was called with before, and the number of the call; moving
+// fickle is a provider with functions: tell returns its previous arguments and the number of the call; moving
 // returns the number of the phase.
 type fickle struct {
 	provider.Base
@@ -131,7 +131,7 @@ func throughFile(t *testing.T, p *plan.Plan) *plan.Plan {
 	return p
 }
 
-func TestFunctionsOfProvidersAreHeldToTheirResults(t *testing.T) {
+func TestProviderFunctionResultsAreChecked(t *testing.T) {
 	const steady = `
 resource "world_object" "steady" { name = provider::fickle::steady("s") }
 output "steady" { value = provider::fickle::steady("s") }

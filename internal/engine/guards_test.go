@@ -51,7 +51,7 @@ resource "world_object" "a" {
 // Random histories of a project that records prevent_destroy, some of them with another tool that writes the state
 // without the fields that it does not support: an object is destroyed exactly if it is not protected, and a refused
 // plan changes nothing.
-func TestProtectionIsRememberedUntilItIsTakenBack(t *testing.T) {
+func TestProtectionIsKeptUntilItIsRemoved(t *testing.T) {
 	const guard = "\n  lifecycle {\n    prevent_destroy = true\n  }\n"
 	const block = "resource \"world_object\" %q {\n  name = %[1]q%s}\n"
 	refused := 0

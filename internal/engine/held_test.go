@@ -18,7 +18,7 @@ import (
 
 // An object that moves to an interrupted address is not planned, and not destroyed; nor is it confused with the
 // interrupted one.
-func TestNothingMovesOntoAnInterruptedCreation(t *testing.T) {
+func TestMovesToInterruptedCreationsWait(t *testing.T) {
 	s := newScene(t)
 	const first = `
 resource "world_object" "base" { name = "base" }
@@ -66,7 +66,7 @@ resource "world_object" "new" {
 
 // A replacement would destroy a needed object, so there is no plan until the creation is resolved, with or without its
 // block.
-func TestWhatAnInterruptedCreationNeedsIsNotReplaced(t *testing.T) {
+func TestDependenciesOfInterruptedCreationsAreNotReplaced(t *testing.T) {
 	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
 	const lost = `
 resource "world_object" "new" {
@@ -103,7 +103,7 @@ resource "world_object" "new" {
 	}
 }
 
-func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
+func TestDestroyKeepsDependenciesOfInterruptedCreations(t *testing.T) {
 	for seed := range 20 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -192,7 +192,7 @@ func summaries(diags diag.List) (list []string) {
 	return slices.Compact(list)
 }
 
-func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
+func TestPlanListsOmissions(t *testing.T) {
 	s := interruptedScene(t)
 	p, _, diags := s.run(fmt.Sprintf(heldConfig, "", "new"), true, engine.PlanOptions{})
 	if diags.HasErrors() {
@@ -214,7 +214,7 @@ func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-func TestRefreshOnlyGoesOnBesideAnInterruptedCreation(t *testing.T) {
+func TestRefreshOnlyIgnoresInterruptedCreations(t *testing.T) {
 	s := interruptedScene(t)
 	objects, err := s.world.Exists()
 	if err != nil {

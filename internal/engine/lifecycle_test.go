@@ -205,7 +205,7 @@ resource "world_object" "a" {
 	inOrder(t, s.happened(from), "OPENED l", "CLOSED l", "OPENED l", "DELETED a", "CLOSED l")
 }
 
-func TestEphemeralResourcesWaitForWhatIsNotKnown(t *testing.T) {
+func TestEphemeralResourcesWithUnknownConfigurationWait(t *testing.T) {
 	s := newScene(t)
 	s.apply(`
 resource "world_object" "a" { name = "a" }
@@ -289,7 +289,7 @@ resource "world_object" "a" {
 	inOrder(t, s.happened(0), "OPENED l", "CLOSED l", "OPENED l", "FAILED a", "CLOSED l")
 }
 
-func TestEphemeralValuesAreRefusedWhereTheyWouldBeKept(t *testing.T) {
+func TestEphemeralValuesAreNotStored(t *testing.T) {
 	for name, config := range map[string]string{
 		"attribute": `resource "world_object" "a" { name = ephemeral.world_lease.l.token }`,
 		"output":    `output "o" { value = ephemeral.world_lease.l.token }`,
@@ -353,7 +353,7 @@ func TestWriteOnlyValuesReachTheProviderAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestIdentitiesAreStoredAndHandedBack(t *testing.T) {
+func TestIdentitiesAreStoredAndPassedBack(t *testing.T) {
 	s := newScene(t)
 	config := `
 resource "world_object" "a" {

@@ -120,7 +120,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		options.Config, options.DataDir = o.Saved.Config, ""
 		options.Constants = func(*config.Module) config.Values { return valuesOf(o.Saved) }
 		options.Encryption = func(root *config.Module) (*encryption.Encryption, diag.List) {
-			return s.Encryption(s.sealing(ctx, root))
+			return s.Encryption(s.encryptionModule(ctx, root))
 		}
 	}
 	project, diags := Load(ctx, options)

@@ -15,7 +15,7 @@ import (
 )
 
 // The error about a read-only folder explains which access is necessary, and not only which call failed.
-func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
+func TestReadOnlyFolderErrorHasAdvice(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
 		0o600); err != nil {
@@ -41,7 +41,7 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 }
 
 // A plan without the lock is possible while another run writes; runs that write are refused, with or without the lock.
-func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
+func TestReadingWithoutALockDuringAnotherRun(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
 		0o600); err != nil {
@@ -108,7 +108,7 @@ func (unreadableWorkspace) Lock(context.Context, state.LockRequest) (state.Sessi
 }
 
 // Advice to run without the lock is only for runs that requested the lock.
-func TestUnreadableStateIsNotBlamedOnALockThatNobodyAskedFor(t *testing.T) {
+func TestUnreadableStateWithoutLockHasNoLockAdvice(t *testing.T) {
 	dir := t.TempDir()
 	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {

@@ -66,7 +66,7 @@ func patternScene(t *testing.T) *scene {
 
 // A pattern selects the same instances as a list of all addresses that it matches: for -target and -exclude, before and
 // after objects exist, for creations and deletions.
-func TestPatternsChooseWhatTheirMatchesChoose(t *testing.T) {
+func TestPatternsSelectLikeTheirMatches(t *testing.T) {
 	s := patternScene(t)
 	good := 0
 	planned := func(o engine.PlanOptions) string {
@@ -148,7 +148,7 @@ func outline(p *plan.Plan) string {
 
 // Dependents of an excluded module are not touched, even in included modules: they are not treated as objects without a
 // block.
-func TestNothingIsDestroyedBesideWhatIsLeftOut(t *testing.T) {
+func TestExclusionsDestroyNothing(t *testing.T) {
 	s := patternScene(t)
 	s.apply(patternConfig)
 	for _, text := range []string{`module.net["us"]`, "module.app[0]", `module.net["eu"].module.deep`, "module.net[*]",

@@ -41,8 +41,8 @@ func policiesOf(f projectfile.File, environ []string) (list []Policy) {
 	return list
 }
 
-// judgeNew runs the policies on a plan that the run has made with these problems, unless it is exempt.
-func (r *Run) judgeNew(ctx context.Context, pl *plan.Plan, made diag.List, exempt bool) (diags diag.List) {
+// checkNewPolicies runs the policies on a plan that the run has made with these problems, unless it is exempt.
+func (r *Run) checkNewPolicies(ctx context.Context, pl *plan.Plan, made diag.List, exempt bool) (diags diag.List) {
 	if pl == nil || pl.Errored || made.HasErrors() {
 		return nil
 	}
@@ -55,8 +55,8 @@ func (r *Run) judgeNew(ctx context.Context, pl *plan.Plan, made diag.List, exemp
 	return diags
 }
 
-// judgeOld runs the policies on a plan of another run, which may be older than they are.
-func (r *Run) judgeOld(ctx context.Context, pl *plan.Plan) diag.List {
+// checkOldPolicies runs the policies on a plan of another run, which may be older than they are.
+func (r *Run) checkOldPolicies(ctx context.Context, pl *plan.Plan) diag.List {
 	if pl == r.judged {
 		return nil
 	}

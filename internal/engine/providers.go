@@ -87,7 +87,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 			Cache:   cache,
 			Private: func() bool { return p.answersHere().Sealed() },
 			Redact:  p.secrets.Redact,
-			Output:  func(o handler.Output) { p.said(log, o) },
+			Output:  func(o handler.Output) { p.handleOutput(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
 
 			RemoteState: p.otherStates().outputs,
@@ -95,8 +95,8 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 	}
 }
 
-// said handles an output message of a program.
-func (p *Project) said(log *slog.Logger, o handler.Output) {
+// handleOutput handles an output message of a program.
+func (p *Project) handleOutput(log *slog.Logger, o handler.Output) {
 	line, object := p.secrets.Redact(o.Line), o.Object
 	log.Log(context.Background(), o.Level, line, "program", o.Label)
 	switch {

@@ -82,8 +82,8 @@ func query(t *testing.T, f *finder, lists string, generate bool) ([]*plan.List, 
 	return run.Query(t.Context(), engine.QueryOptions{GenerateConfig: generate})
 }
 
-// TestQueryJudgesAnswers uses a provider that responds with every pair of valid and invalid values.
-func TestQueryJudgesAnswers(t *testing.T) {
+// TestQueryChecksResponses uses a provider that responds with every pair of valid and invalid values.
+func TestQueryChecksResponses(t *testing.T) {
 	thing := func(name, key cty.Value) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"name": name, "key": key})
 	}

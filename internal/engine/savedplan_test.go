@@ -45,7 +45,7 @@ func (s *scene) applySaved(p *plan.Plan) diag.List {
 
 // A plan that was saved before an operation was interrupted does not consider it, whatever the plan changes: it may
 // have another address for the object, or destroy its dependencies.
-func TestASavedPlanIsStaleOnceAnOperationWasInterrupted(t *testing.T) {
+func TestSavedPlanIsStaleAfterAnInterruptedOperation(t *testing.T) {
 	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
 	const made = `
 resource "world_object" "new" {

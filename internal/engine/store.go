@@ -178,7 +178,7 @@ func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.Lis
 // working directory determine the encryption.
 func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
 	diag.List) {
-	s.root = s.sealing(ctx, root)
+	s.root = s.encryptionModule(ctx, root)
 	b, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags

@@ -42,9 +42,9 @@ func (v vague) Apply(_ context.Context, req provider.ApplyRequest) provider.Appl
 	return v.answer(req.Planned)
 }
 
-// TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists applies twice: an object that may exist is not created
+// TestCreationsWithUnclearResponsesStayOpen applies twice: an object that may exist is not created
 // again.
-func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) {
+func TestCreationsWithUnclearResponsesStayOpen(t *testing.T) {
 	failed := diag.List{{Severity: diag.Error, Summary: "It failed"}}
 	for _, tt := range []struct {
 		name     string

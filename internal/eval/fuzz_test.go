@@ -140,7 +140,7 @@ func public(v cty.Value) string {
 	return strings.Join(parts, "; ")
 }
 
-func TestWhatIsPublicIsAllButWhatIsSensitive(t *testing.T) {
+func TestPublicOmitsSensitiveParts(t *testing.T) {
 	r := fuzzRoom(t, "alpha", "a", "b")
 	for text, want := range map[string]string{
 		"tolist([1, length(var.secrets)])": "1; hidden", "tomap({a=[1], b=[length(var.secrets)]})": "a=1; b=hidden",

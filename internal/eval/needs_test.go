@@ -202,7 +202,7 @@ func blockName(in addr.ModuleInstance, name string) string {
 
 // Every block begins after all of its dependencies have ended, in the correct instances: while instances are expanded,
 // and when they are known.
-func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
+func TestBlocksBeginAfterTheirDependencies(t *testing.T) {
 	order := 0
 	for seed := range uint64(300) {
 		p := &program{r: rand.New(rand.NewPCG(seed, 7)), files: map[string]string{}, before: map[string]waitsFor{}}

@@ -124,7 +124,7 @@ func newCallValue(s *linking.Slot, u *linking.Unit, validating bool) *callValue 
 func (c *callValue) value() cty.Value {
 	c.once.Do(func() {
 		if c.validating {
-			c.whole = c.anything()
+			c.whole = c.unknownValue()
 			return
 		}
 		byKey := make(map[addr.Key]cty.Value, len(c.keys))
@@ -147,8 +147,8 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// anything returns the value while validating: only the names of the outputs and the kind of repetition are known.
-func (c *callValue) anything() cty.Value {
+// unknownValue returns the value while validating: only the names of the outputs and the kind of repetition are known.
+func (c *callValue) unknownValue() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}
 	if c.unit != nil {

@@ -6,8 +6,8 @@
 // Spaces, indentation and alignment are those of hclwrite. Beyond these, some tokens are changed to their modern form:
 //
 //   - labels of blocks are quoted, with as few escapes as possible; comments between labels are lost;
-//   - an argument that consists of one interpolation, "${x}", becomes the expression itself, in parentheses if it has line
-//     breaks;
+//   - an argument that consists of one interpolation, "${x}", becomes the expression itself, in parentheses if it has
+//     line breaks;
 //   - the type of a variable block is not a string ("string", "list", "map"), and a collection has an element type
 //     (list(any)).
 //

@@ -182,8 +182,8 @@ func outdate(src []byte) []byte {
 	return label.ReplaceAll(reference.ReplaceAll(src, []byte(`$1"$${$2}"`)), []byte("$1$2"))
 }
 
-// TestOutputIsThatOfTerraform formats the corpus, hard cases and mangled variants of both with terraform.
-func TestOutputIsThatOfTerraform(t *testing.T) {
+// TestOutputEqualsTerraform formats the corpus, hard cases and mangled variants of both with terraform.
+func TestOutputEqualsTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("needs terraform 1.11.4 on PATH to compare with")
@@ -238,7 +238,7 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 	t.Logf("%d of %d texts have no syntax errors", formatted, len(all))
 }
 
-func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
+func TestDeepNestingIsAnError(t *testing.T) {
 	for _, open := range []string{"[", "{a=", "(", "-", "a {\n"} {
 		if _, diags := Source([]byte("a = "+strings.Repeat(open, 1_000_000)), "main.tf"); !diags.HasErrors() {
 			t.Errorf("a million of %q are formatted", open)
@@ -247,7 +247,7 @@ func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
 }
 
 // Terraform 1.11.4 drops the label of each of these.
-func TestLabelsWithLoneMarksOfTemplatesStay(t *testing.T) {
+func TestLabelsWithSingleTemplateMarksAreKept(t *testing.T) {
 	for in, want := range map[string]string{
 		`a "b%2f" c {}`: `a "b%2f" "c" {}`, `a "$" "%" "%%" {}`: `a "$" "%" "%%" {}`,
 		`a "b$$c\u0064" {}`: `a "b$$cd" {}`, `a "%\n$${%" {}`: `a "%\n$${%" {}`, `a "$${x}" {}`: `a "$${x}" {}`,
@@ -346,7 +346,7 @@ func essence(src []byte) (list []string) {
 	return list
 }
 
-func TestDiffIsThatOfTheToolDiff(t *testing.T) {
+func TestDiffEqualsTheDiffTool(t *testing.T) {
 	for _, tt := range []struct{ before, after, want string }{
 		{"a=1\n", "a = 1\n", "--- old/x\n+++ new/x\n@@ -1 +1 @@\n-a=1\n+a = 1\n"},
 		{"a\n\n@@ 1,1 @@\nb=1", "a\n\n@@ 1,1 @@\nb = 1", "--- old/x\n+++ new/x\n@@ -1,4 +1,4 @@\n a\n \n @@ 1,1 @@\n" +
@@ -359,7 +359,7 @@ func TestDiffIsThatOfTheToolDiff(t *testing.T) {
 	}
 }
 
-func TestScriptLeadsFromOneTextToTheOther(t *testing.T) {
+func TestScriptTransformsTheText(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	text := func() []byte {
 		var b bytes.Buffer
@@ -412,7 +412,7 @@ func shortest(a, b [][]byte) int {
 	return row[len(b)]
 }
 
-func TestDiffOfLongTextsCostsNoSquare(t *testing.T) {
+func TestDiffOfLongTextsIsNotQuadratic(t *testing.T) {
 	var before, after bytes.Buffer
 	for i := range 100_000 {
 		fmt.Fprintf(&before, "a%d=1\n", i)

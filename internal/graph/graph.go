@@ -201,12 +201,12 @@ func (r *Runner) release(id ID) {
 
 func (r *Runner) push(id ID) {
 	r.queue = append(r.queue, id)
-	r.hire()
+	r.wakeWorker()
 }
 
-// hire wakes up a worker, or starts one if the limit allows it. A woken worker counts as busy immediately, although it
-// runs later, so that the next call does not count it as idle.
-func (r *Runner) hire() {
+// wakeWorker wakes up a worker, or starts one if the limit allows it. A woken worker counts as busy immediately,
+// although it runs later, so that the next call does not count it as idle.
+func (r *Runner) wakeWorker() {
 	switch {
 	case r.idle > 0:
 		r.idle--
@@ -384,7 +384,7 @@ func (r *Runner) step(id ID) {
 		f.begun = true
 		r.queue = append(r.queue, id)
 		for range min(f.n-1, r.workers) {
-			r.hire()
+			r.wakeWorker()
 		}
 	}
 }

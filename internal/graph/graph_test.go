@@ -229,9 +229,9 @@ func BenchmarkRunner(b *testing.B) {
 	}
 }
 
-// TestGatesAreAwaitedByAllButWhatTheyNeed adds gates to random graphs: there are no cycles, and dependents of a node
+// TestGatesPrecedeDependents adds gates to random graphs: there are no cycles, and dependents of a node
 // begin after its gate, unless the gate depends on them.
-func TestGatesAreAwaitedByAllButWhatTheyNeed(t *testing.T) {
+func TestGatesPrecedeDependents(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewSource(seed))
 		r := New(4)

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// TestThePanicOfATaskIsOneOfRun panics in every part of a task, with other work before, during and after it.
-func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
+// TestTaskPanicsBecomePanicsOfRun panics in every part of a task, with other work before, during and after it.
+func TestTaskPanicsBecomePanicsOfRun(t *testing.T) {
 	broken := errors.New("broken")
 	for name, task := range map[string]Task{
 		"a task": func(*Node) error { panic(broken) },

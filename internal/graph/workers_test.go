@@ -8,7 +8,7 @@ import (
 )
 
 // One worker already waits when a fan needs more: it must not be woken up for all of them.
-func TestFanGetsAsManyWorkersAsThereMayBe(t *testing.T) {
+func TestFanUsesAllWorkers(t *testing.T) {
 	for range 200 {
 		const items = 4
 		r := New(items)

@@ -64,9 +64,9 @@ var expressions = []string{
 	`[for c in c : c]`,
 }
 
-// TestResultsAreThoseOfTheLibrary evaluates every expression over every collection with and without Guard, and compares
+// TestResultsEqualTheLibrary evaluates every expression over every collection with and without Guard, and compares
 // values, marks and problems.
-func TestResultsAreThoseOfTheLibrary(t *testing.T) {
+func TestResultsEqualTheLibrary(t *testing.T) {
 	same := function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "v", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true,
 			AllowMarked: true, AllowDynamicType: true}},

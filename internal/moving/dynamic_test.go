@@ -39,7 +39,7 @@ func forms(n int) []form {
 }
 
 // Random chains of moves with for_each have the same result as literal moves.
-func TestMovesWithForEachAreThoseWrittenByHand(t *testing.T) {
+func TestMovesWithForEachEqualLiteralMoves(t *testing.T) {
 	const locals = "locals {\n numbers = { a = 0, b = 1, c = 2, d = 3, e = 4 }\n}\n"
 	count := 0
 	for seed := range int64(400) {

@@ -195,7 +195,7 @@ func TestMovesLoseNoObject(t *testing.T) {
 }
 
 // Open instances move like instances in the state, and do not affect the moves of others.
-func TestOpenObjectsMoveAsIfTheyWereThere(t *testing.T) {
+func TestOpenInstancesMoveLikeOthers(t *testing.T) {
 	names := []string{"x.a", "x.b", "x.c", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b",
 		"module.m.module.n.x.a"}
 	ends := append(slices.Clone(names), "module.m", "module.n", "module.m[0]", "module.n[1]", "module.o")
@@ -253,7 +253,7 @@ func TestDependenciesFollow(t *testing.T) {
 }
 
 // Ten times the blocks and objects take about ten times as long.
-func TestMovingCostsASum(t *testing.T) {
+func TestMovingIsLinear(t *testing.T) {
 	took := func(n int) time.Duration {
 		var blocks strings.Builder
 		var objects []string

@@ -56,8 +56,8 @@ func (p *planner) forCaller(r *readyAction, key addr.Key, caller cty.Value) (*re
 	return &out, err
 }
 
-// mayCall records the value of an object whose triggers refer to an action that is to be invoked by its address.
-func (p *planner) mayCall(b *eval.Block, inst addr.AbsResourceInstance, v cty.Value) {
+// recordCaller records the value of an object whose triggers refer to an action that is to be invoked by its address.
+func (p *planner) recordCaller(b *eval.Block, inst addr.AbsResourceInstance, v cty.Value) {
 	if len(p.opts.Invoke) == 0 || len(b.Config().ActionTriggers) == 0 {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A broken error message is reported while its condition is true, and not only when it is needed.
-func TestErrorMessagesAreSoundEvenWhileTheConditionHolds(t *testing.T) {
+func TestErrorMessagesAreCheckedWhileConditionsAreTrue(t *testing.T) {
 	const src = `
 variable "nothing" {
   type    = string
@@ -48,7 +48,7 @@ locals { list = [1] }
 
 // A precondition may guard an expression of the block: then an index that is too large is not the error to show. An
 // error of all instances is reported once.
-func TestPreconditionsGuardWhatInstancesShare(t *testing.T) {
+func TestPreconditionsGuardSharedExpressions(t *testing.T) {
 	const src = "locals { list = [1] }\nresource \"terraform_data\" \"r\" {\n count = 3\n input = local.list[7]\n " +
 		"lifecycle {\n precondition {\n condition = %s\n error_message = \"m\"\n }\n }\n}"
 	for condition, want := range map[string][]string{

@@ -93,7 +93,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	if err := p.walk.Report(around.Before(p.until)); err != nil {
 		return cty.DynamicVal, err
 	}
-	v, err := p.ask(b, inst, cfg, prov, config, meta, marks)
+	v, err := p.requestData(b, inst, cfg, prov, config, meta, marks)
 	outcome, found := hook.OK, plan.Value{Value: v, Sensitive: marks.Sensitive}
 	if err != nil {
 		outcome, found = hook.Failed, none
@@ -104,8 +104,8 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	return v, err
 }
 
-// ask reads the data source and records its object for the state.
-func (p *planner) ask(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+// requestData reads the data source and records its object for the state.
+func (p *planner) requestData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
@@ -206,7 +206,7 @@ func (p *planner) pending(module addr.ModuleInstance, s *linking.Slot) bool {
 				return true
 			}
 		}
-		return slices.ContainsFunc(p.storedResources().below[moduleCall{module, s.Call.Name}], p.goes)
+		return slices.ContainsFunc(p.storedResources().below[moduleCall{module, s.Call.Name}], p.willBeDeleted)
 	case linking.SlotCallOutput:
 		return p.pendingBehind(module, s)
 	}
@@ -248,7 +248,7 @@ func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) boo
 			m, _, _ = m.Parent()
 		}
 		return p.changedBelow[changedBelow{r, m}] || slices.ContainsFunc(p.storedResources().of[r],
-			func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.goes(a) })
+			func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.willBeDeleted(a) })
 	})
 }
 
@@ -283,9 +283,9 @@ func (p *planner) storedResources() *stored {
 	return p.stored
 }
 
-// goes reports whether the stored objects of a block will be deleted because its module instance, or its block, is no
-// longer in the configuration. Data sources wait for that like for any other change.
-func (p *planner) goes(a addr.AbsResource) bool {
+// willBeDeleted reports whether the stored objects of a block will be deleted because its module instance, or its
+// block, is no longer in the configuration. Data sources wait for that like for any other change.
+func (p *planner) willBeDeleted(a addr.AbsResource) bool {
 	slot := p.prog.ResourceSlot(a.Config())
 	if slot != nil && p.walk.Instance(a.Module) != nil || p.prog.Unit(a.Module.Config()) == nil {
 		return false

@@ -102,8 +102,8 @@ func writable(a *provider.Attribute) bool { return a.Required || a.Optional }
 // written reports whether an argument is generated.
 func written(a *provider.Attribute) bool { return writable(a) && !a.Deprecated }
 
-// sayable returns the value for the generated block.
-func sayable(b *provider.Block, v cty.Value) cty.Value {
+// generatedValue returns the value for the generated block.
+func generatedValue(b *provider.Block, v cty.Value) cty.Value {
 	if v.IsNull() {
 		return v
 	}
@@ -113,15 +113,15 @@ func sayable(b *provider.Block, v cty.Value) cty.Value {
 			vals[name] = cty.NullVal(a.ImpliedType())
 			continue
 		}
-		vals[name] = sayableAttribute(a, vals[name])
+		vals[name] = generatedAttribute(a, vals[name])
 	}
 	for name, n := range b.Blocks {
-		vals[name] = eachObject(vals[name], func(v cty.Value) cty.Value { return sayable(&n.Block, v) })
+		vals[name] = eachObject(vals[name], func(v cty.Value) cty.Value { return generatedValue(&n.Block, v) })
 	}
 	return cty.ObjectVal(vals)
 }
 
-func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
+func generatedAttribute(a *provider.Attribute, v cty.Value) cty.Value {
 	switch {
 	case a.Sensitive:
 		return cty.NullVal(a.ImpliedType())
@@ -135,7 +135,7 @@ func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
 			vals := v.AsValueMap()
 			for name, inner := range a.Nested.Attributes {
 				if writable(inner) {
-					vals[name] = sayableAttribute(inner, vals[name])
+					vals[name] = generatedAttribute(inner, vals[name])
 				} else {
 					vals[name] = cty.NullVal(inner.ImpliedType())
 				}

@@ -73,7 +73,7 @@ resource "terraform_data" "other" {
 
 // An object whose block was removed is forgotten if destroy = false was set when it was written; a replacement deposes
 // it, and a deposed object is forgotten, too.
-func TestWhatIsNeverDestroyedIsForgotten(t *testing.T) {
+func TestObjectsWithDestroyFalseAreForgotten(t *testing.T) {
 	b := &bench{t: t}
 	b.with("terraform_data.a", "1")
 	builder := b.prior.Builder()

@@ -88,7 +88,7 @@ resource "terraform_data" "x" {
 }`
 
 // Conditions in ignore_changes give each instance the same plan as a literal list for it.
-func TestConditionsInIgnoreChangesEqualWrittenLists(t *testing.T) {
+func TestConditionsInIgnoreChangesEqualLiteralLists(t *testing.T) {
 	b := &bench{t: t}
 	g := &ignoring{r: rand.New(rand.NewPCG(1, 2)), keys: []string{"a", "b", "c"}}
 	for _, k := range g.keys {

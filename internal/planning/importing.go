@@ -345,7 +345,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	}
 	m := &managed{
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
-		config: sayable(rt.Block, config), importing: importing,
+		config: generatedValue(rt.Block, config), importing: importing,
 	}
 	m.effective, m.kept = m.config, m.marks
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})

@@ -130,7 +130,7 @@ func (m *managed) keep() (cty.Value, error) {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
 	}
 	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
-	m.p.mayCall(m.b, m.inst, v)
+	m.p.recordCaller(m.b, m.inst, v)
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
 }
 
@@ -191,7 +191,7 @@ func (m *managed) plan() (*plan.Change, error) {
 	if tainted {
 		config = m.config
 	}
-	planned, resp, err := m.ask(prior, config, private)
+	planned, resp, err := m.requestPlan(prior, config, private)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return c, nil
 	}
 	// The new object is planned as if there were no old one, and without ignore_changes.
-	again, resp2, err := m.ask(cty.NullVal(m.block.ImpliedType()), m.config, nil)
+	again, resp2, err := m.requestPlan(cty.NullVal(m.block.ImpliedType()), m.config, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -273,8 +273,8 @@ func (m *managed) replacement() plan.Action {
 	return plan.DeleteThenCreate
 }
 
-// ask gets the planned value from the provider and checks it.
-func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
+// requestPlan gets the planned value from the provider and checks it.
+func (m *managed) requestPlan(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
 	config = value.ForPlan(m.block, config)
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse

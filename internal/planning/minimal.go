@@ -38,7 +38,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 	}
 	read := change == nil || change.Action != plan.NoOp
 	var err error
-	if m.prior, err = m.p.look(m.obj, m.cfg, m.rt, m.prov, stored, m.b.Slot, read); err != nil {
+	if m.prior, err = m.p.refreshStored(m.obj, m.cfg, m.rt, m.prov, stored, m.b.Slot, read); err != nil {
 		return nil, err
 	}
 	if !read {

@@ -17,7 +17,7 @@ func (p *planner) unmatched() (diags diag.List) {
 	for _, t := range p.opts.Targets {
 		switch {
 		case p.selects(t) || p.held(t):
-		case p.declares(t) && p.comesToNothing(t):
+		case p.declares(t) && p.hasNoInstances(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: the configuration has a block at this address, but its count or "+
 					"for_each creates no instances, and the state has none.", shellQuoted(t.String()))
@@ -92,8 +92,8 @@ func (p *planner) declares(t addr.Target) bool {
 	return slot != nil && there && (!t.HasKey || t.Resource.Mode != addr.Managed)
 }
 
-// comesToNothing reports whether a block, or a module call, has been expanded to no instances.
-func (p *planner) comesToNothing(t addr.Target) bool {
+// hasNoInstances reports whether a block, or a module call, has been expanded to no instances.
+func (p *planner) hasNoInstances(t addr.Target) bool {
 	if t.Pattern != "" {
 		return true // otherwise it would select something
 	}

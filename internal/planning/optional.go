@@ -68,7 +68,7 @@ func (p *planner) isListed(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return untold, nil
 	}
 	for _, found := range resp.Results {
-		switch isThat(found.Identity, sought.Identity) {
+		switch sameIdentity(found.Identity, sought.Identity) {
 		case present:
 			return present, nil
 		case untold:
@@ -93,8 +93,8 @@ func needsArguments(b *provider.Block) bool {
 	return false
 }
 
-// isThat compares the identity of an object with the identity to find, in which null attributes match any value.
-func isThat(found, sought cty.Value) presence {
+// sameIdentity compares the identity of an object with the identity to find, in which null attributes match any value.
+func sameIdentity(found, sought cty.Value) presence {
 	if found == cty.NilVal || found.IsNull() || !ctyfast.WhollyKnown(found) ||
 		!found.Type().Equals(sought.Type()) {
 		return untold

@@ -119,7 +119,7 @@ func (s shop) outcome(optional, byIdentity bool) string {
 	return "Shop says no"
 }
 
-func TestOptionalImportsTakeOverWhatExistsAndCreateTheRest(t *testing.T) {
+func TestOptionalImportsImportOrCreate(t *testing.T) {
 	for _, exists := range []bool{true, false} {
 		for _, imports := range []string{"any", "none", "tells", "fails", "breaks"} {
 			for _, lists := range []string{"", "all", "argument", "refuses", "fails", "full", "nameless"} {
@@ -174,7 +174,7 @@ import {
 	}
 }
 
-func TestOptionalImportsDoNotMakeInterruptedCreationsAgain(t *testing.T) {
+func TestOptionalImportsDoNotRepeatInterruptedCreations(t *testing.T) {
 	a, _ := addr.ParseInstance("shop_item.a")
 	begun := state.Intent{Object: addr.Object{Instance: a},
 		Provider: addr.AbsProviderConfig{Provider: addr.DefaultProvider("shop")}}

@@ -291,7 +291,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	if p.opts.Mode == plan.RefreshOnly {
 		return value.MarkAt(k.value, value.Sensitive, planValue(rt.Block, k.value, k.sensitive).Sensitive), nil
 	}
-	private, err := p.askDestroy(o, cfg, schema, rt, inst, k)
+	private, err := p.requestDestroy(o, cfg, schema, rt, inst, k)
 	if err != nil {
 		return cty.NilVal, err
 	}
@@ -307,8 +307,8 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return cty.NilVal, p.protect(change, nil)
 }
 
-// askDestroy calls a provider that plans deletions, which may refuse one.
-func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
+// requestDestroy calls a provider that plans deletions, which may refuse one.
+func (p *planner) requestDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
 	if !schema.PlanDestroy {
 		return k.private, nil

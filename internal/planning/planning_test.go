@@ -298,7 +298,7 @@ resource "terraform_data" "user" {
 		"terraform_data.user create-then-delete replace_because_cannot_update")
 }
 
-func TestDataSourceWaitsForWhatItMentions(t *testing.T) {
+func TestDataSourceWaitsForItsReferences(t *testing.T) {
 	b := &bench{t: t}
 	p := b.want(root(`
 resource "terraform_data" "a" { input = "x" }
@@ -408,7 +408,7 @@ resource "terraform_data" "b" {
 }
 
 // Whether a block triggers is computed once, not for each instance: the product of both counts would take minutes here.
-func TestReplaceTriggeredByCostsASum(t *testing.T) {
+func TestReplaceTriggeredByIsLinear(t *testing.T) {
 	b := &bench{t: t}
 	const n = 3000
 	for i := range n {

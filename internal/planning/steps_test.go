@@ -201,7 +201,7 @@ func contains(list []int, n int) bool {
 	return false
 }
 
-func TestDestroyEdgesAcrossRepeatedModulesAreASum(t *testing.T) {
+func TestDestroyEdgesAcrossRepeatedModulesAreLinear(t *testing.T) {
 	const n = 60
 	b := &bench{t: t}
 	for i := range n {

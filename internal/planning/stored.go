@@ -45,7 +45,7 @@ func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 	if err != nil || k.null() {
 		return k, err
 	}
-	return p.look(o, cfg, rt, inst, k, block, refresh)
+	return p.refreshStored(o, cfg, rt, inst, k, block, refresh)
 }
 
 // upgraded returns a stored object at the current schema.
@@ -116,9 +116,9 @@ func (p *planner) sound(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.
 	return k, nil
 }
 
-// look refreshes an object of the current schema version, unless refreshing is off, and records the result.
-func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	k known, block *linking.Slot, refresh bool) (known, error) {
+// refreshStored refreshes an object of the current schema version, unless refreshing is off, and records the result.
+func (p *planner) refreshStored(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	inst provider.Provider, k known, block *linking.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	current := k
 	if refresh {
@@ -134,7 +134,7 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 			current.readAt = p.opts.Now.Unix()
 		}
 	}
-	return p.noteRefresh(o, cfg, rt, k, current, block)
+	return p.recordRefresh(o, cfg, rt, k, current, block)
 }
 
 // identityOf returns the stored identity of an object at the current version of its schema.
@@ -244,11 +244,11 @@ func recorded(rt *provider.ResourceType, before, after known, facts *state.Objec
 	return before.asStored || storedAs(before.object, before.value, rt.Block.ImpliedType())
 }
 
-// noteRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block. before
-// is the upgraded object, after the current one. Until the object is written or found unchanged, it has both its stored
-// and its configured dependencies.
-func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
-	block *linking.Slot) (known, error) {
+// recordRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block.
+// before is the upgraded object, after the current one. Until the object is written or found unchanged, it has both its
+// stored and its configured dependencies.
+func (p *planner) recordRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	before, after known, block *linking.Slot) (known, error) {
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
@@ -265,7 +265,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
 	if same && p.prior.ProviderOf(o) == cfg && recorded(rt, before, after, &facts) {
-		return p.noteSeen(o, after, &facts), nil
+		return p.recordRead(o, after, &facts), nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts, rt.Newer...)
 	if err != nil {
@@ -279,8 +279,8 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	return after, nil
 }
 
-// noteSeen records when an unchanged object was read.
-func (p *planner) noteSeen(o addr.Object, k known, facts *state.Object) known {
+// recordRead records when an unchanged object was read.
+func (p *planner) recordRead(o addr.Object, k known, facts *state.Object) known {
 	if facts.ReadAt == k.object.ReadAt {
 		return k
 	}

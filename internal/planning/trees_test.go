@@ -65,7 +65,7 @@ func (g *tree) call(up, key string, depth int) (name, body string, resources []s
 
 // A reference to a whole module depends on every resource below it, even on those that no output value uses: otherwise
 // they could be destroyed before or together with the dependent.
-func TestUsingAWholeModuleDependsOnAllThatIsInIt(t *testing.T) {
+func TestWholeModuleReferencesDependOnAllResources(t *testing.T) {
 	for seed := range uint64(80) {
 		g := &tree{r: rand.New(rand.NewPCG(seed, 1)), files: map[string]string{}}
 		name, body, want := g.call("./", "", 3)
@@ -115,7 +115,7 @@ func TestUsingAWholeModuleDependsOnAllThatIsInIt(t *testing.T) {
 }
 
 // In a refresh-only plan, a list or map of instances contains exactly the existing ones, in the configuration or not.
-func TestRefreshOnlyCountsWhatExists(t *testing.T) {
+func TestRefreshOnlyHasExistingInstances(t *testing.T) {
 	all := []string{"a", "b", "c", "d"}
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))

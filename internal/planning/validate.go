@@ -75,7 +75,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	if bodyOK {
 		inst, d := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
 		if diags = diags.Extend(d); !d.HasErrors() {
-			diags = diags.Extend(v.askProvider(inst, b, config))
+			diags = diags.Extend(v.validateWithProvider(inst, b, config))
 		}
 	}
 	diags = diags.Extend(b.CheckGuards(addr.NoKey))
@@ -98,8 +98,8 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// askProvider calls the provider to validate the configuration.
-func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
+// validateWithProvider calls the provider to validate the configuration.
+func (v *validator) validateWithProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
 	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
 	if b.Config().Addr.Mode == addr.List {
 		s, diags := searchOf(b, addr.NoKey, unmarked)

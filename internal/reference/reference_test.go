@@ -173,7 +173,7 @@ func TestPagesAreAsRecorded(t *testing.T) {
 
 // testdata/layout.txt holds headings, items and anchors of the pages that terraform-plugin-docs 0.25 generates from the
 // same schema, without features that it does not support: groups of blocks and tuples.
-func TestLayoutIsThatOfTheField(t *testing.T) {
+func TestLayoutEqualsTerraformPluginDocs(t *testing.T) {
 	raw, err := os.ReadFile("testdata/layout.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestEveryLinkToASectionHasItsAnchor(t *testing.T) {
 	}
 }
 
-func TestTemplatesComeInThePlaceOfGeneratedPages(t *testing.T) {
+func TestTemplatesReplaceGeneratedPages(t *testing.T) {
 	got := pages(t, demo(), Options{Name: "demo", Source: fstest.MapFS{
 		"templates/index.md.tmpl": {
 			Data: []byte(
@@ -256,7 +256,7 @@ func TestTemplatesComeInThePlaceOfGeneratedPages(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	with := func(name, text string) Options {
 		return Options{Name: "demo", Source: fstest.MapFS{name: {Data: []byte(text)}}}
 	}
@@ -287,7 +287,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenByHandIsKept(t *testing.T) {
+func TestHandWrittenPagesAreKept(t *testing.T) {
 	list, err := Pages(demo(), Options{Name: "demo"})
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ provider_installation {
 	}
 }
 
-func TestAMethodCoversWhatIsIncludedAndNotExcluded(t *testing.T) {
+func TestMethodCoversIncludedProviders(t *testing.T) {
 	pattern := func(text string) settings.Pattern {
 		p, err := settings.ParsePattern(text, addr.DefaultProviderHost)
 		if err != nil {
@@ -185,7 +185,7 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestACacheThatIsNotThereYetIsAWarning(t *testing.T) {
+func TestMissingPluginCacheIsAWarning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	s, diags := load(t, "rc", `plugin_cache_dir = "`+filepath.ToSlash(dir)+`"`)
 	if diags.HasErrors() || len(diags) != 1 || filepath.Clean(s.PluginCacheDir) != dir {

@@ -214,7 +214,7 @@ func all(p *plan.Plan) bool {
 }
 
 // compares reports whether a plan with limits would compare an instance with the configuration.
-func looksAt(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
+func compares(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
 	if slot := prog.ResourceSlot(a.Config()); slot != nil {
 		return t.Only[slot]
 	}
@@ -233,7 +233,7 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 		seen[change.Object.Instance] = true
 	}
 	for _, o := range c.Objects {
-		conflict := everything || seen[o.Instance] || looksAt(prog, e.limits, o.Instance) || e.instances[o.Instance] ||
+		conflict := everything || seen[o.Instance] || compares(prog, e.limits, o.Instance) || e.instances[o.Instance] ||
 			e.needs[o.Instance.Config()]
 		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
 			conflict = conflict || e.touches(prog.ResourcesBehind(slot))

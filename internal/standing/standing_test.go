@@ -14,7 +14,7 @@ import (
 
 // Every field of an object is compared, except the time of its last read, including fields that are added to the type
 // later.
-func TestEveryFieldOfAnObjectCounts(t *testing.T) {
+func TestEveryFieldOfAnObjectIsCompared(t *testing.T) {
 	dependency := addr.ConfigResource{Resource: addr.Resource{Mode: addr.Managed, Type: "a", Name: "b"}}
 	other := map[string]any{
 		"Status": state.Tainted, "SchemaVersion": int64(3), "Attributes": json.RawMessage(`{"id":"b"}`),

@@ -131,7 +131,7 @@ func TestSchemaDocumentIsAsRecorded(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsOfTextThatIsTooDeepNeedNoParser(t *testing.T) {
+func TestDiagnosticsOfDeepTextAreNotParsed(t *testing.T) {
 	for name, source := range map[string]string{
 		"main.tf":      "locals {\n  a = " + strings.Repeat("[", 1000000),
 		"main.tf.json": `{"a":` + strings.Repeat("[", 1000000),

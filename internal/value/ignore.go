@@ -47,7 +47,7 @@ func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path,
 	}
 	marks := now
 	for _, path := range paths {
-		if !takesBack(prior, config, path) {
+		if !restores(prior, config, path) {
 			continue
 		}
 		marks = slices.DeleteFunc(slices.Clone(marks), func(p cty.Path) bool { return p.HasPrefix(path) })
@@ -64,7 +64,7 @@ func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path,
 }
 
 // restores reports whether ignoring a path restores the prior value there.
-func takesBack(prior, config cty.Value, path cty.Path) bool {
+func restores(prior, config cty.Value, path cty.Path) bool {
 	if _, ok := mapKey(path); ok {
 		path = path[:len(path)-1]
 	}

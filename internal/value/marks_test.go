@@ -61,7 +61,7 @@ func TestUnmarkDeepSortsPathsByMark(t *testing.T) {
 	}
 }
 
-func TestApplyRestoresWhatUnmarkDeepTook(t *testing.T) {
+func TestApplyRestoresUnmarkedValues(t *testing.T) {
 	for _, v := range []cty.Value{
 		markedObject(),
 		cty.StringVal("x").Mark(Sensitive).Mark(Ephemeral),
@@ -76,7 +76,7 @@ func TestApplyRestoresWhatUnmarkDeepTook(t *testing.T) {
 	}
 }
 
-func TestApplyPassesOverMissingPaths(t *testing.T) {
+func TestApplyIgnoresMissingPaths(t *testing.T) {
 	_, paths := UnmarkDeep(cty.ListVal([]cty.Value{cty.Zero, cty.Zero.Mark(Sensitive)}))
 	shorter := cty.ListVal([]cty.Value{cty.Zero})
 	if got := paths.Apply(shorter); !got.RawEquals(shorter) {
@@ -95,7 +95,7 @@ func TestMarkAt(t *testing.T) {
 	}
 }
 
-func TestQuestionsAboutMarks(t *testing.T) {
+func TestMarkPredicates(t *testing.T) {
 	inside := cty.TupleVal([]cty.Value{cty.Zero.Mark(Sensitive), cty.Zero.Mark(Ephemeral)})
 	if IsSensitive(inside) || IsEphemeral(inside) {
 		t.Error("a mark inside is taken for one of the whole")

@@ -58,7 +58,7 @@ func TestProposingTheSameConfigurationAgainKeepsThePriorObject(t *testing.T) {
 	})
 }
 
-func TestWhatIsProposedConformsAndIsAValidPlan(t *testing.T) {
+func TestProposedObjectsAreValidPlans(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config := g.config(blockShape(b), false)
 		prior := g.prior(b)
@@ -154,7 +154,7 @@ func TestDiffNamesExactlyWhatDiffers(t *testing.T) {
 	})
 }
 
-func TestIgnoringWhatDiffersProposesThePriorObject(t *testing.T) {
+func TestIgnoringAllDifferencesProposesThePriorObject(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		prior, config := g.prior(b), g.config(blockShape(b), false)
 		var all []cty.Path
@@ -197,7 +197,7 @@ func TestRewritesAreIdempotentAndConform(t *testing.T) {
 	})
 }
 
-func TestMarkedPathsAreThoseAskedFor(t *testing.T) {
+func TestMarkedPathsAreAsRequested(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		v := g.prior(b)
 		paths := SensitivePaths(b, v, nil)
@@ -239,7 +239,7 @@ func hasAmbiguousSet(v cty.Value) bool {
 	return found
 }
 
-func TestProposeUnsetWithoutAnOpinionIsPropose(t *testing.T) {
+func TestProposeUnsetDefaultsToPropose(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config, prior := g.config(blockShape(b), false), g.prior(b)
 		for _, p := range []cty.Value{prior, cty.NullVal(b.ImpliedType())} {
@@ -252,7 +252,7 @@ func TestProposeUnsetWithoutAnOpinionIsPropose(t *testing.T) {
 	})
 }
 
-func TestProposeUnsetDecidesWhateverIsComputedAndNotConfigured(t *testing.T) {
+func TestProposeUnsetSetsUnconfiguredComputedValues(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config := g.config(blockShape(b), false)
 		null := cty.NullVal(b.ImpliedType())

@@ -98,7 +98,7 @@ func TestUnknownAsNull(t *testing.T) {
 	wantPaths(t, UnknownPaths(in), ".a", ".l[1]", `.m["k"]`, ".s", ".t[1]")
 }
 
-func TestRewritesWithoutAnythingToDoCostNothing(t *testing.T) {
+func TestRewritesWithoutChangesDoNotAllocate(t *testing.T) {
 	b := dataBlock()
 	v := dataObject(someID, hello, hello)
 	for name, run := range map[string]func(){

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestSecretsAreTakenOutOfTextsFromOutside(t *testing.T) {
+func TestSecretsAreRemovedFromForeignTexts(t *testing.T) {
 	var s Secrets
 	v := cty.ObjectVal(map[string]cty.Value{
 		"password": cty.StringVal("hunter2").Mark(Sensitive), "plain": cty.StringVal("visible"),
@@ -68,7 +68,7 @@ func TestKeysOfSecretMapsAreSecrets(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
+func TestOverlappingSecretsAreRemoved(t *testing.T) {
 	var s Secrets
 	for _, text := range []string{"abcd-efgh", "efgh-ijkl", "abcd", "ijkl-", "-ijkl-mnop"} {
 		s.Add(cty.StringVal(text), []cty.Path{{}})
@@ -87,9 +87,9 @@ func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestSecretsThatComeOneByOneAreSortedAFewTimes searches for each secret before the next one is added: each batch must
+// TestSecretsAddedOneByOneAreSortedRarely searches for each secret before the next one is added: each batch must
 // have more secrets than all later ones.
-func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
+func TestSecretsAddedOneByOneAreSortedRarely(t *testing.T) {
 	var s Secrets
 	const n = 1000
 	total := 0
@@ -221,7 +221,7 @@ func BenchmarkCollectingSecrets(b *testing.B) {
 	}
 }
 
-func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
+func BenchmarkSecretsAddedOneByOne(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
@@ -236,7 +236,7 @@ func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
 }
 
 // A running search does not see strings that are added to Show later, and many searches do not copy the strings.
-func TestSearchesKeepWhatWasShownWhenTheyBegan(t *testing.T) {
+func TestSearchesAreNotAffectedByLaterShow(t *testing.T) {
 	var s Secrets
 	s.Add(cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("first-secret"), "b": cty.StringVal("second-secret")}),
 		[]cty.Path{cty.GetAttrPath("a"), cty.GetAttrPath("b")})

@@ -110,7 +110,7 @@ func (s *session) list(l *List, config cty.Value, whole bool, limit int) []provi
 			s.Fatalf("list: whole objects were asked for, and %s has none", show(one.Identity))
 		case whole:
 			s.secrets.learn(rt.Block, one.Object)
-			s.judge("list", value.CheckRefreshed(rt.Block, one.Object))
+			s.checkErrors("list", value.CheckRefreshed(rt.Block, one.Object))
 		}
 	}
 	return resp.Results

@@ -65,7 +65,7 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	null := cty.NullVal(t.object.ty)
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	if s.stopping.Context().Err() != nil {
@@ -95,7 +95,7 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.suppress = true
 	d.identity = t.identityData(req.PlannedIdentity)
 	op := t.resource.update()
@@ -146,7 +146,7 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 		return state, identity, diags
 	}
 	errs := value.CheckApplied(t.block(), req.Planned, state, everything)
-	return state, identity, diags.Extend(problems).Extend(strictly("Result differs from the plan", errs))
+	return state, identity, diags.Extend(problems).Extend(invalidResponse("Result differs from the plan", errs))
 }
 
 func withID(state cty.Value, id string) cty.Value {
@@ -177,7 +177,7 @@ func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 
 func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutDelete, t.resource.delete())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutDelete, t.resource.delete())
 	if !diags.HasErrors() || d.id == "" {
 		return req.Planned, diags
 	}

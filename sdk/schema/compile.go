@@ -20,7 +20,7 @@ const (
 	listing       // the config block of a list
 	acting        // the config block of an action
 	configuration // a provider block
-	said          // a provider_meta block
+	metaBlock     // a provider_meta block
 	callee        // a function
 )
 

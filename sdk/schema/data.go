@@ -32,9 +32,9 @@ type ResourceData struct {
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps planned values
 	reading  bool // it keeps stored values with DiffSuppressOnRefresh
-	// said is the provider_meta value of the module, or cty.NilVal; saidType is its type.
-	said     cty.Value
-	saidType *resourceType
+	// providerMeta is the provider_meta value of the module, or cty.NilVal; providerMetaType is its type.
+	providerMeta     cty.Value
+	providerMetaType *resourceType
 	// record, if set, reports a new object to the engine before the callback returns.
 	record func(state cty.Value, private []byte)
 }

@@ -54,7 +54,7 @@ func (p *Provider) InternalValidate() error {
 
 // meta checks the schema of provider_meta blocks: arguments only, because the language allows no blocks there.
 func (c *inspection) meta(fields map[string]*Schema) {
-	c.fields(where{what: "provider_meta", kind: said}, fields)
+	c.fields(where{what: "provider_meta", kind: metaBlock}, fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		s := fields[name]
 		if s == nil {
@@ -380,7 +380,7 @@ func (c *inspection) kinds(w where, s *Schema) {
 	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable,
 		"DiffSuppressFunc": s.DiffSuppressFunc != nil,
 		"StateFunc":        s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed &&
-			slices.Contains([]kind{configuration, said, listing, acting}, w.kind)}) {
+			slices.Contains([]kind{configuration, metaBlock, listing, acting}, w.kind)}) {
 		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }

@@ -399,7 +399,7 @@ func wrong() map[string]struct {
 	}
 }
 
-func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
+func TestInternalValidateReportsEachMistake(t *testing.T) {
 	all := wrong()
 	if len(all) < 40 {
 		t.Errorf("only %d wrong schemas", len(all))
@@ -420,7 +420,7 @@ func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
 	}
 }
 
-func TestInternalValidateAcceptsWhatIsRight(t *testing.T) {
+func TestInternalValidateAcceptsValidSchemas(t *testing.T) {
 	for name, p := range map[string]*Provider{
 		"the provider of the tests": shelfProvider(newShelf())(),
 		"an empty one":              {},

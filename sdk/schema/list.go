@@ -152,7 +152,7 @@ func (s *server) listed(ctx context.Context, t *listType, d *ListData, one found
 		}
 		if d.whole {
 			listed.Object = value.NullWriteOnly(d.of.block(), state)
-			diags = diags.Extend(strictly("Invalid object from the provider",
+			diags = diags.Extend(invalidResponse("Invalid object from the provider",
 				value.CheckRefreshed(d.of.block(), listed.Object)))
 		}
 		return listed, dropped(o.mistakes, diags)

@@ -206,8 +206,8 @@ func TestActionsKnowWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestGeneratedConfigurationsSayWhatIsNeeded generates the configuration of an object.
-func TestGeneratedConfigurationsSayWhatIsNeeded(t *testing.T) {
+// TestGeneratedConfigurationsAreMinimal generates the configuration of an object.
+func TestGeneratedConfigurationsAreMinimal(t *testing.T) {
 	text, number := schema.TypeString, schema.TypeInt
 	rule := &schema.Resource{Schema: map[string]*schema.Schema{
 		"port": {Type: number, Required: true}, "proto": {Type: text, Optional: true, Default: "tcp"},

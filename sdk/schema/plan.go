@@ -67,7 +67,7 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 		planned = p.diff.over(p.merge(true))
 	}
 	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned, everything); len(errs) > 0 {
-		return cty.NilVal, nil, strictly("Invalid plan from the provider", errs)
+		return cty.NilVal, nil, invalidResponse("Invalid plan from the provider", errs)
 	}
 	return planned, p.replacements(planned), nil
 }

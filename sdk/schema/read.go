@@ -26,7 +26,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
 	d.identity, d.reading = t.identityData(req.Identity), true
 	exists := true
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
 		meta interface{}) diag.List {
 		if ask := t.resource.Exists; ask != nil {
 			var err error
@@ -45,7 +45,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		var problems diag.List
 		resp.State = d.State()
 		resp.Identity, problems = d.identity.result(resp.State)
-		resp.Diagnostics = diags.Extend(problems).Extend(strictly("Invalid object from the provider",
+		resp.Diagnostics = diags.Extend(problems).Extend(invalidResponse("Invalid object from the provider",
 			value.CheckRefreshed(t.block(), resp.State)))
 	}
 	return resp
@@ -72,7 +72,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 			t.fields[a].schema.Computed
 	})
 	d := newData(t, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, t.resource.read())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, t.resource.read())
 	if diags.HasErrors() {
 		return provider.ReadDataResponse{Diagnostics: diags}
 	}
@@ -82,7 +82,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	state := value.NullWriteOnly(t.block(), d.State())
 	errs := value.CheckPlan(t.block(), null, value.ForPlan(t.block(), req.Config), state, everything)
 	return provider.ReadDataResponse{
-		State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+		State: state, Diagnostics: diags.Extend(invalidResponse("Invalid object from the provider", errs))}
 }
 
 // Import calls the type's Importer.
@@ -157,7 +157,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 		o.Identity = d.identity.now
 	}
 	if errs := value.CheckRefreshed(t.block(), o.State); len(errs) > 0 {
-		return o, strictly("Invalid import", errs)
+		return o, invalidResponse("Invalid import", errs)
 	}
 	return o, dropped(d.mistakes, nil)
 }

@@ -179,7 +179,7 @@ func upgradable() *Resource {
 	return r
 }
 
-func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
+func TestStoredObjectsAreUpgraded(t *testing.T) {
 	e := start(t, upgradable())
 	empty := attrs{"name": null, "size": null, "new": null,
 		"rule": cty.ListValEmpty(cty.Object(map[string]cty.Type{"port": cty.Number, "text": cty.String}))}
@@ -398,8 +398,8 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestUpgradersTakeTheTypeOfAnEarlierResource uses the way in which authors describe old stored objects.
-func TestUpgradersTakeTheTypeOfAnEarlierResource(t *testing.T) {
+// TestUpgradersUseTheTypeOfAnOldResource uses the way in which authors describe old stored objects.
+func TestUpgradersUseTheTypeOfAnOldResource(t *testing.T) {
 	earlier := &Resource{Schema: map[string]*Schema{
 		"size": {Type: TypeString, Optional: true},
 		"rule": {Type: TypeList, Optional: true, Elem: &Resource{

@@ -48,7 +48,7 @@ func (r *reader) current(f *field) cty.Value {
 
 func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty) }
 
-// find looks up a key in the fields of the given view. It ends the callback if the key does not exist.
+// find returns the value at a key in the fields of the given view. It ends the callback if the key does not exist.
 func (r *reader) find(key string, view func(*field) cty.Value) place {
 	p, err := r.object.find(key, view)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestStopEndsCallbacks(t *testing.T) {
 
 // It is known whether a creation created an object if its callback returned in time, or set the id. After a panic, or
 // if its context ended first, it is unknown.
-func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
+func TestCreationsReportWhetherAnObjectMayExist(t *testing.T) {
 	stopped := func(ctx context.Context, e *engine) {
 		_ = e.p.Stop(context.Background())
 		<-ctx.Done()

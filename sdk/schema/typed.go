@@ -43,15 +43,15 @@ func (r *reader) Decode(target interface{}) error {
 // fields have tags `tombolo:"name"` or `cty:"name"`. Without such a block, and while an object is being imported, the
 // target does not change.
 func (d *ResourceData) GetProviderMeta(target interface{}) error {
-	if d.said == cty.NilVal {
+	if d.providerMeta == cty.NilVal {
 		return nil
 	}
-	filled, err := d.saidType.withDefaults(d.said)
+	filled, err := d.providerMetaType.withDefaults(d.providerMeta)
 	if err != nil {
 		return err
 	}
 	of := func(f *field) cty.Value { return member(filled, f.name, f.ty) }
-	return decoding{tags: []string{tagName, "cty"}}.whole(d.saidType.object, of, target)
+	return decoding{tags: []string{tagName, "cty"}}.whole(d.providerMetaType.object, of, target)
 }
 
 // Encode sets the attributes that the tags of a struct name: the opposite of Decode. A tag "id" sets the id; write-only

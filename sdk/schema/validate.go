@@ -134,7 +134,7 @@ func given(f *field, v cty.Value) bool {
 // required reports missing arguments that are not required for the engine: those with a default that has no value, and
 // members of object values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
-	if !f.schema.Required || f.block || v.told(path) {
+	if !f.schema.Required || f.block || v.hasError(path) {
 		return
 	}
 	if f.schema.DefaultFunc != nil {
@@ -145,8 +145,8 @@ func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	v.errorf(path, "Missing required argument", "The argument %q is required, and has no value.", f.name)
 }
 
-// told reports whether there already is an error at a path: the author's message is better than the general one.
-func (v *validation) told(path cty.Path) bool {
+// hasError reports whether there already is an error at a path: the author's message is better than the general one.
+func (v *validation) hasError(path cty.Path) bool {
 	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error &&
 			d.Path.Equals(path)
@@ -183,7 +183,7 @@ func (v *validation) field(f *field, path cty.Path, value cty.Value) {
 		v.elements(f, path, value)
 	}
 	if value.IsWhollyKnown() {
-		v.ask(f, path, value)
+		v.runChecks(f, path, value)
 	}
 }
 
@@ -216,8 +216,8 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 	}
 }
 
-// ask calls the author's checks.
-func (v *validation) ask(f *field, path cty.Path, value cty.Value) {
+// runChecks calls the author's checks.
+func (v *validation) runChecks(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
 	check := s.ValidateDiagFunc
 	if s.ValidateFunc != nil {

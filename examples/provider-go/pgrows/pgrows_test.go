@@ -75,7 +75,7 @@ func noTable(dsn, name string) func() error {
 	}
 }
 
-func TestTableGoesThroughItsLife(t *testing.T) {
+func TestTableLifecycle(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
@@ -120,7 +120,7 @@ func TestTableGoesThroughItsLife(t *testing.T) {
 
 // The columns change together; an index is built separately and fails. The changes so far are recorded, and the next
 // apply continues from there.
-func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
+func TestFailedIndexKeepsOtherChanges(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
@@ -143,7 +143,7 @@ func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
 		}}})
 }
 
-func TestRowGoesThroughItsLife(t *testing.T) {
+func TestRowLifecycle(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	table := plans(column("price", "numeric(10,2)", "default = \"7\"")+column("extra", "jsonb", "nullable = true")+
@@ -202,7 +202,7 @@ output "name" { value = provider::pgrows::quote_ident("a b", "c") }
 	}}})
 }
 
-func TestMistakesAreFoundInTime(t *testing.T) {
+func TestMistakesAreFoundByPlans(t *testing.T) {
 	t.Parallel()
 	const inQuery = "data \"pgrows_query\" \"x\" {\n  sql = \"SELECT 1\"\n}\n"
 	row := func(table string) string {

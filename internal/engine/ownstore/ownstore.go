@@ -96,8 +96,8 @@ func (c calls) faulty(method string, err error) error {
 	return fmt.Errorf("%s of the store failed: %w. This is a bug in the store", method, err)
 }
 
-// nothing returns the error for a method that returned neither a result nor an error.
-func nothing(method string) error {
+// noResult returns the error for a method that returned neither a result nor an error.
+func noResult(method string) error {
 	return fmt.Errorf("%s of the store returned nil, and no error. This is a bug in the store", method)
 }
 
@@ -116,7 +116,7 @@ func (g *guarded) Workspace(name string) (state.Workspace, error) {
 	w, err := ask(g.calls, context.Background(), "Workspace",
 		func() (state.Workspace, error) { return g.inner.Workspace(name) }, nil)
 	if err == nil && w == nil {
-		err = nothing("Workspace")
+		err = noResult("Workspace")
 	}
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (w *workspace) Name() string { return w.name }
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	snap, err := ask(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
 	if err == nil && snap == nil {
-		err = nothing("Workspace.Read")
+		err = noResult("Workspace.Read")
 	}
 	return snap, err
 }
@@ -185,7 +185,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 			}
 		})
 	if err == nil && inner == nil {
-		err = nothing("Workspace.Lock")
+		err = noResult("Workspace.Lock")
 	}
 	if err != nil {
 		return nil, err

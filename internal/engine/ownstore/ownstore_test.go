@@ -20,7 +20,7 @@ import (
 type foreign struct{ state.Store }
 
 // Guarded stores pass the test suite of stores.
-func TestGuardedStoresKeepTheirPromises(t *testing.T) {
+func TestGuardedStoresPassTheSuite(t *testing.T) {
 	storetest.Run(t, func(*testing.T) (a, b state.Store) {
 		s := ownstore.Guard(foreign{mem.New()}, nil)
 		return s, s

@@ -25,7 +25,7 @@ type session struct {
 func (s *session) begin() error {
 	ctx, err := get(s.calls, "Session.Context", s.inner.Context)
 	if err == nil && ctx == nil {
-		err = nothing("Session.Context")
+		err = noResult("Session.Context")
 	}
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	snap, err := get(s.calls, "Session.Snapshot", s.inner.Snapshot)
 	if err == nil && snap == nil {
-		err = nothing("Session.Snapshot")
+		err = noResult("Session.Snapshot")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *session) Begin(ctx context.Context, run state.RunInfo) (state.Journal, 
 	inner, err := ask(s.calls, ctx, "Session.Begin", func() (state.Journal, error) { return s.inner.Begin(ctx, run) },
 		nil)
 	if err == nil && inner == nil {
-		err = nothing("Session.Begin")
+		err = noResult("Session.Begin")
 	}
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (j *journal) Record(edits ...state.Edit) error {
 func (j *journal) Working() *state.Builder {
 	b, err := get(j.calls, "Journal.Working", j.inner.Working)
 	if err == nil && b == nil {
-		err = nothing("Journal.Working")
+		err = noResult("Journal.Working")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

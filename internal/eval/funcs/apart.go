@@ -139,7 +139,7 @@ func elementsApart(set cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty
 	if ok {
 		return list
 	}
-	over := exceeded{tooMuch(ErrStopped, at)}
+	over := exceeded{limitError(ErrStopped, at)}
 	if c := counterOf(ctx); c != nil {
 		c.over = &over
 	}
@@ -164,7 +164,7 @@ func (e *splat) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, e.Expression)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, e.Expression)}
 	}
 	return a.v, a.diags
 }
@@ -187,7 +187,7 @@ func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.E
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, of)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, of)}
 	}
 	return a.v, a.diags
 }

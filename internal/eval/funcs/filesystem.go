@@ -154,7 +154,7 @@ func fileSetFunc(d disk) function.Function {
 // files returns the regular files that match, relative to dir, with slashes. The whole joined path is a pattern,
 // including the part from dir.
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
-	d.work.looked()
+	d.work.fileRead()
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
 	matches, err := glob(filepath.Join(dir, pattern), d.work)
@@ -271,7 +271,7 @@ func bare(err error) error {
 
 // locate returns the path to open for a path in an expression.
 func (d disk) locate(path string) (string, error) {
-	d.work.looked()
+	d.work.fileRead()
 	path, err := d.expand(path)
 	if err != nil {
 		return "", err

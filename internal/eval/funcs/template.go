@@ -115,7 +115,7 @@ func (r *FileRecord) checkTemplate(args []cty.Value, source string, t hcl.Expres
 	if r == nil {
 		return nil
 	}
-	if native, ok := t.(hclsyntax.Expression); ok && fickle(native) {
+	if native, ok := t.(hclsyntax.Expression); ok && callsImpure(native) {
 		args, result = args[:1], cty.StringVal(source)
 	}
 	return r.Check("templatefile", args, result)

@@ -72,7 +72,7 @@ type Work struct {
 	rounds  atomic.Int64
 	fickle  atomic.Int64 // calls of functions whose results change
 	read    atomic.Int64 // calls of functions that read files
-	recalls sync.Map     // *share -> *recollection
+	recalls sync.Map     // *share -> *cachedResult
 	metered sync.Map     // hclsyntax.Expression -> result of Metered
 }
 
@@ -159,7 +159,7 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 		return e.Value(ctx)
 	}
 	if err := w.stopped(); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	if _, native := e.(hclsyntax.Expression); native || reflect.TypeOf(e) == jsonExpression {
 		known, ok := w.metered.Load(e)
@@ -179,7 +179,7 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 func withinBounds(v cty.Value, diags hcl.Diagnostics, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		if err := CheckSize(v); err != nil {
-			return cty.DynamicVal, append(diags, tooMuch(err, e))
+			return cty.DynamicVal, append(diags, limitError(err, e))
 		}
 	}
 	return v, diags
@@ -262,7 +262,7 @@ const callSteps = 64
 // because functions that call each other twice double the work at every level.
 func EvaluateCalled(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if err := workOf(ctx).spend(callSteps); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	return Evaluate(e, ctx)
 }

@@ -12,7 +12,7 @@ import (
 
 var errBusy = errors.New("busy")
 
-func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) {
+func TestRetryEndsOnSuccessPermanentErrorOrTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		after := func(n int, end *retry.RetryError) retry.RetryFunc {
@@ -60,7 +60,7 @@ func replay(calls *int, states ...string) retry.StateRefreshFunc {
 	}
 }
 
-func TestAStateIsWaitedFor(t *testing.T) {
+func TestStateChangeWaitsForTheTarget(t *testing.T) {
 	var missing *retry.NotFoundError
 	var unexpected *retry.UnexpectedStateError
 	var late *retry.TimeoutError
@@ -117,7 +117,7 @@ func TestAStateIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAFailedQuestionEndsTheWaiting(t *testing.T) {
+func TestRefreshErrorEndsTheWait(t *testing.T) {
 	conf := retry.StateChangeConf{Target: []string{"up"}, Refresh: func() (interface{}, string, error) {
 		return "x", "", errBusy
 	}}
