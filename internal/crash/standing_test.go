@@ -61,7 +61,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 	}
 }
 
-// outputs returns outputs for a configuration, each of several things.
+// outputs returns the outputs of a configuration, each of which refers to several objects.
 func outputs(w wish, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {
