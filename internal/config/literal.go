@@ -237,6 +237,18 @@ func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 
 // decodeConditionBlock reads a validation, precondition, postcondition or assert block.
 func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
+	c, diags := readConditionBlock(block, override)
+	if !c.whole() {
+		return nil, diags
+	}
+	return c, diags
+}
+
+// whole reports whether a condition has both of its arguments.
+func (c *Condition) whole() bool { return c != nil && c.Condition != nil && c.ErrorMessage != nil }
+
+// readConditionBlock is decodeConditionBlock for those who judge what there is. It returns nil for no condition at all.
+func readConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
 	var diags diag.List
 	if override {
 		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type),
@@ -255,9 +267,6 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
 		c.ErrorMessage = attr.Expr
-	}
-	if c.Condition == nil || c.ErrorMessage == nil {
-		return nil, diags
 	}
 	return c, diags
 }

@@ -33,6 +33,11 @@ func TestTriggerConditionsInPlanAndApply(t *testing.T) {
 		{`self.name == "b"`, "after_create", true},
 		{`actor_thing.b.id == "id-b"`, "after_create", false},
 		{`actor_thing.c.id == "id-c"`, "after_create", false}, // which depends on b
+		// As in other conditions, what is secret or ephemeral decides; Terraform 1.15 and 1.16 crash.
+		{`var.secret == "s3cret"`, "before_create", true},
+		{`var.passing == "s3cret"`, "after_create", true},
+		{`sensitive(actor_thing.a.id) == "id-a"`, "after_create", false},
+		{`(var.passing == "s3cret" && actor_thing.a.id == "id-a")`, "before_create", false},
 	}
 	for _, fact := range facts {
 		for _, outcome := range outcomes {
@@ -55,6 +60,14 @@ terraform {
 }
 locals {
   id = actor_thing.a.id
+}
+variable "secret" {
+  default   = "s3cret"
+  sensitive = true
+}
+variable "passing" {
+  default   = "s3cret"
+  ephemeral = true
 }
 resource "actor_thing" "a" {
   name = "a"

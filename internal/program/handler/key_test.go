@@ -159,8 +159,8 @@ func TestUpgradesKeepTheID(t *testing.T) {
 	}
 }
 
-// TestObjectsWithoutIDCanBeRefreshedAndDeleted refreshes and deletes an object without an ID. If the program does not find
-// it, the object may still exist, and plans must not fail.
+// TestObjectsWithoutIDCanBeRefreshedAndDeleted refreshes and deletes an object without an ID. If the program does not
+// find it, the object may still exist, and plans must not fail.
 func TestObjectsWithoutIDCanBeRefreshedAndDeleted(t *testing.T) {
 	half := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String), "text": cty.StringVal("half")})
 	for _, answer := range []string{"failure ", "null", `{"state": null}`} {
