@@ -61,7 +61,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 	}
 }
 
-// outputs returns the outputs of a configuration, each of which refers to several objects.
+// outputs returns a few outputs, each of which refers to random resources of the configuration.
 func outputs(w wish, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {
