@@ -206,7 +206,7 @@ func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
 		want    string // in the error
 	}{
 		{"empty", nil, "It is empty"},
-		{"text", []byte("resource {}"), "no plan file at all"},
+		{"text", []byte("resource {}"), "not a plan file"},
 		{"state", []byte(`{"version": 4}`), "JSON document"},
 		{"cut", whole[:len(whole)/2], "not whole"},
 		{"cut by one byte", whole[:len(whole)-1], "not whole"},

@@ -565,7 +565,7 @@ func closing(pool *host.Pool, diags *diag.List) {
 func deposedKey() addr.DeposedKey {
 	var b [4]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		panic("tombolo: no randomness: " + err.Error())
+		panic("tombolo: no random numbers: " + err.Error())
 	}
 	return addr.DeposedKey(hex.EncodeToString(b[:]))
 }

@@ -88,7 +88,7 @@ resource "world_object" "new" {
 			from := s.mark()
 			_, _, diags := s.run(second, false, options)
 			if !slices.Contains(summaries(diags),
-				"error world_object.base Interrupted creation needs what would be replaced") {
+				"error world_object.base Replacement blocked by an interrupted creation") {
 				t.Errorf("got %q", summaries(diags))
 			}
 			if got := s.happened(from); len(got) > 0 {

@@ -119,7 +119,7 @@ func fits(size, limit int64) error {
 	if size <= limit {
 		return nil
 	}
-	return &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}
+	return &problem{fmt.Sprintf("it has more than %s, the limit for such a file", bytes(limit)), ErrSize}
 }
 
 // OpenIn is Open for a name below a folder, which the way to the file cannot leave.
@@ -166,7 +166,7 @@ func Check(name string, info fs.FileInfo) error {
 	case info.IsDir():
 		return &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
 	}
-	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + " and not a regular file",
+	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + ", not a regular file",
 		ErrKind}}
 }
 

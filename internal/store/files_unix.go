@@ -46,7 +46,7 @@ func sticky(name string, user int, ownsAll bool) error {
 		}
 	}
 	return &fs.PathError{Op: "replace", Path: name,
-		Err: errors.New("only the owner of a file may do that in its folder")}
+		Err: errors.New("only the owner of the file may replace or remove it in this folder")}
 }
 
 // Foreign reports whether a file may have been put into a folder by another user, such as into the one for temporary

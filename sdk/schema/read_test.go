@@ -45,7 +45,7 @@ func TestImportersFindObjects(t *testing.T) {
 			o := other.Data(nil)
 			o.SetId("o")
 			return []*ResourceData{o}, nil
-		}, nil, "has to call SetType"},
+		}, nil, "must call SetType"},
 		"nothing": {func(d *ResourceData) ([]*ResourceData, error) { return nil, nil }, nil, "found no object"},
 		"nil": {func(d *ResourceData) ([]*ResourceData, error) { return []*ResourceData{nil}, nil }, nil,
 			"returned nil"},

@@ -472,7 +472,7 @@ func summaryOf(err error) string {
 // Detail returns an error of this file as a sentence.
 func Detail(err error) string {
 	text := err.Error()
-	return "This is too much: " + text + "."
+	return "The value is too large: " + text + "."
 }
 
 // jsonExpression is the type of the library's JSON expressions, whose content it does not export.

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/registries"
 )
 
-// OpenTofu's registry states the hashes of what the packages of all platforms install. They are believed beside an
+// OpenTofu's registry lists the hashes of what the packages of all platforms install. They are believed beside an
 // archive that was signed; those of other registries are not.
 func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
 	const official = "registry.opentofu.org"
@@ -53,7 +53,7 @@ func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
 		"alone":         {host: official, there: []string{other}},
 		"no hash":       {host: official, there: []string{sum("windows_amd64"), "h1:x", "h2:" + other[3:], ""}},
 		"two":           {host: official, there: []string{sum("windows_amd64"), other, string(own)}},
-		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry states"},
+		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry lists"},
 		"nothing there": {host: official, here: []string{}, there: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

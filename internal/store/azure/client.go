@@ -279,8 +279,8 @@ func (b *blobs) refused(r request, a *answer) error {
 
 // untagged returns the error for a good answer without a tag, which every blob has: something on the way wrote it.
 func (b *blobs) untagged(r request) error {
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
-		"address, and what is between", r.what, b.name(r.blob))}
+	return &problem{text: fmt.Sprintf("%s %s: the answer has no ETag, so it is not from the service. Check the "+
+		"address, and any proxy", r.what, b.name(r.blob))}
 }
 
 // hint returns advice on an answer.
@@ -291,9 +291,9 @@ func hint(a *answer) string {
 	case "AuthenticationFailed", "InvalidAuthenticationInfo":
 		return "The access key or the signature is wrong or has expired, or belongs to another storage account"
 	case "KeyBasedAuthenticationNotPermitted":
-		return "The storage account accepts no access keys. Set use_azuread_auth = true"
+		return "The storage account does not accept access keys. Set use_azuread_auth = true"
 	case "AuthorizationPermissionMismatch", "AuthorizationFailure", "AuthorizationSourceIPMismatch":
-		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (reading takes " +
+		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (for reading, " +
 			"\"Storage Blob Data Reader\"), and check that the account's firewall allows this machine"
 	case "LeaseIdMissing", "LeaseIdMismatchWithBlobOperation":
 		return "Another run holds the lock on the state"

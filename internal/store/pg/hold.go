@@ -379,7 +379,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	}
 	err := h.sweep(ctx)
 	if err != nil && !h.s.gone.Load() {
-		h.p.o.log("removing what was there for the lock: %s", h.p.o.explain(err)) // the lock is given back all the same
+		h.p.o.log("removing the record of the lock: %s", h.p.o.explain(err)) // the lock is given back all the same
 	}
 	me := ""
 	if h.told {

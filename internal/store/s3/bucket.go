@@ -74,8 +74,8 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		}
 		if aws.ToString(out.ETag) == "" {
 			out.Body.Close()
-			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
-				"Check endpoints, and what is between", b.name(key))}
+			return nil, &problem{text: fmt.Sprintf("read %s: the answer has no ETag, so it is not from the service. "+
+				"Check endpoints, and any proxy", b.name(key))}
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()

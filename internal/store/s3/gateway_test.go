@@ -46,7 +46,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// This server counts the marker of a deleted version as an object, so a lock can be taken only once.
+// This server treats the marker of a deleted version as an object, so a lock can be taken only once.
 func TestGatewayWithVersions(t *testing.T) {
 	p, err := open(t, settings(gateway.Start(t, true), atGateway("some/state"))).Place(state.DefaultWorkspace)
 	must(t, err)
@@ -70,7 +70,7 @@ func TestGatewayWithVersions(t *testing.T) {
 	}
 	must(t, h.Unlock(t.Context()))
 	if _, err = p.Lock(t.Context(), drivertest.Info("other")); err != nil &&
-		!strings.Contains(err.Error(), "counts the marker of a deleted version") {
+		!strings.Contains(err.Error(), "treats the marker of a deleted version") {
 		t.Error(err)
 	}
 }

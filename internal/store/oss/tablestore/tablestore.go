@@ -81,7 +81,7 @@ func (r Row) Encode() []byte {
 }
 
 // errRow means that an encoding of a row is damaged.
-var errRow = errors.New("it is not a row with texts")
+var errRow = errors.New("it is not a row of strings")
 
 // decoder reads the encoding of a row. After an error everything is zero.
 type decoder struct {
