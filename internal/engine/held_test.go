@@ -52,7 +52,7 @@ resource "world_object" "new" {
 		for _, l := range p.LeftOut {
 			left[l.Address] = l.Why()
 		}
-		want := map[string]string{"world_object.new": "left alone", "world_object.old": "kept for world_object.new",
+		want := map[string]string{"world_object.new": "left unchanged", "world_object.old": "kept for world_object.new",
 			"world_object.base": "kept for world_object.new"}
 		if !maps.Equal(left, want) {
 			t.Errorf("left out %v", left)
@@ -201,7 +201,7 @@ func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
 	for _, l := range p.LeftOut {
 		left[l.Address] = l.Why()
 	}
-	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a",
+	want := map[string]string{"world_object.a": "left unchanged", "world_object.b": "depends on world_object.a",
 		"output.a": "depends on world_object.a"}
 	if !maps.Equal(left, want) || p.Complete {
 		t.Errorf("left out %v, complete %v", left, p.Complete)

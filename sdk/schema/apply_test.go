@@ -320,7 +320,7 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 		"a panic": {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); panic("oh no") }, attrs{
 			"name": str("a")}, "oh no"},
 		"a mistake, dropped": {nil, func(d *ResourceData) error { _ = d.Set("name", 1); return nil }, attrs{
-			"name": str("a")}, "wants a string"},
+			"name": str("a")}, "needs a string"},
 		"a new name for itself": {nil, func(d *ResourceData) error { d.SetId("2"); return nil }, attrs{"id": str("2")},
 			""},
 	} {

@@ -304,7 +304,7 @@ func TestStructsStandForObjects(t *testing.T) {
 			n []int `tombolo:"words"`
 		}](d),
 		"a pointer to a struct": d.Decode(v),
-		"expected a struct":    d.Encode("x"),
+		"expected a struct":     d.Encode("x"),
 		`the schema has no such attribute`: d.Encode(struct {
 			N string `tombolo:"nmae"`
 		}{}),

@@ -190,10 +190,10 @@ func wrong() map[string]struct {
 			"are for lists and sets"},
 		"limits that exclude": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}, MinItems: 3,
-				MaxItems: 2})), "exclude each other"},
+				MaxItems: 2})), "is greater than MaxItems"},
 		"limit below zero": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}, MaxItems: -1})),
-			"exclude each other"},
+			"is greater than MaxItems"},
 		"limits of what is computed": {
 			resources(one(&Schema{Type: TypeList, Computed: true, Elem: &Schema{Type: TypeString}, MaxItems: 1})),
 			"for configured values"},

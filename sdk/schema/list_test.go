@@ -133,7 +133,7 @@ func asked(t *testing.T, list schema.ListFunc, whole bool) provider.ListResponse
 func TestListsThatCannotBeUsedAreProblems(t *testing.T) {
 	type data = schema.ListData
 	for want, list := range map[string]func(d *data){
-		"without an id":                     func(d *data) { d.Found("x", d.Object()) },
+		"without an id":                       func(d *data) { d.Found("x", d.Object()) },
 		"that ListData.Object did not create": func(d *data) { d.Found("x", nil) },
 		`no such attribute`: func(d *data) {
 			o := d.Object()

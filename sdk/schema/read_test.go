@@ -206,7 +206,7 @@ func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
 		"null":               {3, `null`, nil, "is null"},
 		"null of old":        {1, `null`, nil, "is null"},
 		"no object":          {1, `[]`, nil, "not a JSON object"},
-		"two objects":        {1, `{} {}`, nil, "something follows"},
+		"two objects":        {1, `{} {}`, nil, "there is text after"},
 		"half an object":     {3, `{"name":`, nil, "not valid JSON"},
 		"a value of no type": {3, `{"name":[1]}`, nil, "does not fit"},
 	} {

@@ -9,8 +9,8 @@ import (
 func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                             "the text ends",
-		`{} x`:                         "something follows",
-		`{}{}`:                         "something follows",
+		`{} x`:                         "there is text after",
+		`{}{}`:                         "there is text after",
 		`{"a":1,"a":2}`:                `two members named "a"`,
 		`{"a":1,"\u0061":2}`:           `two members named "a"`,
 		`{a:1}`:                        "in double quotes",
