@@ -12,7 +12,7 @@ import (
 
 func outOfRange(list []int, i int) int { return list[i] }
 
-func TestAPanicOfAFunctionIsOneSentence(t *testing.T) {
+func TestFunctionPanicIsOneSentence(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		call func()

@@ -8,17 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
+
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
-// guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this
-// process has. The end comes when this process dies; then the guard asks the group to end and, a little later, makes
-// it. What asks the group to end is not meant for the guard itself, nor is the SIGHUP that the system sends to a group
-// with a stopped program whose parent has died.
+// guard is the leader of the program's group: a shell that reads from a pipe whose other end only this process has.
+// When this process dies, the pipe is closed; then the guard asks the group to end and, a little later, kills it. The
+// guard itself ignores the signals that ask the group to end, and the SIGHUP that the system sends to a group with a
+// stopped process whose parent has died.
 type guard struct {
-	cmd  *exec.Cmd
-	pipe *os.File
-	once sync.Once
+	cmd   *exec.Cmd
+	group *group.Group
+	pipe  *os.File
+	once  sync.Once
 }
 
 const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; ` +
@@ -33,7 +35,7 @@ func newGuard(temp string) (*guard, error) {
 	g := &guard{cmd: exec.Command("/bin/sh", "-c", script, "guard", temp), pipe: w}
 	g.cmd.Stdin = r
 	g.cmd.Env = []string{}
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	group.Lead(g.cmd, false)
 	if err := g.start(); err != nil {
 		w.Close()
 		return nil, fmt.Errorf("start the guard of a plugin: %w", err)
@@ -41,7 +43,7 @@ func newGuard(temp string) (*guard, error) {
 	return g, nil
 }
 
-// start returns when the guard ignores what its group will be sent: from then on it is one.
+// start returns when the guard ignores the signals that its group will get.
 func (g *guard) start() error {
 	ready, err := g.cmd.StdoutPipe()
 	if err != nil {
@@ -50,6 +52,7 @@ func (g *guard) start() error {
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
+	g.group = group.Of(g.cmd.Process)
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		g.end()
 		return fmt.Errorf("it does not answer: %w", err)
@@ -57,24 +60,18 @@ func (g *guard) start() error {
 	return nil
 }
 
-func (g *guard) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.cmd.Process.Pid}
-}
+func (g *guard) prepare(cmd *exec.Cmd) { g.group.Join(cmd) }
 
 func (g *guard) adopt(*os.Process) {}
 
-// end kills the group, the guard included. The guard is waited for last: until then its number cannot belong to another
-// group.
+// end kills the group including the guard. It waits for the guard last: until then, the ID of the group cannot be
+// reused.
 func (g *guard) end() {
 	g.once.Do(func() {
-		syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL)
+		g.group.Kill()
 		g.pipe.Close()
 		g.cmd.Wait()
 	})
 }
 
-// terminate asks the group to end. What is stopped is continued, else it could not.
-func (g *guard) terminate(p *os.Process) {
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGTERM)
-	syscall.Kill(-g.cmd.Process.Pid, syscall.SIGCONT)
-}
+func (g *guard) terminate() { g.group.Terminate() }

@@ -1,10 +1,10 @@
-// Package verify takes a program provider through the suite that every provider passes (package providertest), with the
-// values of a file beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
+// Package verify runs the conformance suite of providers (package providertest) with a program provider, with the
+// values in a file beside its manifest, tombolo-test.json. It implements `tombolo provider test`.
 //
-// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two
-// objects have in common. A trial may be recorded, every call with its answer, and repeated later from the record
-// instead of the program: that shows, with no cloud and no interpreter, that a changed manifest still fits what the
-// program answers (tape.go).
+// In the strings of the file, {dir} is a folder for the objects of the trial, and {n} a number that is unique for each
+// object. A trial may be recorded, every call with its answer, and repeated later from the record instead of the
+// program. That shows, without a cloud and an interpreter, that a changed manifest still matches the answers of the
+// program (tape.go).
 //
 //	t, diags := verify.Load(ctx, "./notes")
 //	o, err := t.Options(dir, nil, say)
@@ -40,7 +40,7 @@ import (
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
-// file is its content.
+// file is the content of the file.
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
@@ -52,24 +52,25 @@ type file struct {
 	Functions []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
-		Want json.RawMessage `json:"want"` // nothing: the call has to fail
+		Want json.RawMessage `json:"want"` // nil means that the call must fail
 	} `json:"functions"`
 }
 
-// resource is the description of a resource type in a file.
+// resource describes the tests of a resource type.
 type resource struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
-	// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
+	// Updates and Replacements are changes of the configuration: those that update the object, and those that replace
+	// it.
 	Updates      []json.RawMessage `json:"updates"`
 	Replacements []json.RawMessage `json:"replacements"`
 	Invalid      []json.RawMessage `json:"invalid"`
-	Import       string            `json:"import"` // the attribute that the object is imported by
+	Import       string            `json:"import"` // attribute that is the import ID
 	Slow         json.RawMessage   `json:"slow"`
 }
 
-// read is something to read once.
+// read describes a data source or an ephemeral resource to be read once.
 type read struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
@@ -77,7 +78,7 @@ type read struct {
 	Want   json.RawMessage `json:"want"`
 }
 
-// asked is a search for objects, or an action.
+// asked describes a list of objects or an action.
 type asked struct {
 	Name    string            `json:"name"`
 	Type    string            `json:"type"`
@@ -85,9 +86,9 @@ type asked struct {
 	Invalid []json.RawMessage `json:"invalid"`
 }
 
-// Trial is a provider with what to try it with.
+// Trial is a provider with the values for its tests.
 type Trial struct {
-	// RemoteState reads states that the program asks for; nil refuses it.
+	// RemoteState reads states that the program requests; nil refuses such requests.
 	RemoteState handler.RemoteState
 
 	manifest *manifest.Manifest
@@ -97,7 +98,7 @@ type Trial struct {
 
 const badTrial = "Provider cannot be tested"
 
-// Load reads manifest and file of a folder. A program that tells its schema is started for it.
+// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that.
 func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
@@ -131,7 +132,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	return t, diags
 }
 
-// sample is a file that could be written for a provider.
+// sample returns an example of a test file for a provider.
 func sample(m *manifest.Manifest) string {
 	typ := m.Name + "_thing"
 	if m.Schema != nil && len(m.Schema.Resources) > 0 {
@@ -198,7 +199,7 @@ func (t *Trial) listsAndActions(v *values, o *providertest.Options) error {
 	return nil
 }
 
-// resource returns what is checked of a type of resources.
+// resource returns the test values of a resource type.
 func (t *Trial) resource(v *values, r resource) providertest.Resource {
 	words := t.manifest.Type(provider.ManagedResource, r.Type)
 	one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
@@ -358,7 +359,7 @@ func (t *Trial) Untried() (list []string) {
 	return list
 }
 
-// values reads the values of the file, and remembers the first invalid one.
+// values decodes the values of the file, and records the first error.
 type values struct {
 	dir string
 	err error
@@ -376,7 +377,7 @@ func typesOf[T any](list []T, typ func(T) string) (names []string) {
 	return names
 }
 
-// invalid returns changes that have to be refused.
+// invalid returns changes that must be refused.
 func (v *values) invalid(list []json.RawMessage) (out []providertest.Invalid) {
 	for _, text := range list {
 		change := v.attrs(text, 0)
@@ -407,7 +408,7 @@ func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {
 
 func names(a providertest.Attrs) string { return strings.Join(slices.Sorted(maps.Keys(a)), ", ") }
 
-// text returns an attribute as the id of an import.
+// text returns an attribute as an import ID.
 func text(state cty.Value, attr string) string {
 	if !state.Type().HasAttribute(attr) {
 		return ""
