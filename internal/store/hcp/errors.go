@@ -79,6 +79,3 @@ func message(body []byte) string {
 	}
 	return web.Short(strings.Join(said, "; "))
 }
-
-// capital returns a text with its first letter in upper case.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -84,7 +84,7 @@ func open(ctx context.Context, config cty.Value, o remote.Surroundings, cloud bo
 	}
 	c := newClient(s, o)
 	if _, err := c.authorize(ctx); err != nil {
-		return nil, diags.Errorf(nil, "Required token could not be found", "%s.", capital(err.Error()))
+		return nil, diags.AppendError("Required token could not be found", err)
 	}
 	return &driver{s: s, client: c, known: map[string]*facts{}}, diags
 }
