@@ -101,7 +101,7 @@ func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	}
 }
 
-// rawCut is a provider whose creations end with the reason when it is asked to stop.
+// rawCut is a provider whose creations return the reason as an error when Stop is called.
 type rawCut struct {
 	empty
 	begun chan<- struct{}

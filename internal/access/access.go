@@ -56,7 +56,8 @@ type Access struct {
 
 	mu    sync.Mutex             // guards the fields below
 	metas map[*linking.Meta]bool // the provider_meta blocks whose problems were reported
-	// objects are the instances at work, with contexts that carry their spans; empty when nothing is recorded.
+	// objects are the instances with operations under way, with contexts that hold their spans; empty if tracing is
+	// off.
 	objects map[addr.AbsResourceInstance]context.Context
 }
 

@@ -275,7 +275,7 @@ func (f *Function) call(args []cty.Value, table map[string]function.Function) (c
 	return f.evaluate(params, table)
 }
 
-// convertArgument is ConvertValue with errors that show no marked values.
+// convertArgument is like ConvertValue, with errors that show no marked values.
 func (v *Variable) convertArgument(raw cty.Value) (cty.Value, error) {
 	out, err := v.ConvertValue(raw)
 	if err != nil && raw != cty.NilVal && raw.ContainsMarked() && !errors.Is(err, ErrNull) {

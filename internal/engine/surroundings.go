@@ -177,7 +177,7 @@ func (s *Surroundings) SelectWorkspace(name string) error {
 
 // SettingsEnvironment returns the environment of the CLI configuration.
 func (s *Surroundings) SettingsEnvironment() settings.Environment {
-	home, _ := os.UserHomeDir() // without a home directory there are no default files
+	home, _ := os.UserHomeDir() // there are no default files without a home directory
 	if h, ok := s.lookupenv("HOME"); ok {
 		home = h
 	}

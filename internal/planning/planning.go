@@ -270,7 +270,7 @@ type planner struct {
 	calls     context.Context
 	until     context.Context // when it ends, nothing new starts
 	walk      *eval.Walk
-	void      bool      // there is no plan, not even an errored one
+	void      bool      // no plan is returned, not even an errored one
 	before    diag.List // reported before the walk
 	misled    diag.List // problems to report without a plan
 

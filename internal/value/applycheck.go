@@ -110,7 +110,7 @@ func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Valu
 		return
 	}
 	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
-		// An unknown block of a dynamic block may have become no block.
+		// A dynamic block with an unknown for_each may have produced no block.
 		c.blockObject(s, planned, actual)
 		return
 	}

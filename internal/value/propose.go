@@ -18,9 +18,9 @@ func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 	return v
 }
 
-// ProposeUnset is Propose with computed values from the caller: unset returns the value of each computed attribute that
-// the configuration leaves null, at any depth, including those of new objects. Its argument is the value that Propose
-// would use, which is null if there is no prior value; the result must have the same type.
+// ProposeUnset is like Propose, with computed values from the caller: unset returns the value of each computed
+// attribute that the configuration leaves null, at any depth, including those of new objects. Its argument is the value
+// that Propose would use, which is null if there is no prior value; the result must have the same type.
 func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute,
 	prior cty.Value) cty.Value) cty.Value {
 	v, _ := merger{unset: unset}.object(blockShape(block), prior, config)

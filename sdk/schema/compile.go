@@ -53,7 +53,7 @@ type field struct {
 	ty     cty.Type
 	elem   *field  // of a collection of values
 	object *object // of nested resources
-	block  bool    // it is nested blocks on the wire
+	block  bool    // encoded as nested blocks on the wire
 	// implicit fields are id and timeouts, which authors do not declare and set with their own methods.
 	implicit bool
 }

@@ -49,7 +49,7 @@ func TestTemporaryElementsAreNotCounted(t *testing.T) {
 		`"%{ for i in list }${long}%{ endfor }"`:                            false,
 		`"%{ for i in short }${long}%{ endfor }"`:                           true,
 		`[for i in list : length("%{ for j in short }${long}%{ endfor }")]`: true,
-		// 4 000 at a time
+		// 4 000 elements at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
 		`[for i in list : { a = [for j in list : j] }]`:                                            false,

@@ -143,7 +143,7 @@ func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease s
 	return b.written(r, a)
 }
 
-// written returns the tag of what was written. An answer without one is not the service's, whatever it says.
+// written returns the tag of a written blob. A response without a tag does not come from the service.
 func (b *blobs) written(r request, a *answer) (string, error) {
 	tag := a.header.Get("ETag")
 	switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// real returns settings for states in Consul itself. Each call has a state of its own.
+// real returns a function that returns settings for Consul itself, with a new state at each call.
 func real(t *testing.T) func() map[string]cty.Value {
 	t.Helper()
 	address := consultest.Agent(t)
@@ -47,16 +47,16 @@ func TestStoreOverConsulItself(t *testing.T) {
 	})
 }
 
-// twin is a server with the indices and sessions that it gave out, so that another can be asked the same.
+// twin is a server with its indices and sessions under labels, so that two servers get the same requests.
 type twin struct {
 	address  string
 	indices  map[string]uint64 // by the label of the time when they were seen
 	sessions map[string]string // by label
 }
 
-// The small server answers random requests as Consul itself: which conditions hold, who has a lock, what is refused
-// and with which words, and what answers have.
-func TestTheSmallServerAnswersAsConsul(t *testing.T) {
+// The test server responds to random requests like Consul itself: conditions, holders of locks, errors and the content
+// of responses are equal.
+func TestTheTestServerRespondsLikeConsul(t *testing.T) {
 	there := &twin{address: "http://" + consultest.Agent(t)}
 	here := &twin{address: "http://" + serve(t, &consultest.Server{})}
 	for seed := range 40 {
@@ -76,9 +76,9 @@ func TestTheSmallServerAnswersAsConsul(t *testing.T) {
 
 // asked is a request.
 type asked struct {
-	what      string // what is done, for a key the method
+	what      string // the action; for a key, the method
 	key       string
-	condition string // the name of the query's condition, and what it names by label
+	condition string // name of the condition in the query
 	label     string
 	value     string
 	flags     string
@@ -124,10 +124,10 @@ func random(r *rand.Rand, folder string) asked {
 	return a
 }
 
-// label is that of a time or of a session.
+// label returns the label of a time or of a session.
 func label(r *rand.Rand) string { return []string{"x", "y", "never"}[r.IntN(3)] }
 
-// nobody is a session that there never was.
+// nobody is the ID of a session that never existed.
 const nobody = "11111111-2222-3333-4444-555555555555"
 
 func (s *twin) session(label string) string {
@@ -137,7 +137,7 @@ func (s *twin) session(label string) string {
 	return nobody
 }
 
-// ask sends a request, and returns what matters of the answer.
+// ask sends a request, and returns the digest of the response.
 func (s *twin) ask(t *testing.T, a asked) string {
 	t.Helper()
 	method, path, query, body := a.what, "/v1/kv/"+a.key, url.Values{}, []byte(a.value)
@@ -205,7 +205,7 @@ func (s *twin) operations(t *testing.T, ops []asked) []byte {
 
 var changing = regexp.MustCompile(`index [0-9]+ != [0-9]+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}`)
 
-// digest returns what matters of an answer, and notes what the next requests name.
+// digest returns the parts of a response that must be equal, and records indices and sessions for later requests.
 func (s *twin) digest(code int, said []byte, a asked) string {
 	text := fmt.Sprintf("%d ", code)
 	var made struct{ ID string }
@@ -242,11 +242,11 @@ func (s *twin) digest(code int, said []byte, a asked) string {
 	if a.what == "LIST" && json.Unmarshal(said, &names) == nil {
 		return text + fmt.Sprintf("%q", names)
 	}
-	words, _, _ := strings.Cut(string(said), " See http") // a page about it
+	words, _, _ := strings.Cut(string(said), " See http") // followed by a web page
 	return text + strings.TrimSpace(changing.ReplaceAllString(words, "#"))
 }
 
-// kept is a key as answers have it.
+// kept is a key in a response.
 type kept struct {
 	LockIndex, Flags         uint64
 	Key, Session             string
@@ -254,7 +254,7 @@ type kept struct {
 	CreateIndex, ModifyIndex uint64
 }
 
-// kept describes a key, and notes its index.
+// kept returns the digest of a key, and records its index.
 func (s *twin) kept(k kept, when string) string {
 	s.indices[when] = k.ModifyIndex
 	holder := "nobody"

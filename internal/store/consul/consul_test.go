@@ -190,7 +190,7 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	}
 }
 
-// A key that Consul writes under its name, and then redirects requests for it to another, is refused.
+// Keys for which Consul redirects reads to another key are refused.
 func TestPathsThatAreReadElsewhere(t *testing.T) {
 	for _, path := range []string{"a//b", "a/../b", "./a", "a/.", "..", "a//", "/a"} {
 		if _, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings("127.0.0.1:1",

@@ -62,7 +62,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.Diags()
 }
 
-// clean reports whether the server finds a key under the path of a request that names it: it redirects others.
+// clean reports whether the server finds a key by its name. It redirects requests for other keys.
 func clean(key string) bool {
 	for part := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
 		if part == "" || part == "." || part == ".." {

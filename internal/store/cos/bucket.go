@@ -254,7 +254,7 @@ func (c *client) Write(ctx context.Context, name string, w remote.Write) (string
 	if etag, err := c.put(ctx, name, w.Data, w.Was == ""); err != nil || etag != "" {
 		return etag, err
 	}
-	sum := md5.Sum(w.Data) // which is the tag of what stood there already
+	sum := md5.Sum(w.Data) // the tag of the existing object
 	return hex.EncodeToString(sum[:]), nil
 }
 

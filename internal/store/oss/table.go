@@ -28,7 +28,7 @@ const (
 	none        = "none" // there was no state
 )
 
-// capacity is the field that every good answer has: what the request cost.
+// capacity is the number of the field with the cost of the request, which every valid response has.
 const capacity = 1
 
 // digestSuffix ends the ID of the row with a digest; the rest is the ID of the lock's row.

@@ -109,7 +109,7 @@ func (b *bucket) head(ctx context.Context, key string) (etag string, err error) 
 	return aws.ToString(out.ETag), b.tagged("look for", key, out.ETag)
 }
 
-// tagged checks that an answer about an object is the service's: what stands between answers with pages, too.
+// tagged checks that a response about an object has a tag. Responses without one come from a proxy.
 func (b *bucket) tagged(what, key string, etag *string) error {
 	if aws.ToString(etag) != "" {
 		return nil

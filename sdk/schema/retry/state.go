@@ -132,7 +132,7 @@ func (w *waiting) pause(d time.Duration) error {
 	}
 }
 
-// NotFoundError means that there is no such thing, after several questions.
+// NotFoundError means that the object was missing too many times.
 type NotFoundError struct {
 	LastError    error
 	LastRequest  interface{}

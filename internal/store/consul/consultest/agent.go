@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Agent starts Consul itself, with nothing in it, and returns its address. It is the program that TOMBOLO_CONSUL names;
-// without it the test is skipped.
+// Agent starts Consul itself without any keys, and returns its address. TOMBOLO_CONSUL is the path of the program; if
+// it is not set, the test is skipped.
 func Agent(t *testing.T) string {
 	t.Helper()
 	bin := os.Getenv("TOMBOLO_CONSUL")
@@ -65,7 +65,7 @@ func Agent(t *testing.T) string {
 	return address
 }
 
-// leads reports whether the agent at an address gives out sessions: it is the leader then, and knows itself.
+// leads reports whether the agent at an address creates sessions, as it does when it is the leader.
 func leads(address string) bool {
 	r, err := http.NewRequest(http.MethodPut, "http://"+address+"/v1/session/create",
 		strings.NewReader(`{"TTL":"10s"}`))

@@ -167,7 +167,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// plain returns a path without what a path need not have, as requests are redirected.
+// plain returns the path to which the server redirects requests, without empty elements, "." and "..".
 func plain(name string) string {
 	to := path.Clean(name)
 	if strings.HasSuffix(name, "/") && to != "/" {

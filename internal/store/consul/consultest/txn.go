@@ -54,13 +54,13 @@ func (s *Server) txn(w http.ResponseWriter, body []byte) {
 	answer(w, map[string]any{"Results": out.results, "Errors": out.errors})
 }
 
-// verbs are what an operation can do.
+// verbs are the kinds of operations.
 var verbs = []string{"get", "set", "cas", "delete", "delete-cas", "delete-tree", "check-index", "lock", "unlock",
 	"check-session"}
 
 // apply performs all operations or none. It is called with mu held.
 func (s *Server) apply(ops []operation) (out outcome) {
-	for i, o := range ops { // before any of them is performed
+	for i, o := range ops { // before performing any of them
 		switch {
 		case o.Key == "" && o.Verb != "delete-tree":
 			out.errors = append(out.errors, problem{OpIndex: i, What: "Must provide key"})
@@ -186,11 +186,11 @@ func (s *Server) set(o operation, was *entry, session string) *entry {
 		n.LockIndex = 1
 	}
 	if len(n.Value) == 0 {
-		n.Value = nil // which is how it is answered
+		n.Value = nil // responses contain null
 	}
 	if was != nil && was.Flags == n.Flags && was.LockIndex == n.LockIndex && was.Session == n.Session &&
 		bytes.Equal(was.Value, n.Value) {
-		return was // what does not change has the index of its last change
+		return was // without a change, the index stays the same
 	}
 	s.keys[o.Key] = n
 	return n

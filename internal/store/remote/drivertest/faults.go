@@ -60,7 +60,7 @@ type run struct {
 	real    map[string]bool // existing objects, and whether their results were acknowledged
 	err     error
 	times   int // number of calls of clock
-	// shown: the service may have shown the run another state than the stored one, to which no result can be applied.
+	// shown means that the run may have read a state other than the stored one, so that its results cannot be applied.
 	shown bool
 }
 
@@ -92,7 +92,7 @@ func (r *run) before() {
 // live creates three objects, unless it fails.
 func (r *run) live() { r.apply(r.d, "run", "t.o0", "t.o1", "t.o2") }
 
-// apply creates objects, unless it fails.
+// apply creates objects, or sets r.err.
 func (r *run) apply(d remote.Driver, id string, objects ...string) {
 	ctx := context.Background()
 	session, err := r.store(d).Lock(ctx, state.LockRequest{})
@@ -160,7 +160,7 @@ func (r *run) look() {
 	for _, f := range snapshot.InFlight {
 		have[f.Object.String()] = "?"
 	}
-	for _, u := range snapshot.Unfolded { // results over a state that is not the one that the run was shown
+	for _, u := range snapshot.Unfolded { // results for a state other than the one that the run read
 		for _, e := range u.Edits {
 			if r.shown && e.Put != nil {
 				have[e.Put.Addr.String()] = idOf(e.Put.Object.Attributes)
@@ -182,7 +182,7 @@ func (r *run) look() {
 	}
 }
 
-// idOf returns the id among attributes.
+// idOf returns the attribute id.
 func idOf(attributes []byte) string {
 	var has struct{ ID string }
 	_ = json.Unmarshal(attributes, &has)

@@ -23,28 +23,28 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lie is a wrong answer to a request.
+// lie is a wrong response to a request.
 type lie struct {
-	done bool // the service has done what it was asked
+	done bool // the service has performed the request
 	tell func(q question)
 }
 
-// question is a request that is answered with a lie.
+// question is a request that gets a wrong response.
 type question struct {
 	w         http.ResponseWriter
-	out       *httptest.ResponseRecorder // the answer of the service; an empty one when nothing was done
+	out       *httptest.ResponseRecorder // the response of the service; empty if the request was not performed
 	asked     []byte                     // the request as text
 	elsewhere string                     // the address of another server
 }
 
-// statuses are those with which services refuse what they are asked, rightly or not.
+// statuses are the statuses with which services refuse requests.
 var statuses = []int{401, 403, 404, 409, 412, 423, 429, 500, 503}
 
-// page is what a proxy says in the place of a service.
+// page is the response of a proxy in place of the service.
 const page = "<!DOCTYPE html><html><body>Sign in</body></html>"
 
-// lies are wrong answers by name: each status, with the request as words that repeat it, of what was done and of what
-// was not; pages, redirections, answers that are cut or do not end, and versions that are others.
+// lies returns wrong responses by name: each status for performed and for unperformed requests, with the text of the
+// request in the body; web pages; redirections; truncated and endless responses; and responses with changed versions.
 func lies() map[string]lie {
 	all := map[string]lie{"lost": {tell: question.hangUp}, "without an answer": {true, question.hangUp},
 		"cut": {true, question.cut}, "without end": {true, question.endless},
@@ -77,7 +77,7 @@ func (q question) hangUp() {
 	}
 }
 
-// cut says half of the answer.
+// cut sends half of the response.
 func (q question) cut() {
 	body := q.out.Body.Bytes()
 	maps.Copy(q.w.Header(), q.out.Header())
@@ -98,7 +98,7 @@ func (q question) endless() {
 	}
 }
 
-// renamed says the answer with other versions.
+// renamed sends the response with changed versions.
 func (q question) renamed() {
 	for name, values := range q.out.Header() {
 		if versions.MatchString(name) {
@@ -111,12 +111,12 @@ func (q question) renamed() {
 	_, _ = q.w.Write(otherVersions(q.out.Body.Bytes()))
 }
 
-// versions are the names of headers and of members that have a version.
+// versions matches the names of headers that contain a version.
 var versions = regexp.MustCompile(`(?i)etag|generation|version|index|modified|serial`)
 
 var number = regexp.MustCompile(`[0-9]+`)
 
-// another is another number of as many digits.
+// another returns a different number with the same number of digits.
 func another(n string) string {
 	return n[:len(n)-1] + string('0'+(n[len(n)-1]-'0'+1)%10)
 }
@@ -124,7 +124,7 @@ func another(n string) string {
 var member = regexp.MustCompile(`("[A-Za-z_-]*(?i:etag|generation|version|index|modified)[A-Za-z_-]*"\s*:\s*"?)` +
 	`([^",}\]]+)`)
 
-// otherVersions changes the versions in a document in JSON, and leaves what is none.
+// otherVersions changes the versions in a JSON document. It does not change states, and documents that are not JSON.
 func otherVersions(body []byte) []byte {
 	if !json.Valid(body) || bytes.Contains(body, []byte(`"lineage"`)) {
 		return body
@@ -137,10 +137,10 @@ func otherVersions(body []byte) []byte {
 	})
 }
 
-// liar is a service that lies at some of its requests.
+// liar is a service that sends wrong responses to some requests.
 type liar struct {
 	next      http.Handler
-	lies      atomic.Pointer[func(n int64) bool] // whether it lies at a request; nil for never
+	lies      atomic.Pointer[func(n int64) bool] // whether the response is wrong; nil means never
 	lie       lie
 	elsewhere string
 	n         atomic.Int64
@@ -155,7 +155,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	asked, err := httputil.DumpRequest(r, true)
 	if err != nil {
-		return // the client has gone
+		return // the client is gone
 	}
 	out := httptest.NewRecorder()
 	if l.lie.done {
@@ -165,10 +165,10 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.lie.tell(question{w, out, asked, l.elsewhere})
 }
 
-// Lies has a run told lies at each of its requests, once and from then on, over a state that is there, and once more
-// while somebody has the lock. Nothing that was there is lost, nor what the run was told is kept; the lock stays with
-// whom it was given to; no error has a secret, and no other server hears of one. Each lie is told at some of the
-// requests, others for each, and at all with TOMBOLO_CRASH_FULL.
+// Lies applies changes to an existing state while the service sends wrong responses: to one request, or to all requests
+// from that one on, and both also while another run holds the lock. Neither the previous objects are lost nor the
+// results that were reported as saved; the lock keeps its holder; errors do not contain the secret, and it is not sent
+// to other servers. Each wrong response is tested with some of the requests, or with all if TOMBOLO_CRASH_FULL is set.
 func Lies(t *testing.T, h Hostile) {
 	l := &lying{Hostile: h}
 	l.elsewhere = Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -185,7 +185,7 @@ func Lies(t *testing.T, h Hostile) {
 	}
 }
 
-// lying is an attack with lies.
+// lying is the test of a driver with wrong responses.
 type lying struct {
 	Hostile
 	elsewhere string
@@ -222,14 +222,14 @@ func (l *lying) everywhere(t *testing.T, told lie, which int64) {
 	}
 }
 
-// once is a life under some lies. It returns how many requests there were.
+// once performs one run with wrong responses, and returns the number of requests.
 func (l *lying) once(t *testing.T, told lie, held bool, when func(n int64) bool) int64 {
 	t.Helper()
 	service := l.New(t)
 	net := &liar{next: service, lie: told, elsewhere: l.elsewhere}
 	d := l.Open(t, net, 200*time.Millisecond, mostObject)
 	defer d.Close()
-	calm := d // where the journal is on this machine, under the address of the service
+	calm := d // a journal on this machine is stored under the address, so only d can read it
 	if !l.Beside {
 		calm = l.Open(t, service, time.Hour, mostObject)
 		defer calm.Close()
@@ -266,7 +266,7 @@ func (l *lying) once(t *testing.T, told lie, held bool, when func(n int64) bool)
 	return n
 }
 
-// hold takes the lock for somebody else.
+// hold acquires the lock for another run.
 func (l *lying) hold(t *testing.T, d remote.Driver) remote.Hold {
 	t.Helper()
 	p, err := d.Place(state.DefaultWorkspace)
