@@ -117,7 +117,7 @@ func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 		return nil, diag.FromError("Unreadable directory", fmt.Errorf("Options.Dir is %q: %w", o.Dir, err))
 	}
 	s := &engine.Surroundings{Dir: dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
-		Says: o.Flavor, Words: words}
+		ChosenFlavor: o.Flavor, Words: words}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}

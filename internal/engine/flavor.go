@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Flavor returns the program that the project is written for. The first of these decides: Surroundings.Says, the
-// environment, the CLI configuration, the name of the program, and the program that initialised the project.
+// Flavor returns the program that the project is written for. The first of these decides: Surroundings.ChosenFlavor,
+// the environment, the CLI configuration, the name of the program, and the program that initialised the project.
 func (s *Surroundings) Flavor() flavor.Flavor {
 	set, _ := s.Settings() // their problems are reported where they are used
 	return set.Flavor

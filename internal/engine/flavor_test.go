@@ -53,7 +53,7 @@ func TestFlavorPrecedence(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, tt.files)
 			s := surroundings(t, dir, flavor.Variable+"="+tt.environ, "TF_CLI_CONFIG_FILE="+rc(t, dir))
-			s.Says, s.Persona = tt.says, tt.persona
+			s.ChosenFlavor, s.CalledAs = tt.says, tt.persona
 			if got := s.Flavor(); got != tt.want {
 				t.Errorf("the flavor is %s, want %s", got, tt.want)
 			}

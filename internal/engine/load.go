@@ -91,7 +91,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	if diags := checkFunctions(o.Functions); diags.HasErrors() {
 		return nil, diags
 	}
-	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+	if _, diags := s.SettingsEnvironment().ChosenFlavor(); diags.HasErrors() {
 		return nil, diags
 	}
 	file, diags := s.ProjectFile()

@@ -18,7 +18,7 @@ import (
 // apply to it.
 func (s *Surroundings) At(dir string) *Surroundings {
 	return &Surroundings{Dir: s.In(dir), StartDir: s.StartDir, Environ: s.Environ, PluginEnviron: s.PluginEnviron,
-		Program: s.Program, Title: s.Title, Says: s.Says, Persona: s.Persona, ProviderLog: s.ProviderLog,
+		Program: s.Program, Title: s.Title, ChosenFlavor: s.ChosenFlavor, CalledAs: s.CalledAs, ProviderLog: s.ProviderLog,
 		CoreLog: s.CoreLog, Agree: s.Agree}
 }
 

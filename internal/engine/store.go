@@ -33,7 +33,7 @@ func (f StateFiles) Apply(o *store.Options) {
 
 // RootModule loads only the root module, which may set the backend.
 func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
-	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+	if _, diags := s.SettingsEnvironment().ChosenFlavor(); diags.HasErrors() {
 		return nil, diags
 	}
 	o := s.ConfigOptions()

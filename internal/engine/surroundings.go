@@ -43,9 +43,9 @@ type Surroundings struct {
 	Program, Title string
 	// Words are the terms of a caller other than the command line; the zero value means those of Program.
 	Words diag.Words
-	// Says is the caller's choice of a flavor; if it is not set, see Flavor. Persona is the flavor for the name by
-	// which the program was called.
-	Says, Persona flavor.Flavor
+	// ChosenFlavor is the caller's choice of a flavor; if it is not set, see Flavor. CalledAs is the flavor for the name
+	// by which the program was called.
+	ChosenFlavor, CalledAs flavor.Flavor
 	// ProviderLog and CoreLog receive the logs of plugins and of the engine; nil drops them.
 	ProviderLog, CoreLog *slog.Logger
 
@@ -138,7 +138,7 @@ func (s *Surroundings) PluginFolder() packages.Folder {
 // in that tool.
 func (s *Surroundings) StateVersion() string {
 	switch {
-	case s.Persona != flavor.Unset:
+	case s.CalledAs != flavor.Unset:
 		return s.LanguageVersion()
 	case s.Title != "":
 		return s.Title + " " + Version
@@ -181,8 +181,8 @@ func (s *Surroundings) SettingsEnvironment() settings.Environment {
 	if h, ok := s.lookupenv("HOME"); ok {
 		home = h
 	}
-	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In(""), Flavor: s.Says,
-		Otherwise: cmp.Or(s.Persona, s.initialised())}
+	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In(""), Flavor: s.ChosenFlavor,
+		Otherwise: cmp.Or(s.CalledAs, s.initialised())}
 }
 
 // Settings returns the CLI configuration, which it loads once.

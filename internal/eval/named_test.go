@@ -403,7 +403,7 @@ func TestNamedTypesEqualTheirDefinitions(t *testing.T) {
 var inValue = regexp.MustCompile(`(?s): (attribute|element) ".*`)
 
 // wordsOf lists the outputs of a configuration with their types, and its diagnostics.
-func wordsOf(r *room) (lines []string) {
+func wordsOf(r *evaluation) (lines []string) {
 	for name, v := range r.outputs {
 		bare, _ := v.UnmarkDeep()
 		lines = append(lines, fmt.Sprintf("%s = %s of %#v", name, show(v), bare.Type()))

@@ -225,7 +225,7 @@ func TestBlocksBeginAfterTheirDependencies(t *testing.T) {
 			in := eval.Inputs{Variables: map[string]cty.Value{}, Workspace: "default", Cwd: "/cwd",
 				Expansions: expansions}
 			in.Functions.Table = table
-			w := &watching{driver: &driver{room: &room{outputs: map[string]cty.Value{}}}}
+			w := &watching{driver: &driver{room: &evaluation{outputs: map[string]cty.Value{}}}}
 			walk := eval.NewWalk(prog, in, w)
 			w.walk = walk
 			if err := walk.Run(context.Background()); err != nil || walk.Diagnostics().HasErrors() {

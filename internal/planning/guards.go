@@ -26,8 +26,8 @@ func (p *planner) guard(slot *linking.Slot, g *config.Guard, b *eval.Block, a ad
 	return v, p.walk.Report(diags)
 }
 
-// spares reports whether the block of an instance sets destroy = false.
-func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
+// skipsDestroy reports whether the block of an instance sets destroy = false.
+func (p *planner) skipsDestroy(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
 	g := slot.Resource.Destroy
 	if g == nil || p.opts.Unprotected {
 		return false, nil
@@ -46,9 +46,9 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 // the object no longer has a block, the block said so when the object was last written (opentofu/destroy_remembered).
 func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
-		spared, err := p.spares(slot, nil, o.Instance)
-		if spared || err != nil || p.destroysWanted(slot, o) {
-			return spared, err
+		kept, err := p.skipsDestroy(slot, nil, o.Instance)
+		if kept || err != nil || p.destroysWanted(slot, o) {
+			return kept, err
 		}
 	}
 	stored := p.prior.Object(o)

@@ -29,8 +29,8 @@ type managed struct {
 	meta  cty.Value // the provider_meta value of its module
 	deps  []addr.ConfigResource
 	cbd   bool
-	// spared means destroy = false: the object is forgotten instead of destroyed.
-	spared bool
+	// skipDestroy means destroy = false: the object is forgotten instead of destroyed.
+	skipDestroy bool
 	// protected means that prevent_destroy is recorded in the state.
 	protected bool
 
@@ -65,7 +65,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.cfg, err = b.ConfiguredBy(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if m.spared, err = p.spares(b.Slot, b, m.inst); err != nil {
+	if m.skipDestroy, err = p.skipsDestroy(b.Slot, b, m.inst); err != nil {
 		return cty.DynamicVal, err
 	}
 	if m.prov, err = p.providerOf(m.inst, m.cfg); err != nil {
@@ -99,7 +99,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.spared,
+		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.skipDestroy,
 			m.protected)
 	}
 	if err := p.protect(change, b); err != nil {
@@ -265,7 +265,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 
 func (m *managed) replacement() plan.Action {
 	switch {
-	case m.spared:
+	case m.skipDestroy:
 		return plan.ForgetThenCreate
 	case m.cbd:
 		return plan.CreateThenDelete
@@ -321,7 +321,7 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
-		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.spared, Protected: m.protected,
+		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.skipDestroy, Protected: m.protected,
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}

@@ -349,10 +349,10 @@ func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) boo
 		}
 	}
 	if p.targets.Excepts() && slot == nil || p.opts.Mode == plan.Destroy && p.targets != nil {
-		if p.spared == nil {
-			p.spared = p.withNeeded()
+		if p.untouched == nil {
+			p.untouched = p.withNeeded()
 		}
-		return !p.spared[a]
+		return !p.untouched[a]
 	}
 	return p.targets.Wants(slot, a)
 }
@@ -360,7 +360,7 @@ func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) boo
 // withNeeded returns the exclusions with everything that they depend on according to the state, which must not be
 // destroyed either.
 func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
-	spared := map[addr.AbsResourceInstance]bool{}
+	untouched := map[addr.AbsResourceInstance]bool{}
 	all := map[addr.ConfigResource][]addr.AbsResourceInstance{}
 	var queue []addr.AbsResourceInstance
 	for _, r := range p.prior.Resources() {
@@ -368,7 +368,7 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 			a := r.Addr.Instance(key)
 			all[a.Config()] = append(all[a.Config()], a)
 			if !p.targets.Contains(a) {
-				spared[a] = true
+				untouched[a] = true
 				queue = append(queue, a)
 			}
 		}
@@ -378,14 +378,14 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 		queue = queue[1:]
 		for _, dep := range p.needs(a) {
 			for _, needed := range all[dep] {
-				if !spared[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
-					spared[needed] = true
+				if !untouched[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
+					untouched[needed] = true
 					queue = append(queue, needed)
 				}
 			}
 		}
 	}
-	return spared
+	return untouched
 }
 
 // withDependents returns the targets of a destroy with everything that depends on them, according to the state.

@@ -264,7 +264,7 @@ type planner struct {
 	targets   *linking.Targets                           // nil means everything
 	unsettled map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by their current address
 	doomed    map[addr.AbsResourceInstance]bool          // for a destroy with targets; computed on first use
-	spared    map[addr.AbsResourceInstance]bool          // with -exclude; computed on first use
+	untouched map[addr.AbsResourceInstance]bool          // with -exclude; computed on first use
 	providers Providers
 	opts      Options
 	calls     context.Context

@@ -320,13 +320,13 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 }
 
 // settle records the configured settings of an unchanged object, whose stored dependencies are ignored in this run.
-// spared means that it must not be destroyed, and protected that prevent_destroy is recorded.
+// skipDestroy means that it must not be destroyed, and protected that prevent_destroy is recorded.
 func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
-	spared, protected bool) {
-	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || object.Protected != protected ||
+	skipDestroy, protected bool) {
+	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != skipDestroy || object.Protected != protected ||
 		p.prior.ProviderOf(o) != cfg {
 		next := *object
-		next.Dependencies, next.SkipDestroy, next.Protected = deps, spared, protected
+		next.Dependencies, next.SkipDestroy, next.Protected = deps, skipDestroy, protected
 		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})
 	}
 }

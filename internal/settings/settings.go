@@ -184,7 +184,7 @@ type Environment struct {
 
 // Load reads all files.
 func Load(env Environment) (*Settings, diag.List) {
-	wanted, diags := env.Said()
+	wanted, diags := env.ChosenFlavor()
 	s := &Settings{Flavor: cmp.Or(wanted, env.Otherwise, flavor.Terraform)}
 	files, more := env.read(s.Flavor)
 	diags = diags.Extend(more)
@@ -217,8 +217,8 @@ func Load(env Environment) (*Settings, diag.List) {
 	return s, diags
 }
 
-// Said returns the flavor that the caller or the environment sets.
-func (env Environment) Said() (f flavor.Flavor, diags diag.List) {
+// ChosenFlavor returns the flavor that the caller or the environment sets.
+func (env Environment) ChosenFlavor() (f flavor.Flavor, diags diag.List) {
 	name := env.Getenv(flavor.Variable)
 	if env.Flavor != flavor.Unset || name == "" {
 		return env.Flavor, nil

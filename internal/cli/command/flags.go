@@ -130,10 +130,10 @@ func (l *Locking) LockFlags(c *Call) {
 		"Wait up to `DURATION`, such as 60s, for a lock that another run holds.")
 }
 
-// Said reports whether -lock was given.
-func (l *Locking) Said(c *Call) (said bool) {
-	c.Flags.Visit(func(f *flag.Flag) { said = said || f.Name == "lock" })
-	return said
+// Given reports whether -lock was given.
+func (l *Locking) Given(c *Call) (given bool) {
+	c.Flags.Visit(func(f *flag.Flag) { given = given || f.Name == "lock" })
+	return given
 }
 
 // OpenOptions returns the options of opening a project for an operation.

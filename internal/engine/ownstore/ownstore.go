@@ -52,9 +52,9 @@ type calls struct {
 	grace time.Duration
 }
 
-// ask calls a method with a result. The error names the method unless the store returned it. late receives a result
+// call calls a method with a result. The error names the method unless the store returned it. late receives a result
 // that comes too late.
-func ask[R any](c calls, ctx context.Context, method string, f func() (R, error), late func(R)) (R, error) {
+func call[R any](c calls, ctx context.Context, method string, f func() (R, error), late func(R)) (R, error) {
 	type answer struct {
 		value R
 		err   error
@@ -78,13 +78,13 @@ func ask[R any](c calls, ctx context.Context, method string, f func() (R, error)
 
 // do calls a method that only returns an error.
 func (c calls) do(ctx context.Context, method string, f func() error) error {
-	_, err := ask(c, ctx, method, func() (struct{}, error) { return struct{}{}, f() }, nil)
+	_, err := call(c, ctx, method, func() (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
 }
 
 // get calls a method that only returns a value.
 func get[R any](c calls, method string, f func() R) (R, error) {
-	return ask(c, context.Background(), method, func() (R, error) { return f(), nil }, nil)
+	return call(c, context.Background(), method, func() (R, error) { return f(), nil }, nil)
 }
 
 // faulty returns the error for a call that did not return properly.
@@ -108,12 +108,12 @@ type guarded struct {
 
 // Workspaces implements state.Store.
 func (g *guarded) Workspaces(ctx context.Context) ([]string, error) {
-	return ask(g.calls, ctx, "Workspaces", func() ([]string, error) { return g.inner.Workspaces(ctx) }, nil)
+	return call(g.calls, ctx, "Workspaces", func() ([]string, error) { return g.inner.Workspaces(ctx) }, nil)
 }
 
 // Workspace implements state.Store.
 func (g *guarded) Workspace(name string) (state.Workspace, error) {
-	w, err := ask(g.calls, context.Background(), "Workspace",
+	w, err := call(g.calls, context.Background(), "Workspace",
 		func() (state.Workspace, error) { return g.inner.Workspace(name) }, nil)
 	if err == nil && w == nil {
 		err = noResult("Workspace")
@@ -169,7 +169,7 @@ func (w *workspace) Name() string { return w.name }
 
 // Read implements state.Workspace.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
-	snap, err := ask(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
+	snap, err := call(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
 	if err == nil && snap == nil {
 		err = noResult("Workspace.Read")
 	}
@@ -178,7 +178,7 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 
 // Lock implements state.Workspace. A lock that is acquired after the call was abandoned is released.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Session, error) {
-	inner, err := ask(w.calls, ctx, "Workspace.Lock", func() (state.Session, error) { return w.inner.Lock(ctx, req) },
+	inner, err := call(w.calls, ctx, "Workspace.Lock", func() (state.Session, error) { return w.inner.Lock(ctx, req) },
 		func(s state.Session) {
 			if s != nil {
 				_ = s.Unlock() // the caller no longer waits for the error

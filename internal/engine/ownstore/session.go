@@ -77,7 +77,7 @@ func (s *session) Begin(ctx context.Context, run state.RunInfo) (state.Journal, 
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	inner, err := ask(s.calls, ctx, "Session.Begin", func() (state.Journal, error) { return s.inner.Begin(ctx, run) },
+	inner, err := call(s.calls, ctx, "Session.Begin", func() (state.Journal, error) { return s.inner.Begin(ctx, run) },
 		nil)
 	if err == nil && inner == nil {
 		err = noResult("Session.Begin")

@@ -76,7 +76,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 				hashed []byte
 				err    error
 			}
-			a, ok := apart(work, cost > longCost, func() answer {
+			a, ok := interruptible(work, cost > longCost, func() answer {
 				hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 				return answer{hashed, err}
 			})

@@ -263,7 +263,7 @@ func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalConte
 	own.alone = new(atomic.Bool)
 	ctx = ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{counterName: cty.CapsuleVal(counterType, &own)}
-	a, ok := apart(c.work, true, func() answer {
+	a, ok := interruptible(c.work, true, func() answer {
 		v, diags := withRounds(of, &own).Value(ctx)
 		return answer{v, diags}
 	})

@@ -34,7 +34,7 @@ func TestLongCallsAreAbandoned(t *testing.T) {
 					w := NewWorkWithGrace(asked, ctx)
 					goesOn, returned := make(chan struct{}), make(chan bool, 1)
 					go func() {
-						_, ok := apart(w, long, func() int { <-goesOn; return 1 })
+						_, ok := interruptible(w, long, func() int { <-goesOn; return 1 })
 						returned <- ok
 					}()
 					synctest.Wait()
@@ -44,7 +44,7 @@ func TestLongCallsAreAbandoned(t *testing.T) {
 					if interrupts > 1 {
 						stop()
 					} else {
-						time.Sleep(2 * lastMoment)
+						time.Sleep(2 * gracePeriod)
 					}
 					synctest.Wait()
 					ended := interrupts == 2 || long && interrupts == 1
@@ -74,7 +74,7 @@ func TestPanicOfACallReachesItsCaller(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	}()
-	apart(NewWork(t.Context()), true, func() int { panic("broken") })
+	interruptible(NewWork(t.Context()), true, func() int { panic("broken") })
 }
 
 // TestEveryFunctionEndsWithItsWork lists the functions that are not abandoned, and why each ends anyway.
@@ -202,7 +202,7 @@ func TestALoopOverALongSetIsAbandoned(t *testing.T) {
 			}()
 			synctest.Wait()
 			ask()
-			time.Sleep(2 * lastMoment)
+			time.Sleep(2 * gracePeriod)
 			synctest.Wait()
 			select {
 			case diags := <-returned:
