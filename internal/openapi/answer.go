@@ -62,45 +62,62 @@ func objectOf(op *Operation, entity string) (*Schema, string) {
 	return s, ""
 }
 
-// itemsOf returns the schema of the items of an answer, and the expression that finds them, or nil if there are
-// none.
-func itemsOf(op *Operation, entity, plural string) (*Schema, string) {
+// itemsOf returns the schema of the items of an answer, or nil if there are none, and the names of the members that
+// they are within.
+func itemsOf(op *Operation, entity, plural string) (items *Schema, place []string) {
 	if op == nil || op.Answer == nil || op.Answer.Schema == nil {
-		return nil, ""
+		return nil, nil
 	}
 	s, _ := op.Answer.Schema.united()
-	expr := "answer.body"
 	for range 2 {
 		if s.Type == "array" {
-			return s.Items(), expr
+			return s.Items(), place
 		}
 		if s.Type != "object" {
-			return nil, ""
+			return nil, nil
 		}
-		var arrays []string
-		for _, name := range s.Members() {
-			if inner := s.Member(name); inner.Type == "array" && inner.Items() != nil {
-				arrays = append(arrays, name)
-			}
-		}
-		for _, name := range arrays {
-			if len(arrays) == 1 || plural != "" && snake(name) == plural || strings.HasSuffix(plural, "_"+snake(name)) {
-				return s.Member(name).Items(), at(expr, name)
-			}
-		}
-		for _, name := range collections {
-			if slices.Contains(arrays, name) {
-				return s.Member(name).Items(), at(expr, name)
-			}
+		if name := itemsIn(s, plural); name != "" {
+			return s.Member(name).Items(), append(place, name)
 		}
 		name := inEnvelope(s, entity)
 		if name == "" {
-			return nil, ""
+			return nil, nil
 		}
 		s, _ = s.Member(name).united()
+		place = append(place, name)
+	}
+	return nil, nil
+}
+
+// itemsIn returns the member of an object that has the items; empty if there is none.
+func itemsIn(s *Schema, plural string) string {
+	var arrays []string
+	for _, name := range s.Members() {
+		if inner := s.Member(name); inner.Type == "array" && inner.Items() != nil {
+			arrays = append(arrays, name)
+		}
+	}
+	for _, name := range arrays {
+		own := plural != "" && (snake(name) == plural || strings.HasSuffix(plural, "_"+snake(name)))
+		if len(arrays) == 1 || own {
+			return name
+		}
+	}
+	for _, name := range collections {
+		if slices.Contains(arrays, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// within is the expression of what is within members of the body of an answer.
+func within(place []string) string {
+	expr := "answer.body"
+	for _, name := range place {
 		expr = at(expr, name)
 	}
-	return nil, ""
+	return expr
 }
 
 // memberFor returns the member of an object that has the value of a parameter: the one of the same name, or the id.
@@ -145,7 +162,7 @@ func memberFor(s *Schema, param, entity string) string {
 }
 
 // pages returns how the next page is found; nil if the document does not say.
-func (p *Provider) pages(op *Operation, items string) members {
+func pages(op *Operation, items string) members {
 	out := members{{"items", "${" + items + "}"}}
 	if op.Answer.Headers["link"] {
 		return append(out, member{"link", true})
@@ -195,14 +212,12 @@ func firstPage(s *Schema) int {
 
 // inside returns the schema and the expression of a member within members.
 func inside(s *Schema, place []string) (*Schema, string) {
-	expr := "answer.body"
 	for _, name := range place {
 		if s = s.Member(name); s == nil {
 			return nil, ""
 		}
-		expr = at(expr, name)
 	}
-	return s, expr
+	return s, within(place)
 }
 
 // token finds the member of an answer that is the value of a parameter for the next page.
@@ -210,18 +225,20 @@ func token(op *Operation, s *Schema) (parameter, expr string) {
 	for _, param := range op.Params {
 		name := snake(param.Name)
 		if param.In != "query" || !slices.Contains([]string{"cursor", "page_token", "next_token", "next_cursor",
-			"after", "continuation_token", "page_cursor", "start_cursor", "pagination_token", "next_page_token", "continue",
-			"marker", "from_token", "page"}, name) || param.Schema.Type != "string" && param.Schema.Type != "" {
+			"after", "continuation_token", "page_cursor", "start_cursor", "pagination_token",
+			"next_page_token", "continue", "marker", "from_token", "page"}, name) ||
+			param.Schema.Type != "string" && param.Schema.Type != "" {
 			continue
 		}
-		for _, within := range [][]string{nil, {"meta"}, {"pagination"}, {"paging"}, {"cursor"}, {"page_info"},
+		for _, around := range [][]string{nil, {"meta"}, {"pagination"}, {"paging"}, {"cursor"}, {"page_info"},
 			{"response_metadata"}, {"metadata"}} {
-			place, _ := inside(s, within)
+			place, _ := inside(s, around)
 			for _, member := range place.Members() {
 				if slices.Contains([]string{"next_" + name, name, "next_cursor", "next_page_token", "next_token",
-					"next", "end_cursor", "continuation_token", "next_page", "next_marker", "next_after"}, snake(member)) &&
+					"next", "end_cursor", "continuation_token", "next_page", "next_marker", "next_after"},
+					snake(member)) &&
 					place.Member(member).Type == "string" {
-					_, expr := inside(s, append(slices.Clone(within), member))
+					_, expr := inside(s, append(slices.Clone(around), member))
 					return param.Name, expr
 				}
 			}

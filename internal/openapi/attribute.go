@@ -278,8 +278,25 @@ func (m *mapper) finish(one *formed, called, name string) {
 	}
 }
 
+// kinds are the types that values of a schema without one type may have, or nil if they may have any.
+func (s *Schema) kinds() (out []string) {
+	out = slices.Clone(s.Types)
+	for _, group := range s.Choices() {
+		for _, o := range group {
+			if o.Type == "" {
+				return nil
+			}
+			out = append(out, o.Type)
+		}
+	}
+	return out
+}
+
 // compatible reports whether values of an answer fit the type that the request makes.
 func compatible(r, a *Schema, depth int) bool {
+	if kinds := r.kinds(); r.Type == "" && kinds != nil && a.Type != "" {
+		return slices.Contains(kinds, a.Type)
+	}
 	switch {
 	case depth > mostNested || r == a || r.Type == "" || r.Varied():
 		return true

@@ -55,7 +55,8 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 	object, place := objectOf(op, entity)
 	items, expr := (*Schema)(nil), ""
 	if d == nil && isList(op) {
-		found, e := itemsOf(op, entity, strings.TrimPrefix(f.name, p.Name+"_"))
+		found, in := itemsOf(op, entity, strings.TrimPrefix(f.name, p.Name+"_"))
+		e := within(in)
 		around := at("answer.body", inEnvelope(op.Answer.Schema, entity))
 		if found != nil && (object == nil || place == "" || strings.HasPrefix(e, around)) {
 			items, expr = found, e
@@ -68,10 +69,10 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		return nil, why
 	}
 	request := members{{"path", pathOf(op, func(name string) string { return "self." + args[name] })}}
-	if pages := p.pages(op, expr); items != nil && pages != nil {
-		request.add("pages", pages)
+	if found := pages(op, expr); items != nil && found != nil {
+		request.add("pages", found)
 		expr = "items"
-		counter := text(pages.get("parameter"))
+		counter := text(found.get("parameter"))
 		query = slices.DeleteFunc(query, func(q member) bool { return q.name == literal(counter) })
 		attrs = slices.DeleteFunc(attrs, func(a member) bool {
 			return counter != "" && a.name == snake(counter) && f.args[a.name] == nil
@@ -90,6 +91,9 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		}
 		if items != nil {
 			s, name = arrayOf(p.doc, items), "items"
+			if expr != "items" && expr != "answer.body" {
+				expr = "try(" + expr + ", null)"
+			}
 		}
 		name = used.take(name)
 		one := m.attribute(nil, s, name)
@@ -253,7 +257,8 @@ func searched(op *Operation, counter string, attrs *members) (query members, mis
 
 // listing makes the list of a resource, if its identity is in the items; it reports whether it could.
 func (p *Provider) listing(e *Entity, d *made) bool {
-	items, expr := itemsOf(e.List, e.Name, e.Plural)
+	items, place := itemsOf(e.List, e.Name, e.Plural)
+	expr := within(place)
 	if items == nil || len(d.needed) == 0 {
 		p.note(d.name, "cannot be listed: %s does not answer with items that have an identity", e.List)
 		return false
@@ -262,12 +267,12 @@ func (p *Provider) listing(e *Entity, d *made) bool {
 	identity, attrs := members{}, members{}
 	for _, name := range placeholders(e.Read.Path) {
 		arg := d.args[name]
-		found := either(arg.found, memberFor(items, name, e.Name))
+		from := either(arg.found, memberFor(items, name, e.Name))
 		switch {
 		case slices.Contains(placeholders(e.List.Path), name):
 			identity.set(arg.attr, "${config."+arg.attr+"}")
-		case items.Member(found) != nil:
-			identity.set(arg.attr, "${"+at("item", found)+"}")
+		case items.Member(from) != nil:
+			identity.set(arg.attr, "${"+at("item", from)+"}")
 		default:
 			p.note(d.name, "cannot be listed: the items of %s have no %s", e.List, arg.attr)
 			return false
@@ -281,11 +286,11 @@ func (p *Provider) listing(e *Entity, d *made) bool {
 		}
 		attrs.set(arg.attr, members{{"type", "string"}, {"required", true}})
 	}
-	pages := p.pages(e.List, expr)
-	if pages == nil {
-		pages = members{{"items", "${" + expr + "}"}}
+	found := pages(e.List, expr)
+	if found == nil {
+		found = members{{"items", "${" + expr + "}"}}
 	}
-	query, missing := searched(e.List, text(pages.get("parameter")), &attrs)
+	query, missing := searched(e.List, text(found.get("parameter")), &attrs)
 	if missing != "" {
 		p.note(d.name, "cannot be listed: %s needs the parameter %s", e.List, missing)
 		return false
@@ -297,10 +302,10 @@ func (p *Provider) listing(e *Entity, d *made) bool {
 	if headers := p.headers(e.List); len(headers) > 0 {
 		request.add("headers", headers)
 	}
-	request = append(request, member{"pages", pages}, member{"identity", identity})
+	request = append(request, member{"pages", found}, member{"identity", identity})
 	for _, name := range []string{"name", "title", "displayName", "display_name", "label"} {
 		if s := items.Member(name); s != nil && s.Type == "string" {
-			request.add("display_name", "${"+at("item", name)+"}")
+			request.add("display_name", "${try("+at("item", name)+", null)}")
 			break
 		}
 	}

@@ -252,6 +252,8 @@ func (o *Operation) unusable() string {
 		return "the hint " + hintPrefix + "ignore leaves it out"
 	case o.Method == "HEAD" || o.Method == "OPTIONS" || o.Method == "TRACE":
 		return "requests with " + o.Method + " say nothing of objects"
+	case strings.ContainsAny(o.Path, "#?"):
+		return "its path has a query or a fragment, which are no part of paths"
 	case o.Elsewhere:
 		return "it has a server of its own, and a manifest has one server"
 	}

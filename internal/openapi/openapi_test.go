@@ -70,7 +70,8 @@ func TestDocumentsBecomeProviders(t *testing.T) {
 		{"shop.yaml", res + "/shop_team/http/read", `{"object":"${answer.body.team}",` +
 			`"path":"/teams/${self.id}"}`},
 		{"shop.yaml", res + "/shop_team/http/update/body", `"${merge({for name, value in fields : name => ` +
-			`value if contains([\"name\"], name)}, {for name, value in changes : name => try(fields[name], null)})}"`},
+			`value if contains([\"name\"], name)}, {for name, value in changes : name => try(fields[name], null) ` +
+			`if value != null || contains([\"displayColor\"], name)})}"`},
 		{"shop.yaml", res + "/shop_team/attributes/id", `{"computed":true,"stable":true,"type":"string"}`},
 		{"shop.yaml", res + "/shop_team/attributes/count", "null"},
 		{"shop.yaml", res + "/shop_team/attributes/team_count/http", `{"name":"count"}`},
@@ -154,8 +155,8 @@ func TestPathsSelectOperations(t *testing.T) {
 }
 
 func TestBadDocumentsAreRefused(t *testing.T) {
-	const begin = `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"get": {"responses": ` +
-		`{"200": {"description": "", "content": {"application/json": {"schema": `
+	const begin = `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"get": {"responses":` +
+		` {"200": {"description": "", "content": {"application/json": {"schema": `
 	const end = `}}}}}}}}`
 	for _, c := range []struct{ text, want string }{
 		{`{"swagger": "2.0"}`, "Swagger 2.0"},

@@ -9,6 +9,8 @@ import (
 type Options struct {
 	// Name is that of the provider; empty: a word of the title.
 	Name string
+	// Try is the command that runs the tests, for the report.
+	Try string
 	// Paths select the operations whose paths begin with one of them; none: all operations.
 	Paths []string
 }
@@ -33,6 +35,9 @@ type Provider struct {
 	reads      []*fetched
 	used       names // names of data sources
 	schemes    []string
+	try        string
+	untested   []string
+	seed       string
 }
 
 // Line is an operation with what is said of it.
@@ -41,9 +46,12 @@ type Line struct {
 	Says      string
 }
 
+// ProviderName returns the name for a provider of the document: the given one, or else a word of the title.
+func (d *Document) ProviderName(given string) string { return either(given, providerName(d.Title)) }
+
 // Map makes a provider of a document.
 func Map(d *Document, o Options) *Provider {
-	p := &Provider{Name: either(o.Name, providerName(d.Title)), doc: d, Notes: map[string][]string{}, used: names{}}
+	p := &Provider{Name: d.ProviderName(o.Name), doc: d, try: o.Try, Notes: map[string][]string{}, used: names{}}
 	if len(o.Paths) > 0 {
 		all := d.Operations
 		d.Operations = nil

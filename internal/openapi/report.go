@@ -65,6 +65,12 @@ func (p *Provider) Report() []byte {
 	if p.Outside > 0 {
 		fmt.Fprintf(&b, "\n%s outside of the selected paths.\n", counted(p.Outside, "operation"))
 	}
+	if p.try != "" {
+		fmt.Fprintf(&b, "\nThis runs the tests against a server that is made of the document:\n\n    %s\n", line(p.try))
+	}
+	for _, said := range p.untested {
+		fmt.Fprintf(&b, "- %s\n", line(said))
+	}
 	p.lines(&b, "Not mapped", p.Listed)
 	if len(p.Notes) > 0 {
 		b.WriteString("\n## To review\n")

@@ -163,8 +163,8 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 	merging := strings.Contains(op.Body.Content, "merge-patch")
 	if does == "update" && op.Method == "PATCH" {
 		body = "changes"
-		if !merging && d.deep() { // objects within are replaced as a whole
-			body = "{for name, value in changes : name => try(fields[name], null)}"
+		if nulls, some := d.nulls(); !merging && (d.deep() || some) { // objects within are replaced as a whole
+			body = "{for name, value in changes : name => try(fields[name], null)" + nulls + "}"
 		}
 		if always := slices.Sorted(mapKeys(sent.Required)); len(always) > 0 {
 			body = "merge({for name, value in fields : name => value if contains(" + literal(compact(always)) +
@@ -191,6 +191,27 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 		}
 		headers.add("Content-Type", content)
 	}
+}
+
+// nulls is the condition of a loop over changes for what may be removed by null, if there are attributes that may not.
+// Those stay as they are on the server.
+func (d *made) nulls() (condition string, some bool) {
+	nullable := []string{}
+	for _, name := range slices.Sorted(mapKeys(d.attrs)) {
+		of := d.attrs[name]
+		if of.request == nil || of.required || of.forced || of.attr.get("computed") != nil {
+			continue
+		}
+		if u := d.update.Member(of.api); u == nil || u.Nullable || of.request.Nullable {
+			nullable = append(nullable, of.api)
+		} else {
+			some = true
+		}
+	}
+	if !some {
+		return "", false
+	}
+	return " if value != null || contains(" + literal(compact(nullable)) + ", name)", true
 }
 
 // deep reports whether some attribute that is sent is an object or holds some.
@@ -243,10 +264,14 @@ func (d *made) query(op *Operation, does string) (out members, why string) {
 		name := snake(p.Name)
 		switch known := d.attrs[name]; {
 		case known != nil && known.attr.get("nested_type") == nil:
+			if does == "create" {
+				known.demand(p.Schema)
+			}
 			out.add(literal(p.Name), "${self."+name+"}")
 		case constant(p) != nil:
 			out.add(literal(p.Name), constant(p))
-		case does == "create" && p.Style == "" && scalars[p.Schema.Type] != "" && !slices.Contains(reserved, name):
+		case does == "create" && known == nil && p.Style == "" && scalars[p.Schema.Type] != "" &&
+			!slices.Contains(reserved, name):
 			a := &argument{param: p, attr: name, parent: true}
 			d.put(name, d.bare(a))
 			d.state.add(name, "${self."+name+"}")
@@ -256,6 +281,24 @@ func (d *made) query(op *Operation, does string) (out members, why string) {
 		}
 	}
 	return out, ""
+}
+
+// demand makes an attribute one that has to be given.
+func (of *property) demand(s *Schema) {
+	if of.required {
+		return
+	}
+	if of.attr = slices.DeleteFunc(of.attr, func(m member) bool {
+		return m.name == "optional" || m.name == "computed" || m.name == "stable"
+	}); of.request == nil {
+		of.request, of.forced = s, true
+		http, _ := of.attr.get("http").(members)
+		http.set("send", "never")
+		of.attr.set("http", http)
+		of.attr.set("force_new", true)
+	}
+	of.required = true
+	of.attr.add("required", true)
 }
 
 // constant returns the value of a parameter that can have no other one, or has a usual one, or nil if there is none.

@@ -43,6 +43,7 @@ type property struct {
 	request  *Schema // nil: not in the creation
 	required bool
 	inUpdate bool
+	answer   *Schema // nil: no answer tells the value
 	forced   bool
 	attr     members
 }
@@ -87,6 +88,11 @@ func (d *made) bodies() string {
 	if d.sent, d.inBody, why = sentBy(e.Create, e.Name); why != "" {
 		return why
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.sent.required())) {
+		if m := d.sent.Member(name); m != nil && e.Create.Body.Kind == "form" && !m.inForm() {
+			return "its body is a form, which cannot have the object " + name
+		}
+	}
 	if e.Update == nil {
 		return ""
 	}
@@ -94,6 +100,19 @@ func (d *made) bodies() string {
 		d.drop(&e.Update, either(why, "it has no body"))
 	}
 	return ""
+}
+
+// required are the names of the members that have to be there.
+func (s *Schema) required() map[string]bool {
+	if s == nil {
+		return nil
+	}
+	return s.Required
+}
+
+// inForm reports whether a value can be a field of a form: a text, or several.
+func (s *Schema) inForm() bool {
+	return scalars[s.Type] != "" || s.Type == "array" && s.Items() != nil && scalars[s.Items().Type] != ""
 }
 
 // drop lists an operation that the resource has to do without.
@@ -131,7 +150,7 @@ func sentBy(op *Operation, entity string) (s *Schema, member, why string) {
 func (d *made) arguments() string {
 	e := d.e
 	ids := e.IDs()
-	for _, does := range []string{"create", "read", "update", "delete"} {
+	for _, does := range []string{"read", "update", "delete", "create"} {
 		op := e.All()[does]
 		if op == nil {
 			continue
@@ -151,7 +170,7 @@ func (d *made) arguments() string {
 		if a.parent { // only the very same member is the same thing
 			a.attr = snake(either(hint, name))
 			for _, member := range d.sent.Members() {
-				if snake(member) == a.attr && scalars[d.sent.Member(member).Type] != "" {
+				if r, _ := halves(d.sent, nil, member); snake(member) == a.attr && r != nil && scalars[r.Type] != "" {
 					a.found = member
 				}
 			}
@@ -213,6 +232,10 @@ func (d *made) properties() {
 	delete(ofArgument, "")
 	for _, name := range union(d.sent, d.answer) {
 		r, a := halves(d.sent, d.answer, name)
+		if r != nil && d.e.Create.Body.Kind == "form" && !r.inForm() {
+			d.m.notef(snake(name), "cannot be sent: forms have texts and lists of texts only")
+			r = nil
+		}
 		if r == nil && a == nil {
 			continue
 		}
@@ -295,11 +318,14 @@ func (d *made) bare(a *argument) *property {
 // property makes the attribute of a member; arg is the parameter of the path that has the same value, or nil.
 func (d *made) property(name, called string, r, a *Schema, arg *argument) *property {
 	one := d.m.attribute(r, a, called)
-	of := &property{api: name, request: r}
+	of := &property{api: name, request: r, answer: a}
+	if one.http.get("read") != nil {
+		of.answer = nil
+	}
 	defer func() { of.attr = one.attr }()
 	if r == nil {
 		if arg != nil && arg.parent { // a name that the user gives
-			of.required, of.forced, of.request = true, true, arg.param.Schema
+			of.required, of.forced, of.request = true, true, a
 			one.attr.set("type", "string")
 			one.attr.add("required", true)
 			one.attr.add("force_new", true)
@@ -316,6 +342,10 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	}
 	of.required = d.sent.Required[name] && !hinted(r, "param-optional") || arg != nil
 	u, _ := halves(d.update, nil, name)
+	if u != nil && !accepts(u, r, 0) {
+		d.m.notef(called, "has another form in updates than in creations: a change replaces the object")
+		u = nil
+	}
 	of.inUpdate = u != nil
 	of.forced = d.e.Update != nil && (u == nil || arg != nil || hinted(r, "param-force-new"))
 	if of.required {
@@ -323,7 +353,9 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	} else {
 		one.attr.add("optional", true)
 		partial := d.e.Update != nil && d.e.Update.Method != "PUT" && !r.Nullable
-		told := a != nil && one.http.get("read") == nil
+		// Of a nested object some attributes are never computed. Engines take it for one that a configuration had, and
+		// so it would not stay if it is not configured.
+		told := a != nil && one.http.get("read") == nil && one.typ != nil
 		if told && (d.answer.Required[name] || r.Default != nil || partial) || hinted(r, "param-computed") {
 			one.attr.add("computed", true)
 		}
@@ -340,6 +372,23 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	d.m.checks(&one.attr, r, one.shape, called)
 	d.m.finish(&one, called, name)
 	return of
+}
+
+// accepts reports whether a schema takes all values of another one, as far as their forms go.
+func accepts(s, of *Schema, depth int) bool {
+	if s == of || depth > mostNested {
+		return true
+	}
+	if !compatible(of, s, 0) || !compatible(s, of, 0) {
+		return false
+	}
+	for _, name := range of.Members() {
+		m := s.Member(name)
+		if m == nil && !s.Open && len(s.members) > 0 || m != nil && !accepts(m, of.Member(name), depth+1) {
+			return false
+		}
+	}
+	return s.Items() == nil || of.Items() == nil || accepts(s.Items(), of.Items(), depth+1)
 }
 
 // imports adds how an object is found by its id.
@@ -371,7 +420,21 @@ func (d *made) imports() {
 	for i, attr := range attrs {
 		state.add(attr, fmt.Sprintf("${try(identity.%s, split(\"/\", id)[%d])}", attr, i))
 	}
-	d.http.add("import", members{{"state", state}})
+	request := members{{"state", state}}
+	if d.attrs["id"] != nil && !slices.Contains(attrs, "id") { // only an answer has what objects are known by
+		found := members{{"path", pathOf(of, func(name string) string {
+			expr := text(state.get(d.args[name].attr))
+			return strings.TrimSuffix(strings.TrimPrefix(expr, "${"), "}")
+		})}}
+		read, _ := d.http.get("read").(members)
+		for _, one := range read {
+			if one.name == "object" || one.name == "headers" {
+				found = append(found, one)
+			}
+		}
+		request = append(found, request...)
+	}
+	d.http.add("import", request)
 }
 
 // add adds the type to the manifest.

@@ -9,6 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/openapi"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/verify"
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
@@ -18,8 +19,8 @@ const reportName = "openapi-report.md"
 func cmdFromOpenAPI() *command.Command {
 	return &command.Command{
 		Name: "from-openapi", Short: "Write an HTTP provider from an OpenAPI document", Args: "SPEC", Mixed: true,
-		Long: `Write the manifest of an HTTP provider from an OpenAPI document of version 3.0 or 3.1, in JSON or YAML, for
-you to review. Resources, data sources and lists are found in the paths and schemas; hints of the document
+		Long: `Write the manifest of an HTTP provider from an OpenAPI document of version 3.0 or 3.1, in JSON or YAML,
+for you to review. Resources, data sources and lists are found in the paths and schemas; hints of the document
 (x-speakeasy-entity, x-speakeasy-entity-operation and others) have precedence. References may point to files below the
 folder of the document, and nothing is fetched.
 
@@ -54,19 +55,21 @@ func fromOpenAPI(c *command.Call, spec, dir string, o openapi.Options) (diags di
 	if err != nil {
 		return diags.AppendError(cannot, err)
 	}
+	if o.Name = doc.ProviderName(o.Name); dir == "" {
+		dir = o.Name
+	}
+	o.Try = fmt.Sprintf("%s provider test %s -mock %s", c.Program, dir, spec)
 	p := openapi.Map(doc, o)
 	if p.Resources()+p.DataSources() == 0 {
 		fmt.Fprint(c.Out, view.Clean(string(p.Report())))
 		return diags.Errorf(nil, cannot, "No resource and no data source was found in %s.", spec)
 	}
-	if dir == "" {
-		dir = p.Name
-	}
 	text := p.Manifest()
 	if _, wrong := manifest.Parse(text, manifest.FileName, dir); wrong.HasErrors() {
 		return diags.Extend(wrong)
 	}
-	files := map[string][]byte{manifest.FileName: text, reportName: p.Report()}
+	files := map[string][]byte{manifest.FileName: text, verify.FileName: p.Tests(0)} // before the report
+	files[reportName] = p.Report()
 	if diags = writeNew(c, cannot, dir, "Choose another one with -out.", files); diags.HasErrors() {
 		return diags
 	}
