@@ -19,11 +19,11 @@ import (
 
 var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
 
-// aboutFile has all that the command explain tells of codes that have no page of their own.
+// aboutFile holds what the command "explain" prints about codes that have no page.
 const aboutFile = "internal/explain/about.txt"
 
-// checkAbout compares a file with what the source says of each code: in which rooms problems of it are made, and with
-// which texts. In place of what is only known at run time they have an ellipsis.
+// checkAbout compares a file with the facts that the source has about each code: the packages that report it, and the
+// texts of its problems. An ellipsis replaces each part of a text that is only known at run time.
 func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	t.Helper()
 	a := &titles{pkgs: pkgs, flows: map[types.Object][]flow{}, results: map[types.Object][]flow{},
@@ -32,14 +32,14 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	a.eachFile(a.closuresOf)
 	a.eachFile(a.file)
 	var b strings.Builder
-	said := a.said()
+	said := a.codeTexts()
 	for _, k := range diag.Kinds() {
 		if k.Retired {
 			continue
 		}
 		s := said[k.Code]
 		if s == nil {
-			s = &saying{}
+			s = &codeTexts{}
 		}
 		slices.Sort(s.rooms)
 		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.rooms, " "))
@@ -62,26 +62,27 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	}
 }
 
-// saying is what the source says of a code.
-type saying struct{ rooms, texts []string }
+// codeTexts holds the packages and the texts of a code.
+type codeTexts struct{ rooms, texts []string }
 
-// mostSaid is how many texts of a code are told.
-const mostSaid = 3
+// maxTexts is the number of texts to list for a code.
+const maxTexts = 3
 
-// shortest returns the texts that say most about the code as a whole: few of them, and short ones.
-func (s *saying) shortest() []string {
+// shortest returns the most informative texts of the code: few and short.
+func (s *codeTexts) shortest() []string {
 	slices.SortStableFunc(s.texts, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)
 		}
 		return strings.Compare(a, b)
 	})
-	return s.texts[:min(len(s.texts), mostSaid)]
+	return s.texts[:min(len(s.texts), maxTexts)]
 }
 
-// said finds all texts that can be a title, and the text beside each: the next argument of a call, or the Detail.
-func (t *titles) said() map[string]*saying {
-	out := map[string]*saying{}
+// codeTexts returns, by title, all texts that can be a title, each with the text beside it: the next argument of the
+// call, or the Detail.
+func (t *titles) codeTexts() map[string]*codeTexts {
+	out := map[string]*codeTexts{}
 	t.eachFile(func(p *packages.Package, file *ast.File) {
 		list := func(all []ast.Expr) {
 			for i, e := range all {
@@ -89,7 +90,7 @@ func (t *titles) said() map[string]*saying {
 				if i+1 < len(all) {
 					next = all[i+1]
 				}
-				t.sayingOf(p, e, next, out)
+				t.addText(p, e, next, out)
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -104,12 +105,12 @@ func (t *titles) said() map[string]*saying {
 				list(n.Values)
 			case *ast.CompositeLit:
 				if title := fieldOf(n, "Summary"); title != nil {
-					t.sayingOf(p, title, fieldOf(n, "Detail"), out)
+					t.addText(p, title, fieldOf(n, "Detail"), out)
 				} else if len(n.Elts) > 0 && !isPair(n.Elts[0]) {
 					list(n.Elts)
 				}
-			case *ast.KeyValueExpr: // of a table of titles
-				t.sayingOf(p, n.Value, nil, out)
+			case *ast.KeyValueExpr: // an entry of a table of titles
+				t.addText(p, n.Value, nil, out)
 			}
 			return true
 		})
@@ -133,15 +134,15 @@ func fieldOf(lit *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-// sayingOf notes the room and the text of a title, if an expression is one: a text that stands there.
-func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[string]*saying) {
+// addText records the package and the text of a title, if the expression is a constant text.
+func (t *titles) addText(p *packages.Package, title, text ast.Expr, out map[string]*codeTexts) {
 	typ := p.TypesInfo.TypeOf(title)
 	if typ == nil || !isText(typ) {
 		return
 	}
 	switch e := ast.Unparen(title).(type) {
 	case *ast.BasicLit, *ast.BinaryExpr:
-	case *ast.Ident: // of a constant
+	case *ast.Ident: // a constant
 		if p.TypesInfo.Types[e].Value == nil {
 			return
 		}
@@ -158,7 +159,7 @@ func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[str
 			details = t.texts(text, p.TypesInfo)
 		}
 	}
-	if len(details) == 0 || len(details) > mostSaid {
+	if len(details) == 0 || len(details) > maxTexts {
 		details = []string{""}
 	}
 	for _, summary := range t.texts(title, p.TypesInfo) {
@@ -172,7 +173,7 @@ func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[str
 			}
 			s := out[code]
 			if s == nil {
-				s = &saying{}
+				s = &codeTexts{}
 				out[code] = s
 			}
 			if room := partOf(p.PkgPath); !slices.Contains(s.rooms, room) {
@@ -190,7 +191,7 @@ func isSprintf(call *ast.CallExpr, info *types.Info) bool {
 	return ok && fn.FullName() == "fmt.Sprintf"
 }
 
-// partOf names the part of the program that a package belongs to; of a command, its family.
+// partOf returns the part of the program that a package belongs to; for a command, its family.
 func partOf(pkg string) string {
 	below, ours := strings.CutPrefix(pkg, modulePath)
 	below = strings.TrimPrefix(below, "/")
@@ -210,7 +211,7 @@ func partOf(pkg string) string {
 
 var verbs = regexp.MustCompile(`%(\[\d+\])?[-+#]?[0-9.]*[a-zA-Z]|\*`)
 
-// readable returns a text with ellipses in place of what is only known at run time; empty if little else is in it.
+// readable returns a text with ellipses for what is only known at run time, or "" if little else is left.
 func readable(text string) string {
 	text = strings.ReplaceAll(text, "[*]", "[\x00]")
 	text = strings.ReplaceAll(verbs.ReplaceAllString(text, "…"), "\x00", "*")

@@ -19,14 +19,14 @@ const modulePath = "github.com/tombolo-iac/tombolo"
 const (
 	maxFileLines    = 600
 	maxPackageFiles = 24
-	maxPageLines    = 160 // of ARCHITECTURE.md
+	maxPageLines    = 160 // lines of ARCHITECTURE.md
 )
 
-// room is a line of arch.txt: what the package may import.
-type room struct{ own, may []string } // may: its own line and that of everywhere
+// room is a line of arch.txt: the packages that a package may import.
+type room struct{ own, may []string } // may: its own imports and those of "everywhere"
 
-// readRooms reads arch.txt: lines of "room: imports", with a hash before comments. An indented line continues with the
-// one before. The line "everywhere" says what every room may import.
+// readRooms reads arch.txt. Each line is "room: imports"; a hash begins a comment, and an indented line continues the
+// line before it. The line "everywhere" lists what every room may import.
 func readRooms(t *testing.T) map[string]room {
 	t.Helper()
 	text, err := os.ReadFile("arch.txt")
@@ -68,7 +68,7 @@ func readRooms(t *testing.T) map[string]room {
 type goPackage struct {
 	dir     string
 	files   []string
-	imports map[string]string // import path below the module -> a file that has it
+	imports map[string]string // import path below the module -> a file that imports it
 	doc     bool
 }
 
@@ -119,8 +119,8 @@ func loadPackages(t *testing.T) map[string]*goPackage {
 	return pkgs
 }
 
-// allowed reports whether a room may import a package. A name covers its sub-packages; "any" covers all, "internal"
-// all below internal.
+// allowed reports whether a room may import a package. A name covers its sub-packages; "any" covers all packages,
+// "internal" all packages below internal.
 func (r room) allowed(pkg string) bool {
 	for _, m := range r.may {
 		switch {
@@ -133,7 +133,7 @@ func (r room) allowed(pkg string) bool {
 	return false
 }
 
-func TestEveryPackageHasARoomAndImportsWhatItSays(t *testing.T) {
+func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
 	rooms := readRooms(t)
 	packages := loadPackages(t)
 	for dir, p := range packages {
@@ -145,7 +145,7 @@ func TestEveryPackageHasARoomAndImportsWhatItSays(t *testing.T) {
 		}
 		for imp, file := range p.imports {
 			if imp == home || strings.HasPrefix(imp, home+"/") {
-				continue // within one room
+				continue // an import within the room
 			}
 			if !r.allowed(imp) {
 				t.Errorf("%s imports %s, which the line of %s in arch.txt does not allow (%s)", file, imp, home,
@@ -155,14 +155,14 @@ func TestEveryPackageHasARoomAndImportsWhatItSays(t *testing.T) {
 	}
 }
 
-// What a room may import, it imports somewhere: a line of arch.txt that allows more says nothing.
+// Every import that arch.txt allows is used.
 func TestRoomsImportAllThatTheyMay(t *testing.T) {
 	rooms := readRooms(t)
-	used := map[string]map[string]bool{} // by room, the packages that it imports
+	used := map[string]map[string]bool{} // the imports of each room
 	for dir, p := range loadPackages(t) {
 		home, _, ok := roomOf(rooms, packageName(dir))
 		if !ok {
-			continue // the test above reports it
+			continue // reported by the test above
 		}
 		if used[home] == nil {
 			used[home] = map[string]bool{}
@@ -215,8 +215,8 @@ func TestEveryInvariantHasATest(t *testing.T) {
 	}
 }
 
-// alone lists the packages that only one other package imports, each with the reason why it is not a part of that one.
-// Those of inTable are not listed.
+// alone lists the packages that only one other package imports, each with the reason why it is separate. Those of
+// inTable are left out.
 var alone = map[string]string{
 	"examples":                      "embeds the folders beside it",
 	"examples/provider-go/pgrows":   "a provider is a package, its main package a line",
@@ -225,7 +225,7 @@ var alone = map[string]string{
 	"internal/console":              "the conformance corpus reads lines as the command does",
 	"internal/engine/ownstore":      "guards the store of an embedder, with its panics, and knows no project",
 	"internal/eval/funcs/funcstest": "tables of tests, also for benchmarks",
-	"internal/explain":              "has the texts of all codes, which tests compare with the code, and knows no commands",
+	"internal/explain":              "has the texts of all codes, which tests compare with the code, without commands",
 	"internal/fetch/credentials":    "tokens and their helpers, apart from all that prints",
 	"internal/fetch/pins":           "reads and writes a file, and knows nothing of modules or downloads",
 	"internal/fetch/registries":     "the network, which the choice of versions must not see",
@@ -253,7 +253,7 @@ var alone = map[string]string{
 	"kits":                          "the folder of what starter writes",
 }
 
-// A package that one other package imports is a part of that one, unless there is a reason.
+// A package with a single importer is part of that importer, unless there is a reason.
 func TestPackagesWithOneUserHaveAReason(t *testing.T) {
 	rooms := loadPackages(t)
 	users := map[string]map[string]bool{}
@@ -289,7 +289,7 @@ func inTable(dir string, users map[string]bool) bool {
 	return strings.HasPrefix(dir, "internal/cli/") && users["internal/cli"]
 }
 
-// packageName returns the name that arch.txt has for the package in a directory.
+// packageName returns the name of a directory's package in arch.txt.
 func packageName(dir string) string {
 	if dir == "." {
 		return "root"
@@ -297,7 +297,7 @@ func packageName(dir string) string {
 	return dir
 }
 
-// roomOf finds the room of a package: its own line, or that of the package that it is a part of.
+// roomOf returns the room of a package: its own line, or that of the nearest package above it.
 func roomOf(rooms map[string]room, name string) (home string, r room, ok bool) {
 	for n := name; n != "."; n = filepath.ToSlash(filepath.Dir(n)) {
 		if r, ok := rooms[n]; ok {
@@ -307,7 +307,7 @@ func roomOf(rooms map[string]room, name string) (home string, r room, ok bool) {
 	return "", room{}, false
 }
 
-// ARCHITECTURE.md stays one page, and says of every room what it is for.
+// ARCHITECTURE.md fits on one page and describes every room.
 func TestArchitectureNamesEveryRoomOnOnePage(t *testing.T) {
 	raw, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
@@ -366,8 +366,8 @@ func TestPackagesAreDocumentedNamedAndOfBoundedSize(t *testing.T) {
 	}
 }
 
-// Contexts carry cancellation and the spans of traces, and what a third-party library wants there, but no data of the
-// domain: dependencies are parameters.
+// Contexts carry cancellation, trace spans and the data of third-party libraries, but no data of the domain:
+// dependencies are parameters.
 func TestContextsCarryNoDomainData(t *testing.T) {
 	allowed := map[string]bool{"internal/tracing": true, "internal/store/gcs": true}
 	found := map[string]bool{}

@@ -17,10 +17,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// check reports options with which no project can be loaded.
+// check reports options that no project can be loaded with.
 func (o Options) check() (diags diag.List) {
 	if o.Dir != "" {
-		// The engine names files relative to the directory, so a problem would not say which directory this is.
+		// The engine names files relative to the directory, so its problems would not name the directory itself.
 		switch info, err := os.Stat(o.Dir); {
 		case err != nil:
 			diags = diags.AppendError("Unreadable directory", err)
@@ -64,7 +64,7 @@ func mapHasEmpty(values map[string]any) bool {
 	return has
 }
 
-// usable reports a use of providers after the project was closed.
+// usable returns an error if the project was closed.
 func (p *Project) usable() (diags diag.List) {
 	if p.closed.Load() {
 		diags = diags.Errorf(nil, "Project is closed", "Project.Close was called. Close a project when its last use "+
@@ -81,7 +81,7 @@ func (p *Project) renders(pl *plan.Plan) error {
 	return p.usable().Err()
 }
 
-// usable reports a use of the lock or of providers after they were released.
+// usable returns an error if the lock or the providers were released.
 func (r *Run) usable() (diags diag.List) {
 	if r.closed {
 		diags = diags.Errorf(nil, "Run is closed", "Run.Close was called, so it no longer holds the lock on the "+
@@ -90,7 +90,7 @@ func (r *Run) usable() (diags diag.List) {
 	return diags.Extend(r.project.usable())
 }
 
-// plans reports a plan for a project that was loaded to apply a saved plan.
+// plans returns an error for a project that was loaded to apply a saved plan.
 func (r *Run) plans() diag.List {
 	diags := r.usable()
 	if r.project.saved != nil {
@@ -100,7 +100,7 @@ func (r *Run) plans() diag.List {
 	return diags
 }
 
-// opens reports options with which no run can be opened.
+// opens reports options that no run can be opened with.
 func (p *Project) opens(ctx context.Context, o OpenOptions) diag.List {
 	diags := p.usable()
 	if o.Timeout < 0 {
@@ -127,7 +127,7 @@ func (p *Project) opens(ctx context.Context, o OpenOptions) diag.List {
 	return diags
 }
 
-// check reports an order that is none, or more than one.
+// check reports an error unless exactly one field is set.
 func (how Recovery) check() (diags diag.List) {
 	set := 0
 	for _, is := range []bool{how.Adopt != "", how.Retry, how.Forget} {
@@ -142,7 +142,7 @@ func (how Recovery) check() (diags diag.List) {
 	return diags
 }
 
-// writes reports a change in a run that was opened for reading.
+// writes returns an error if the run was opened for reading.
 func (r *Run) writes() (diags diag.List) {
 	if r.reading {
 		diags = diags.Errorf(nil, "Run is for reading", "The run was opened with OpenOptions.Reading, so it cannot "+
@@ -151,7 +151,7 @@ func (r *Run) writes() (diags diag.List) {
 	return diags
 }
 
-// accepts reports arguments with which Apply cannot work.
+// accepts reports arguments that Apply cannot work with.
 func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 	diags := r.usable().Extend(r.writes())
 	config := r.project.engine.Config()
@@ -174,7 +174,7 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 	return diags
 }
 
-// engine returns the options in the engine's form, merged over others.
+// engine returns the options in the engine's form, merged into out.
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
 	out.MinimalRefresh, out.FullRefresh = o.MinimalRefresh, o.FullRefresh
@@ -234,7 +234,7 @@ func (o PlanOptions) checkInvoke(list []addr.Target) (diags diag.List) {
 	return diags
 }
 
-// targets reads addresses, each by a function.
+// targets parses addresses with the given function.
 func targets(parse func(string) (addr.Target, diag.List), texts []string) (list []addr.Target, diags diag.List) {
 	for _, text := range texts {
 		target, more := parse(text)

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// ciPath is a package, or a tree of packages, in a script of .ci.
+// ciPath matches a package, or a tree of packages, in a script of .ci.
 var ciPath = regexp.MustCompile(`(?:^|\s)\./([a-z0-9/]+)(/\.\.\.)?`)
 
-// TestScriptsNamePackagesThatExist looks for the folder of every package that the scripts of .ci name: one that was
-// moved ends a run only after the steps before it.
+// TestScriptsNamePackagesThatExist checks the folder of every package that the scripts of .ci name. Otherwise a run
+// would fail only after the steps before the wrong name.
 func TestScriptsNamePackagesThatExist(t *testing.T) {
 	for _, script := range []string{".ci/run", ".ci/full", ".ci/fuzz"} {
 		text, err := os.ReadFile(script)

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// product reports whether a package is a part of the program or the library, and not of the proofs beside them.
+// product reports whether a package is part of the program or the library, and not of their tests.
 func product(path string) bool {
 	below := strings.TrimPrefix(strings.TrimPrefix(path, modulePath), "/")
 	for _, other := range []string{"bench", "conformance", "examples", "kits", "release", "internal/world",
@@ -49,15 +49,15 @@ func loadProduct(t *testing.T) []*packages.Package {
 	return slices.DeleteFunc(all, func(p *packages.Package) bool { return !product(p.PkgPath) })
 }
 
-// madeElsewhere are the places that make diagnostics of titles that only others know, with the reason.
-var madeElsewhere = map[string]string{
+// titlesFromElsewhere lists the places that create diagnostics with titles defined elsewhere, with the reason.
+var titlesFromElsewhere = map[string]string{
 	"internal/program/handler/request.go":  "what a program answers",
 	"internal/view/view.go":                "texts of commands, which Tell shows as they are",
 	"sdk/schema/validation/diagnostics.go": "what the author of a provider says",
 }
 
-// TestEveryProblemHasACode finds the titles of all diagnostics that the product and the parser make, and compares them
-// with the register: each has a code, and each code has a title that is still made.
+// TestEveryProblemHasACode finds the titles of all diagnostics that the product and the parser create, and compares
+// them with the register: each title has a code, and each code has a title that is still in use.
 func TestEveryProblemHasACode(t *testing.T) {
 	pkgs := loadProduct(t)
 	found := findTitles(pkgs)
@@ -76,11 +76,11 @@ func TestEveryProblemHasACode(t *testing.T) {
 	}
 	for title, places := range found {
 		switch {
-		case strings.HasSuffix(title, " "): // its end is a variable whose first value is empty
+		case strings.HasSuffix(title, " "): // it ends with a variable whose first value is empty
 		case strings.Trim(title, unknownText) == "":
 			for _, at := range places {
 				name := below(at.Filename)
-				if title != "" && madeElsewhere[name] == "" {
+				if title != "" && titlesFromElsewhere[name] == "" {
 					t.Errorf("%s:%d: the test cannot tell the title that this has: let it stand there", name, at.Line)
 				}
 			}
@@ -92,7 +92,7 @@ func TestEveryProblemHasACode(t *testing.T) {
 	checkAbout(t, pkgs)
 }
 
-// below returns the name of a file below the working directory, with slashes.
+// below returns the name of a file relative to the working directory, with slashes.
 func below(name string) string {
 	here, _ := os.Getwd()
 	rel, err := filepath.Rel(here, name)

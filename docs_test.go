@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The programs with which docs/programs.md begins are put into directories and used as it says.
+// The programs at the beginning of docs/programs.md work as the page describes.
 func TestDocumentedProgramsWork(t *testing.T) {
 	for _, name := range []string{"python3", "bash", "jq"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -96,7 +96,7 @@ func TestDocumentedProgramsWork(t *testing.T) {
 	}
 }
 
-// applyIn plans and applies what is in a directory, and returns the actions on objects and the outputs.
+// applyIn plans and applies the configuration in a directory, and returns the actions on objects and the outputs.
 func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]string) {
 	t.Helper()
 	p, st := applied(t, dir)
@@ -112,7 +112,7 @@ func applyIn(t *testing.T, dir string) (actions []string, outputs map[string]str
 	return actions, outputs
 }
 
-// applied applies a configuration, and returns its plan and the state afterwards.
+// applied applies a configuration, and returns the plan and the final state.
 func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 	t.Helper()
 	ctx := context.Background()
@@ -136,8 +136,8 @@ func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 	return p, run.State()
 }
 
-// The configuration of docs/references.md has the outputs that stand behind them.
-func TestDocumentedReferencesHaveTheValuesThatStandBehind(t *testing.T) {
+// The outputs of the configuration in docs/references.md have the values in its comments.
+func TestDocumentedReferencesHaveTheShownValues(t *testing.T) {
 	dir := t.TempDir()
 	files := blocks(t, filepath.Join("docs", "references.md"), "file")
 	files = append(files, [2]string{".terraform/modules/modules.json",
@@ -182,7 +182,7 @@ func documents(t *testing.T) []string {
 	return append(pages, below...)
 }
 
-func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+func TestDocumentationLinksExist(t *testing.T) {
 	pages := documents(t)
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")
@@ -226,7 +226,7 @@ func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// Go code in documents is formatted, so that a program that reflows lines cannot break it unseen.
+// Go code in documents is formatted, so that a tool that rewraps lines cannot break it unnoticed.
 func TestGoCodeInDocumentsIsFormatted(t *testing.T) {
 	pages := documents(t)
 	block := regexp.MustCompile("(?s)```go\n(.*?)```")
@@ -238,7 +238,7 @@ func TestGoCodeInDocumentsIsFormatted(t *testing.T) {
 		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
 			code := m[1]
 			formatted, err := format.Source([]byte(code))
-			if err != nil { // members of a literal?
+			if err != nil { // perhaps members of a literal
 				code = "var _ = x{\n" + regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(code, "\t$1") + "}\n"
 				formatted, err = format.Source([]byte(code))
 			}

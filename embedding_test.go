@@ -24,9 +24,9 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// A backend that cannot be used is not recorded: the right arguments are accepted afterwards. Another backend is, when
-// the program says so.
-func TestAFailedInstallLeavesNothingBehind(t *testing.T) {
+// A backend that cannot be used is not recorded: correct arguments are accepted afterwards. Another backend is accepted
+// if the program requests it.
+func TestFailedInstallRecordsNothing(t *testing.T) {
 	o := projectIn(t, "terraform {\n  backend \"http\" {}\n}\n"+simple)
 	install := func(how tombolo.InstallOptions) diag.List { return tombolo.Install(t.Context(), o, how) }
 	for _, arguments := range []map[string]any{nil, {"address": "no address"}, {"address": "http://127.0.0.1:1/x",
@@ -67,14 +67,14 @@ func TestAFailedInstallLeavesNothingBehind(t *testing.T) {
 	loaded(t, o)
 }
 
-func TestValuesOfProgramsHoldValuesOfTheLanguage(t *testing.T) {
+func TestGoValuesMayContainCtyValues(t *testing.T) {
 	o := projectIn(t, `variable "v" { default = null }`)
 	value := cty.ListVal([]cty.Value{cty.StringVal("n")})
 	cyclic := map[string]any{}
 	cyclic["self"] = cyclic
 	for _, c := range []struct {
 		given any
-		want  string // in JSON, or a part of the error
+		want  string // JSON, or a part of the error
 		fails bool
 	}{
 		{given: map[string]any{"k": value, "o": 1}, want: `{"k":["n"],"o":1}`},
@@ -116,7 +116,7 @@ func TestValuesOfProgramsHoldValuesOfTheLanguage(t *testing.T) {
 	}
 }
 
-// What Load finds is shown with its lines, though there is no project; closing what is nil does nothing.
+// Problems of Load are shown with their source lines, although there is no project. Closing a nil project does nothing.
 func TestProblemsOfLoadAreShownWithTheirLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"output \"x\" {\n  value = [1, 2\n}\n":          "on main.tf line 3",
@@ -147,7 +147,7 @@ func TestProblemsOfLoadAreShownWithTheirLines(t *testing.T) {
 	}
 }
 
-// A plan is there whatever was wrong, and can be shown, written and counted, but not applied.
+// Plan returns a plan even with errors. It can be rendered, written and counted, but not applied.
 func TestPlansAreNeverNil(t *testing.T) {
 	wrong := func(name string) string { return "output \"x\" {\n  value = " + name + "\n}\n" }
 	for name, c := range map[string]struct {
@@ -233,7 +233,7 @@ output "parts" { value = [1, nonsensitive("x")] }
 	}
 }
 
-// A workspace is made when the program says so, and not because of a typing mistake.
+// A workspace is only created if the program requests it, not because of a typing mistake.
 func TestWorkspacesAreMadeOnPurpose(t *testing.T) {
 	o := projectIn(t, simple)
 	o.Workspace = "production"
@@ -269,7 +269,7 @@ func TestProvidersHaveOneFactory(t *testing.T) {
 	wantError(t, "another source", diags, "under that source in Options.Providers")
 }
 
-// What a fake of a test does when it fails does not end the process.
+// A failing test double does not end the process.
 func TestCallbacksThatEndTheirGoroutineAreReported(t *testing.T) {
 	o := projectIn(t, note)
 	for what, p := range map[string]provider.Factory{
@@ -320,7 +320,7 @@ func (e exits) Plan(context.Context, provider.PlanRequest) provider.PlanResponse
 	return provider.PlanResponse{}
 }
 
-// explodes is a provider whose creations panic after they did something.
+// explodes is a provider whose creations panic after they created the object.
 type explodes struct{ empty }
 
 func (explodes) Apply(context.Context, provider.ApplyRequest) provider.ApplyResponse { panic("apply") }
@@ -354,8 +354,8 @@ func TestARunCanBeUsedAfterAPanicOfApply(t *testing.T) {
 	}
 }
 
-// Expressions come from users of a program: nothing in them ends it.
-func TestExpressionsMayBeAnything(t *testing.T) {
+// Users of a program provide expressions: no expression may crash it.
+func TestEvaluateAcceptsArbitraryExpressions(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	var got any
@@ -393,7 +393,7 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	if _, diags := project.Open(ended, tombolo.OpenOptions{}); !errors.Is(diags.Err(), context.Canceled) {
 		t.Errorf("with a context that has ended: %v", diags.Err())
 	}
-	opened(t, project, tombolo.OpenOptions{}) // the lock is free
+	opened(t, project, tombolo.OpenOptions{}) // checks that the lock is free
 	o := projectIn(t, simple)
 	o.Variables = map[string]any{"": 3}
 	_, diags = tombolo.Load(t.Context(), o)
@@ -417,8 +417,8 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// The reason why a context ended is among the errors, even if a provider reports only that it did.
-func TestErrorsTellWhyTheContextEnded(t *testing.T) {
+// The reason why a context ended is among the errors, even if a provider reports only the cancellation.
+func TestErrorsIncludeTheContextCause(t *testing.T) {
 	o, _ := counted(t, func(ctx context.Context, _ *schema.ResourceData) diag.Diagnostics {
 		<-ctx.Done()
 		return diag.Errorf("no answer")
@@ -433,7 +433,7 @@ func TestErrorsTellWhyTheContextEnded(t *testing.T) {
 	}
 }
 
-// Advice names what an embedding program can do.
+// Advice names calls and options of the library.
 func TestAdviceIsInTermsOfTheLibrary(t *testing.T) {
 	o := projectIn(t, "terraform {\n  required_providers {\n    note = { source = \"example/note\" }\n  }\n}\n")
 	_, diags := tombolo.Load(t.Context(), o)

@@ -53,7 +53,8 @@ output "greeting" { value = upper(terraform_data.a.output) }
 	// greeting: HELLO
 }
 
-// openedExample writes a project of one file, loads it and takes its lock. The function that it returns gives all back.
+// openedExample writes a project of one file, loads it and takes its lock. The returned function closes the run and the
+// project.
 func openedExample(source string) (*tombolo.Project, *tombolo.Run, func()) {
 	dir, err := os.MkdirTemp("", "tombolo-example")
 	if err != nil {
@@ -78,7 +79,7 @@ func openedExample(source string) (*tombolo.Project, *tombolo.Run, func()) {
 	}
 }
 
-// A plan is data: what happens to which object, and how it is to be.
+// A plan is data: the action on each object, and its planned values.
 func ExampleRun_Plan() {
 	_, run, end := openedExample(`
 variable "password" {
@@ -98,7 +99,7 @@ output "password" {
 	}
 	for _, change := range plan.Changes {
 		var planned struct {
-			ID    *string // null: not known yet
+			ID    *string // null: not yet known
 			Input struct{ User, Password string }
 		}
 		if err := change.After.Decode(&planned); err != nil {
@@ -106,13 +107,13 @@ output "password" {
 		}
 		fmt.Println(change.Action, change.Object, planned.ID == nil, planned.Input.User)
 	}
-	fmt.Println(*plan.Outputs[0]) // printing shows no secrets
+	fmt.Println(*plan.Outputs[0]) // secrets are not printed
 	// Output:
 	// create terraform_data.a true ann
 	// create password: null -> (sensitive value)
 }
 
-// Expressions are evaluated with the state as it is.
+// Expressions are evaluated with the current state.
 func ExampleRun_Evaluate() {
 	_, run, end := openedExample(`locals { ports = { http = 80, https = 443 } }`)
 	defer end()
@@ -125,7 +126,7 @@ func ExampleRun_Evaluate() {
 	// Output: map[HTTP:80 HTTPS:443]
 }
 
-// The holder of a lock is found in the error.
+// The error holds the holder of the lock.
 func ExampleProject_Open() {
 	project, _, end := openedExample("")
 	defer end()

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// with returns options for a project whose only provider is one of the calling program.
+// with returns options for a project whose only provider is p.
 func with(t *testing.T, p provider.Provider) tombolo.Options {
 	t.Helper()
 	o := projectIn(t, note)
@@ -67,7 +67,7 @@ func TestARelativeDirectoryIsResolvedOnce(t *testing.T) {
 	os.Remove(filepath.Join(parent, "own.tfstate"))
 }
 
-// described is a provider with a schema that may be wrong.
+// described is a provider with a given schema, which may be invalid.
 type described struct {
 	empty
 	schema *provider.Schema
@@ -122,13 +122,13 @@ func TestSchemasThatCannotBeUsedAreRefused(t *testing.T) {
 	planned(t, run, tombolo.PlanOptions{})
 }
 
-// one is a schema of one type with one computed attribute.
+// oneComputed returns a schema of one type with one computed attribute.
 func oneComputed() *provider.Schema {
 	return &provider.Schema{Resources: map[string]*provider.ResourceType{"note": {Block: &provider.Block{
 		Attributes: map[string]*provider.Attribute{"id": {Type: cty.String, Computed: true}}}}}}
 }
 
-// answering is a provider whose plans and results are given.
+// answering is a provider whose plans and results are set by the test.
 type answering struct {
 	described
 	planned, applied cty.Value
@@ -156,7 +156,7 @@ func answers() *answering {
 		applied: id(cty.StringVal("1"))}
 }
 
-func TestMarksInAnswersAreMistakesOfTheProvider(t *testing.T) {
+func TestMarksInResponsesAreProviderErrors(t *testing.T) {
 	p := answers()
 	p.planned = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("1").Mark("mine")})
 	run := opened(t, loaded(t, with(t, p)), tombolo.OpenOptions{})
@@ -174,7 +174,7 @@ func TestMarksInAnswersAreMistakesOfTheProvider(t *testing.T) {
 	}
 }
 
-// Parts of an object that cannot be recorded are reported: nobody would see otherwise that they are lost.
+// Parts of an object that cannot be recorded are reported: otherwise their loss would go unnoticed.
 func TestInvalidPartsOfAnObjectAreReported(t *testing.T) {
 	for _, part := range []cty.Value{cty.NilVal, cty.True, cty.ObjectVal(map[string]cty.Value{"id": cty.True})} {
 		p := answers()
@@ -187,8 +187,8 @@ func TestInvalidPartsOfAnObjectAreReported(t *testing.T) {
 	}
 }
 
-// An apply whose context ends during its last operation has done everything.
-func TestAnInterruptAtTheEndLeavesNothingToDo(t *testing.T) {
+// An apply whose context ends during its last operation is complete.
+func TestInterruptDuringTheLastOperation(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	p := answers()
 	p.apply = func(context.Context) { stop() }
@@ -202,7 +202,7 @@ func TestAnInterruptAtTheEndLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// Abort brings the caller back, whatever a provider does with its context.
+// Abort ends the call, even if a provider ignores its context.
 func TestAbortEndsCallsThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abort, end := context.WithCancel(t.Context())
@@ -238,19 +238,19 @@ func TestAbortEndsCallsThatDoNotReturn(t *testing.T) {
 		if err := project.Close(); err != nil {
 			t.Error(err)
 		}
-		close(forever) // the goroutine that was given up ends before the test
+		close(forever) // ends the abandoned goroutine before the test ends
 	})
 }
 
-// nothing is a store that answers with nothing.
-type nothing struct {
+// emptyAnswers is a store that returns zero values.
+type emptyAnswers struct {
 	state.Store
 	workspace bool
 }
 
 type nothingWorkspace struct{ state.Workspace }
 
-func (n nothing) Workspace(string) (state.Workspace, error) {
+func (n emptyAnswers) Workspace(string) (state.Workspace, error) {
 	if n.workspace {
 		return nil, nil
 	}
@@ -261,17 +261,17 @@ func (nothingWorkspace) Lock(context.Context, state.LockRequest) (state.Session,
 	return nil, nil
 }
 
-func TestStoresThatAnswerWithNothingAreReported(t *testing.T) {
+func TestEmptyStoreResponsesAreReported(t *testing.T) {
 	o := projectIn(t, simple)
 	for _, workspace := range []bool{true, false} {
-		o.Store = nothing{tombolo.MemoryStore(), workspace}
+		o.Store = emptyAnswers{tombolo.MemoryStore(), workspace}
 		_, diags := loaded(t, o).Open(t.Context(), tombolo.OpenOptions{})
 		wantError(t, "open", diags, "bug in the store")
 	}
 }
 
-// A second call of a run is refused, also one of a sink, and harms neither the first one nor the run.
-func TestARunIsForOneCallAtATime(t *testing.T) {
+// A run refuses a second concurrent call, even one made by a sink. The first call and the run are not affected.
+func TestRunRefusesConcurrentCalls(t *testing.T) {
 	o := projectIn(t, simple)
 	var run *tombolo.Run
 	var refused []diag.List
@@ -299,8 +299,8 @@ func TestARunIsForOneCallAtATime(t *testing.T) {
 	}
 }
 
-// A plan that was changed is refused, and leaves no journal behind.
-func TestPlansThatWereChangedAreRefused(t *testing.T) {
+// A plan that was changed is refused and leaves no journal.
+func TestModifiedPlansAreRefused(t *testing.T) {
 	other, diags := addr.ParseInstance("terraform_data.nobody")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -326,7 +326,7 @@ func TestPlansThatWereChangedAreRefused(t *testing.T) {
 	appliedAll(t, run)
 }
 
-// What people log shows no secrets: options, states and outputs.
+// Printing options, states and outputs shows no secrets.
 func TestPrintingOptionsAndStatesShowsNoValues(t *testing.T) {
 	const secret = "tops3cret"
 	o := projectIn(t, `
@@ -360,8 +360,8 @@ output "v" {
 	}
 }
 
-// Errors of functions of the calling program are found behind the problem, and panics are values of one type.
-func TestWhatACallbackSaysIsFound(t *testing.T) {
+// Errors of the calling program's functions are wrapped in the problem, and panics are values of one type.
+func TestCallbackErrorsAreWrapped(t *testing.T) {
 	refused := errors.New("refused")
 	o := projectIn(t, `output "x" { value = ask() }`)
 	o.Functions = map[string]function.Function{"ask": function.New(&function.Spec{

@@ -27,13 +27,13 @@ import (
 
 var hostileSeed = flag.Uint("hostile-seed", 0, "where the garbage of hostile providers begins")
 
-// trapProvider is a provider whose every method has a trap.
+// trapProvider is a provider with a trap in every method.
 type trapProvider struct {
 	*trap
 	inner provider.Provider
 }
 
-// through calls a method, or does what the trap says in its place.
+// through calls a method, or springs the trap instead.
 func through[R any](p trapProvider, method string, inner func() R) R {
 	var got R
 	switch p.step("Provider." + method) {
@@ -50,7 +50,7 @@ func through[R any](p trapProvider, method string, inner func() R) R {
 	return got
 }
 
-// refused returns an answer that is an error: a list of problems, or a struct with one.
+// refused makes an answer an error: a list of problems, or a struct with one.
 func refused(v reflect.Value) {
 	list := reflect.ValueOf(diag.FromErr(errTrap))
 	switch {
@@ -68,7 +68,8 @@ func refused(v reflect.Value) {
 	}
 }
 
-// garble fills an answer at random: with values of other types, unknown or marked ones, nil members, nonsense texts.
+// garble fills an answer at random: with values of other types, unknown or marked values, nil members and invalid
+// texts.
 func garble(rng *rand.Rand, v reflect.Value, depth int) {
 	switch v.Interface().(type) {
 	case cty.Value:
@@ -171,7 +172,7 @@ func (p trapProvider) UpgradeIdentity(ctx context.Context,
 	})
 }
 
-// MoveState returns a note with the input of an object of terraform_data.
+// MoveState returns a note with the input of an object of type terraform_data.
 func (p trapProvider) MoveState(context.Context, provider.MoveStateRequest) provider.MoveStateResponse {
 	return through(p, "MoveState", func() provider.MoveStateResponse {
 		return provider.MoveStateResponse{State: cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("moved"),
@@ -183,7 +184,7 @@ func (p trapProvider) Import(ctx context.Context, r provider.ImportRequest) prov
 	return through(p, "Import", func() provider.ImportResponse { return p.inner.Import(ctx, r) })
 }
 
-// Read notes an object that garbage happens to call gone: the state forgets it, as it should.
+// Read records an object that a random answer happens to report as deleted: the state removes it, as it should.
 func (p trapProvider) Read(ctx context.Context, r provider.ReadRequest) provider.ReadResponse {
 	got := through(p, "Read", func() provider.ReadResponse { return p.inner.Read(ctx, r) })
 	if got.State != cty.NilVal && got.State.IsNull() && !got.Diagnostics.HasErrors() {
@@ -198,7 +199,7 @@ func (p trapProvider) Plan(ctx context.Context, r provider.PlanRequest) provider
 	return through(p, "Plan", func() provider.PlanResponse { return p.inner.Plan(ctx, r) })
 }
 
-// Apply does what it is asked for before it goes wrong.
+// Apply performs the request before the trap springs.
 func (p trapProvider) Apply(ctx context.Context, r provider.ApplyRequest) provider.ApplyResponse {
 	got := p.inner.Apply(ctx, r)
 	return through(p, "Apply", func() provider.ApplyResponse { return got })
@@ -261,7 +262,7 @@ func (p trapProvider) Stop(ctx context.Context) error {
 
 func (p trapProvider) Close() error { return through(p, "Close", p.inner.Close) }
 
-// everything is a project that asks a provider for all that it can do. It is applied over before.
+// everything is a project that uses all features of a provider. It is applied repeatedly.
 const (
 	before     = `resource "terraform_data" "old" {}`
 	everything = `
@@ -311,7 +312,7 @@ list "note" "l" {
 `
 )
 
-// full is a provider with everything that one can have.
+// full returns a provider with every feature.
 func (s *service) full() *schema.Provider {
 	p := s.provider()
 	p.Schema = map[string]*schema.Schema{"region": {Type: schema.TypeString, Optional: true}}
@@ -322,7 +323,7 @@ func (s *service) full() *schema.Provider {
 	}}
 	create := r.CreateContext
 	r.CreateContext = func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
-		time.Sleep(time.Minute) // of the test's clock: ephemeral objects are renewed meanwhile
+		time.Sleep(time.Minute) // by the test's clock: ephemeral objects are renewed meanwhile
 		return create(ctx, d, meta)
 	}
 	p.DataSourcesMap = map[string]*schema.Resource{"note": {Schema: map[string]*schema.Schema{"text": text},
@@ -360,14 +361,15 @@ func (s *service) full() *schema.Provider {
 
 var providerMethods = methodsOf(reflect.TypeFor[provider.Provider]())
 
-// TestHostileProvidersLoseNothing lets the calls of every method of a provider in process go wrong, in every way, while
-// a program validates, plans, applies, queries and cancels. Nothing hangs; only a panic of the provider reaches the
-// caller, as one of a *diag.PanicError that names it; what was made is known to somebody; afterwards all works.
+// TestHostileProvidersLoseNothing makes the calls of every method of an in-process provider fail in every way, while a
+// program validates, plans, applies, queries and cancels. Nothing hangs; only a panic of the provider reaches the
+// caller, as a *diag.PanicError that names it; every created object is in the state, in the journal or in a problem;
+// and afterwards everything works.
 func TestHostileProvidersLoseNothing(t *testing.T) {
 	reached := map[string]int{}
-	provided(t, &trap{}, reached)
+	testProviderTrap(t, &trap{}, reached)
 	for _, method := range providerMethods {
-		if reached[method] == 0 && method != "Provider.UpgradeIdentity" { // only of stored ones of another version
+		if reached[method] == 0 && method != "Provider.UpgradeIdentity" { // only for identities of another version
 			t.Errorf("%s is not called", method)
 		}
 	}
@@ -384,19 +386,19 @@ func TestHostileProvidersLoseNothing(t *testing.T) {
 					h.seed = seed
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s/%d", method, call, does, h.seed), func(t *testing.T) {
-					provided(t, h, map[string]int{})
+					testProviderTrap(t, h, map[string]int{})
 				})
 			}
 		}
 	}
 }
 
-// locked are methods that are called under a mutex: the clock of package synctest stands still while others wait for
-// it. TestStartsThatDoNotReturnAreGivenUp has them in real time.
+// locked are methods that are called under a mutex: the clock of package synctest stops while other goroutines wait for
+// it. TestStartsThatDoNotReturnAreGivenUp covers them in real time.
 var locked = []string{"Provider.Schema", "Provider.ValidateConfig", "Provider.Configure"}
 
-// provided is the life of a project whose provider has a trap.
-func provided(t *testing.T, h *trap, reached map[string]int) {
+// testProviderTrap runs a project whose provider has a trap.
+func testProviderTrap(t *testing.T, h *trap, reached map[string]int) {
 	first, second := projectIn(t, before), projectIn(t, everything)
 	write(t, filepath.Join(second.Dir, "q.tfquery.hcl"), queries)
 	synctest.Test(t, func(t *testing.T) {
@@ -409,32 +411,32 @@ func provided(t *testing.T, h *trap, reached map[string]int) {
 		store := tombolo.MemoryStore()
 		first.Store, second.Store, second.Abort, second.Query = store, store, abort, true
 		var problems strings.Builder
-		lives(t, context.Background(), first, &problems)
+		exercise(t, context.Background(), first, &problems)
 		if h.does == stalls {
-			defer time.AfterFunc(time.Hour, stop).Stop() // somebody has waited long enough
+			defer time.AfterFunc(time.Hour, stop).Stop() // a user stops after an hour
 			defer time.AfterFunc(time.Hour+time.Minute, end).Stop()
 		}
 		second.Events = event.Func(func(e event.Event) {
 			if start, is := e.(event.OperationStart); is && start.Object.Instance.Resource.Name == "b" {
-				stop() // somebody who does not want the rest
+				stop() // cancels the rest
 			}
 		})
 		start := func(context.Context) (provider.Provider, error) {
 			return trapProvider{h, schema.New(notes.full())}, nil
 		}
 		second.Providers = map[string]provider.Factory{"example/note": start}
-		lives(t, ctx, second, &problems)
-		lives(t, context.Background(), second, &problems)
+		exercise(t, ctx, second, &problems)
+		exercise(t, context.Background(), second, &problems)
 		close(h.release)
 		synctest.Wait()
 		h.method, second.Events, second.Abort = "", nil, nil
-		known(t, second, notes, problems.String()+strings.Join(h.gone, " "))
+		checkNotes(t, second, notes, problems.String()+strings.Join(h.gone, " "))
 	})
 }
 
-// lives plans, applies and queries as far as it comes. What a panic of the provider leaves is as usable as after an
-// error.
-func lives(t *testing.T, ctx context.Context, o tombolo.Options, problems *strings.Builder) {
+// exercise plans, applies and queries as far as it gets. After a panic of the provider the project is as usable as
+// after an error.
+func exercise(t *testing.T, ctx context.Context, o tombolo.Options, problems *strings.Builder) {
 	said := func(diags diag.List) bool {
 		for _, d := range diags {
 			fmt.Fprintln(problems, d.Error())
@@ -489,8 +491,8 @@ func lives(t *testing.T, ctx context.Context, o tombolo.Options, problems *strin
 	}
 }
 
-// known checks that each note is in the state, or that somebody has been told of it, and that the project works.
-func known(t *testing.T, o tombolo.Options, notes *service, problems string) {
+// checkNotes checks that each note is in the state or in a reported problem, and that the project works.
+func checkNotes(t *testing.T, o tombolo.Options, notes *service, problems string) {
 	project, diags := tombolo.Load(context.Background(), o)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

@@ -22,35 +22,35 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// misdeed is what a hostile store or provider does in the place of an answer.
+// misdeed is a fault of a hostile store or provider in place of an answer.
 type misdeed string
 
 const (
 	panics  misdeed = "panic"
 	exiting misdeed = "Goexit"
 	refuses misdeed = "error"
-	nils    misdeed = "nil" // no answer, and no error
+	nils    misdeed = "nil" // neither an answer nor an error
 	garbles misdeed = "garbage"
-	stalls  misdeed = "block" // until the test ends, whatever its context says
+	stalls  misdeed = "block" // blocks until the test ends, and ignores the context
 )
 
-// a trap makes one call of one method go wrong.
+// A trap makes one call of one method fail.
 type trap struct {
 	method string
-	call   int // 1 is the first one
+	call   int // 1 for the first call
 	does   misdeed
-	seed   uint32 // of garbage
+	seed   uint32 // of the random answers
 
 	mu      sync.Mutex
 	calls   map[string]int
 	sprung  bool
-	gone    []string // the objects that an answer called gone
+	gone    []string // the objects that an answer reported as deleted
 	release chan struct{}
 }
 
 var errTrap = errors.New("refused by the test")
 
-// step counts a call, and reports what it does wrong; empty for nothing.
+// step counts a call and returns its misdeed, or "" for none.
 func (h *trap) step(method string) misdeed {
 	h.mu.Lock()
 	h.calls[method]++
@@ -72,7 +72,7 @@ func (h *trap) step(method string) misdeed {
 	return h.does
 }
 
-// fault does what a method with an error does wrong; done is false if it has to go on.
+// fault performs the misdeed of a method that returns an error; done is false if the call must continue.
 func (h *trap) fault(method string) (err error, done bool) {
 	switch h.step(method) {
 	case refuses:
@@ -83,7 +83,7 @@ func (h *trap) fault(method string) (err error, done bool) {
 	return nil, false
 }
 
-// answer is for methods that return a value and an error.
+// answer wraps a method that returns a value and an error.
 func answer[R any](h *trap, method string, garbage R, inner func() (R, error)) (R, error) {
 	var none R
 	switch h.step(method) {
@@ -97,7 +97,7 @@ func answer[R any](h *trap, method string, garbage R, inner func() (R, error)) (
 	return inner()
 }
 
-// The hostile store: all methods of the four interfaces, each with its trap.
+// The hostile store implements all methods of the four interfaces, each with a trap.
 type (
 	trapStore struct {
 		*trap
@@ -141,7 +141,7 @@ func (w trapWorkspace) Name() string {
 	return name
 }
 
-// trash is a snapshot that no store can have.
+// trash returns an invalid snapshot.
 func trash() *state.Snapshot {
 	return &state.Snapshot{State: &state.State{}, InFlight: []state.InFlight{{}}, Unfolded: []state.Unfolded{{}},
 		Running: &state.RunInfo{}, Blank: "\x00"}
@@ -218,7 +218,7 @@ func (s trapSession) Resolve(ctx context.Context, tokens []string, edits ...stat
 	return s.inner.Resolve(ctx, tokens, edits...)
 }
 
-// Unlock releases the lock before it goes wrong: otherwise the test could not look at what is left.
+// Unlock releases the lock before the trap springs: otherwise the test could not inspect the state.
 func (s trapSession) Unlock() error {
 	err := s.inner.Unlock()
 	if wrong, done := s.fault("Session.Unlock"); done {
@@ -296,11 +296,12 @@ func methodsOf(interfaces ...reflect.Type) (all []string) {
 var storeMethods = methodsOf(reflect.TypeFor[state.Store](), reflect.TypeFor[state.Workspace](),
 	reflect.TypeFor[state.Session](), reflect.TypeFor[state.Journal]())
 
-// notCalled are methods that no call of the library reaches: programs use them through Project.Store and Run.Session.
+// notCalled lists the methods that no call of the library reaches: programs call them through Project.Store and
+// Run.Session.
 var notCalled = []string{"Store.DeleteWorkspace", "Workspace.Name", "Workspace.ForceUnlock", "Session.Write",
 	"Session.Replace", "Journal.Checkpoint", "Journal.Err"}
 
-// pair is a project with two objects, one of which waits for the other.
+// pair is a project with two objects, one of which depends on the other.
 const pair = `
 terraform {
   required_providers {
@@ -313,10 +314,10 @@ resource "terraform_data" "n" { input = note.b.id }
 output "id" { value = note.b.id }
 `
 
-// service is what the notes of a run were made in. Its second creation fails once, so that it is not known what it did.
+// service stores the notes of a run. Its second creation fails once with an unknown result.
 type service struct {
 	mu    sync.Mutex
-	notes map[string]string // by id, the text
+	notes map[string]string // text by id
 	made  int
 	fell  bool
 }
@@ -359,12 +360,12 @@ func (s *service) provider() *schema.Provider {
 	}}}
 }
 
-// TestHostileStoresLoseNothing lets the calls of every method of a store go wrong, in every way, while a program plans,
-// applies, recovers and reads. No call of the library panics or hangs, and the problem names the method; an object that
-// was made is in the state, or in the journal, or a problem names it; and afterwards the same store works.
+// TestHostileStoresLoseNothing makes the calls of every method of a store fail in every way, while a program plans,
+// applies, recovers and reads. No call of the library panics or hangs, and the problem names the method; every created
+// object is in the state, in the journal or in a problem; and afterwards the same store works.
 func TestHostileStoresLoseNothing(t *testing.T) {
 	reached := map[string]int{}
-	life(t, &trap{}, reached)
+	testStoreTrap(t, &trap{}, reached)
 	for _, method := range storeMethods {
 		if (reached[method] == 0) != slices.Contains(notCalled, method) {
 			t.Errorf("%s was called %d times", method, reached[method])
@@ -374,15 +375,15 @@ func TestHostileStoresLoseNothing(t *testing.T) {
 		for call := 1; call <= min(reached[method], 4); call++ {
 			for _, does := range []misdeed{panics, exiting, refuses, nils, garbles, stalls} {
 				t.Run(fmt.Sprintf("%s/%d/%s", method, call, does), func(t *testing.T) {
-					life(t, &trap{method: method, call: call, does: does}, map[string]int{})
+					testStoreTrap(t, &trap{method: method, call: call, does: does}, map[string]int{})
 				})
 			}
 		}
 	}
 }
 
-// life is the life of a project in a store with a trap.
-func life(t *testing.T, h *trap, reached map[string]int) {
+// testStoreTrap runs a project whose store has a trap.
+func testStoreTrap(t *testing.T, h *trap, reached map[string]int) {
 	dir := projectIn(t, pair).Dir
 	synctest.Test(t, func(t *testing.T) {
 		abort, end := context.WithCancel(context.Background())
@@ -395,29 +396,29 @@ func life(t *testing.T, h *trap, reached map[string]int) {
 		o := tombolo.Options{Dir: dir, Environ: []string{}, Abort: abort, Workspace: "w", Store: trapStore{h, store},
 			Providers: map[string]provider.Factory{"example/note": schema.Factory(notes.provider)}}
 		if h.does == stalls {
-			defer time.AfterFunc(time.Hour, func() { stop(); end() }).Stop() // somebody has waited long enough
+			defer time.AfterFunc(time.Hour, func() { stop(); end() }).Stop() // a user stops after an hour
 		}
 		problems := runAll(ctx, t, o)
 		_, method, _ := strings.Cut(h.method, ".")
 		named := strings.Contains(problems, method) || strings.Contains(problems, "efused by the t")
-		if h.sprung && told(h) && !named {
+		if h.sprung && visible(h) && !named {
 			t.Errorf("no problem names %s: %s", h.method, problems)
 		}
 		close(h.release)
 		synctest.Wait()
 		o.Store, o.Abort, notes.fell = store, nil, true
-		accounted(t, o, notes, problems)
+		checkObjects(t, o, notes, problems)
 	})
 }
 
-// told reports whether what a store does wrong can be seen from outside.
-func told(h *trap) bool {
+// visible reports whether the misdeed can be seen from outside.
+func visible(h *trap) bool {
 	answers := []string{"Store.Workspace", "Workspace.Read", "Workspace.Lock", "Session.Context", "Session.Snapshot",
 		"Session.Begin", "Journal.Working"}
 	return h.does != garbles && (h.does != nils || slices.Contains(answers, h.method))
 }
 
-// runAll plans, applies, recovers, reads and imports as far as it comes, and returns all problems.
+// runAll plans, applies, recovers, reads and imports as far as it gets, and returns all problems.
 func runAll(ctx context.Context, t *testing.T, o tombolo.Options) string {
 	var problems strings.Builder
 	failed := func(diags diag.List) bool {
@@ -429,7 +430,7 @@ func runAll(ctx context.Context, t *testing.T, o tombolo.Options) string {
 	var project *tombolo.Project
 	beside := false
 	o.Events = event.Func(func(e event.Event) {
-		if _, is := e.(event.OperationStart); is && !beside { // somebody else reads the state meanwhile
+		if _, is := e.(event.OperationStart); is && !beside { // another run reads the state meanwhile
 			beside = true
 			run, diags := project.Open(ctx, tombolo.OpenOptions{NoLock: true, Reading: true, CreateWorkspace: true})
 			if !failed(diags) {
@@ -467,8 +468,8 @@ func runAll(ctx context.Context, t *testing.T, o tombolo.Options) string {
 	return problems.String()
 }
 
-// accounted checks that every object is known to somebody, and that the store works.
-func accounted(t *testing.T, o tombolo.Options, notes *service, problems string) {
+// checkObjects checks that every object is in the state, in the journal or in a problem, and that the store works.
+func checkObjects(t *testing.T, o tombolo.Options, notes *service, problems string) {
 	project, diags := tombolo.Load(context.Background(), o)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

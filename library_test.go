@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fenced finds the blocks of a page: a fence of three or more backticks, the language, the text.
+// fenced matches the blocks of a page: a fence of three or more backticks, the language, the text.
 var fenced = regexp.MustCompile("(?ms)^(`{3,})(\\w+)\n(.*?)^(`{3,})\n")
 
 // guide holds the parts of docs/library.md: files of configuration, and programs with their output.
@@ -54,8 +54,8 @@ func readGuide(t *testing.T) (g guide) {
 	}
 }
 
-// outside builds programs in their own module, as an embedder does, and returns the program; its first argument is
-// the number of the one to run.
+// outside builds programs in a module outside of this one, as an embedder does, and returns one binary; its first
+// argument is the number of the program to run.
 func outside(t *testing.T, sources []string) string {
 	t.Helper()
 	module := t.TempDir()
@@ -67,7 +67,7 @@ func outside(t *testing.T, sources []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The versions that we have been tested with, so that nothing has to be looked up.
+	// The versions that this module is tested with, so that no versions are looked up.
 	_, requirements, _ := strings.Cut(string(mod), "\ngo ")
 	if i := strings.Index(requirements, "\ntool "); i >= 0 {
 		requirements = requirements[:i] + "\n"
@@ -80,7 +80,8 @@ func outside(t *testing.T, sources []string) string {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(module, "go.sum"), string(sums))
-	// All in one, since linking takes the longest: the programs are packages whose Main the first argument chooses.
+	// All programs are in one binary, since linking takes the longest: they are packages, and the first argument
+	// chooses whose Main runs.
 	imports, calls := "", ""
 	for i, source := range sources {
 		name := fmt.Sprintf("p%d", i)
@@ -95,7 +96,7 @@ func outside(t *testing.T, sources []string) string {
 	bin := filepath.Join(module, "guide.bin")
 	build := exec.Command("go", "build", "-o", bin, ".")
 	build.Dir = module
-	// With the flags of the build that this test is of: with others, all packages are compiled once more.
+	// With the build flags of this test: other flags would compile all packages again.
 	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s\n%s", err, out)
@@ -103,7 +104,7 @@ func outside(t *testing.T, sources []string) string {
 	return bin
 }
 
-// runOutside runs a program that outside made, in an empty directory, with the project in another one.
+// runOutside runs a program that outside built, in an empty directory, with the project in another directory.
 func runOutside(t *testing.T, bin string, program int, dir string, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(bin, fmt.Sprintf("p%d", program), dir)
@@ -122,7 +123,7 @@ func runOutside(t *testing.T, bin string, program int, dir string, env ...string
 	return out.String()
 }
 
-// installed is a program of an embedder for a project that has everything.
+// installed is an embedder's program for a project with a backend, modules and plugins.
 const installed = `package main
 
 import (
@@ -160,8 +161,8 @@ func check(err error) {
 }
 `
 
-// rendered is a program of an embedder that passes values which do not fit, renders a plan in every form, and keeps the
-// state in its own store.
+// rendered is an embedder's program that passes invalid values, renders a plan in every form, and keeps the state in
+// its own store.
 const rendered = `package main
 
 import (
@@ -234,8 +235,8 @@ func check(err error) {
 }
 `
 
-// project has a backend block, files and an environment with values, a module, and a provider that a mirror in the
-// directory has.
+// project has a backend block, values in files and in the environment, a module, and a provider in a mirror within the
+// directory.
 var project = map[string]string{
 	"main.tf": `terraform {
   required_providers { notes = { source = "example/notes" } }
@@ -259,8 +260,8 @@ output "words" { value = module.m.y }
 	"terraform.tfvars": "text = \"from a file\"\n",
 }
 
-// The programs of docs/library.md are built in their own module, and print what the page says. So is one for a
-// project with a backend block, values from everywhere and an installed plugin.
+// The programs of docs/library.md build in their own module and print the output on the page. So does a program for a
+// project with a backend block, values from every source and an installed plugin.
 func TestTheLibraryWorksFromOutside(t *testing.T) {
 	g := readGuide(t)
 	if len(g.programs) < 5 || len(g.files) < 2 {
@@ -277,7 +278,7 @@ func TestTheLibraryWorksFromOutside(t *testing.T) {
 			for name, text := range g.files {
 				write(t, filepath.Join(dir, name), text)
 			}
-			if i > 0 { // the first one installs the module
+			if i > 0 { // the first program installs the module
 				runOutside(t, bin, 0, dir)
 				for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
 					if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {

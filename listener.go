@@ -8,13 +8,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/callback"
 )
 
-// listener passes events to the sink of the calling program. Its panic must not stop a run half-way, or be taken for
-// one of the provider whose program said something: it waits for the end of the call. Until then the sink hears
-// nothing.
+// listener passes events to the sink of the calling program. A panic of the sink must not stop a run halfway, or be
+// mistaken for a panic of the provider whose program sent the output: it is raised when the call ends. Until then the
+// sink receives no events.
 type listener struct {
 	sink event.Sink
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	failed *diag.PanicError
 }
 
@@ -35,8 +35,8 @@ func (l *listener) Send(e event.Event) {
 	}
 }
 
-// heard continues the panic of a sink in the goroutine of the caller: it has to be deferred, after conclude.
-func (p *Project) heard() {
+// raisePanic continues the panic of a sink in the goroutine of the caller. It must be deferred, and run after conclude.
+func (p *Project) raisePanic() {
 	if p.listener == nil {
 		return
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// simple is a project that needs nothing but the engine.
+// simple is a project that needs no provider but the built-in one.
 const simple = `
 variable "text" { default = "hello" }
 variable "token" {
@@ -36,7 +36,7 @@ resource "terraform_data" "b" { input = terraform_data.a.id }
 output "text" { value = terraform_data.a.output }
 `
 
-// note is a project whose provider is the caller's.
+// note is a project with a provider of the calling program.
 const note = `
 terraform {
   required_providers {
@@ -46,7 +46,7 @@ terraform {
 resource "note" "n" {}
 `
 
-// projectIn returns options for a project with a main.tf of its own.
+// projectIn returns options for a project with the given main.tf.
 func projectIn(t *testing.T, text string) tombolo.Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func opened(t *testing.T, project *tombolo.Project, o tombolo.OpenOptions) *tomb
 	return run
 }
 
-// renderers are the ways to write a plan for people and programs.
+// renderers are the ways to write a plan as text, JSON, Markdown and HTML.
 func renderers(p *tombolo.Project) map[string]func(io.Writer, *plan.Plan) error {
 	return map[string]func(io.Writer, *plan.Plan) error{
 		"text": func(w io.Writer, pl *plan.Plan) error { return p.Text(w, pl, tombolo.TextOptions{}) },
@@ -95,7 +95,7 @@ func planned(t *testing.T, run *tombolo.Run, o tombolo.PlanOptions) *plan.Plan {
 	return pl
 }
 
-// wantError checks that a list has an error with a text in its summary or detail.
+// wantError checks that a list has an error whose summary or detail contains a text.
 func wantError(t *testing.T, what string, diags diag.List, text string) {
 	t.Helper()
 	if err := diags.Err(); err == nil || !strings.Contains(err.Error(), text) {
@@ -103,7 +103,7 @@ func wantError(t *testing.T, what string, diags diag.List, text string) {
 	}
 }
 
-func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestLoadRefusesInvalidOptions(t *testing.T) {
 	good := projectIn(t, simple)
 	zero := func(context.Context) (provider.Provider, error) { return nil, nil }
 	saved := planned(t, opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{}), tombolo.PlanOptions{})
@@ -138,7 +138,7 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestFactoriesThatReturnNothingAreRefused(t *testing.T) {
+func TestNilProvidersAreRefused(t *testing.T) {
 	o := projectIn(t, note)
 	for want, factory := range map[string]provider.Factory{
 		"neither a provider nor an error": func(context.Context) (provider.Provider, error) { return nil, nil },
@@ -158,7 +158,7 @@ func (blank) Schema(context.Context) (*provider.Schema, diag.List) { return nil,
 
 func (blank) Close() error { return nil }
 
-// A panic in a provider of the calling program is one of the goroutine that called, which can recover from it.
+// A panic in a provider of the calling program is raised in the goroutine of the caller, which can recover from it.
 func TestPanicsOfProvidersReachTheCaller(t *testing.T) {
 	o := projectIn(t, note)
 	for what, factory := range map[string]provider.Factory{
@@ -192,7 +192,7 @@ func (wild) Plan(context.Context, provider.PlanRequest) provider.PlanResponse { 
 
 func (wild) Close() error { return nil }
 
-func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestPlanRefusesInvalidOptions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for want, o := range map[string]tombolo.PlanOptions{
 		"PlanOptions.Mode is 99":      {Mode: 99},
@@ -209,7 +209,7 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
+func TestPlanOmitsExclusions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for _, excluded := range []string{"terraform_data.b", "*.b"} {
 		pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{excluded}})
@@ -219,7 +219,7 @@ func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
+func TestApplyRefusesForeignPlans(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	other := opened(t, loaded(t, projectIn(t, `resource "terraform_data" "z" {}`)), tombolo.OpenOptions{})
@@ -252,7 +252,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 	}
 }
 
-func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
+func TestProjectOfASavedPlanAppliesOnlyThatPlan(t *testing.T) {
 	o := projectIn(t, simple)
 	given := o
 	given.Variables = map[string]any{"text": "given"}
@@ -291,7 +291,7 @@ func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
 	}
 }
 
-func TestClosedProjectsAndRunsSaySo(t *testing.T) {
+func TestClosedProjectsAndRunsReturnErrors(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	pl := planned(t, run, tombolo.PlanOptions{})
@@ -336,7 +336,7 @@ func TestClosedProjectsAndRunsSaySo(t *testing.T) {
 
 func TestRunsForReadingWriteNothing(t *testing.T) {
 	o := projectIn(t, simple)
-	o.Store = tombolo.MemoryStore() // which has no journal of its own that would stand in the way
+	o.Store = tombolo.MemoryStore() // without an earlier journal
 	project := loaded(t, o)
 	opened(t, project, tombolo.OpenOptions{})
 	_, diags := project.Open(t.Context(), tombolo.OpenOptions{})
@@ -351,7 +351,7 @@ func TestRunsForReadingWriteNothing(t *testing.T) {
 	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "reading")
 }
 
-// What is asked of a project at the same time has one answer, and no race.
+// Concurrent calls of a project return the same answers and have no data races.
 func TestProjectsAreForConcurrentUse(t *testing.T) {
 	o := projectIn(t, simple)
 	o.Events = event.Discard
@@ -384,7 +384,7 @@ func TestProjectsAreForConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// Sources of modules may refer to const variables: they get their values from the program, too.
+// Sources of modules may refer to const variables, which the program can set, too.
 func TestConstVariablesHaveTheValuesOfTheProgram(t *testing.T) {
 	o := projectIn(t, `
 variable "dir" {

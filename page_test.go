@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/report/reporttest"
 )
 
-// The page of an apply has its outcomes and times, that of a plan has neither, and a sensitive value is in none, nor in
-// the page of the state.
+// The page of an apply has its outcomes and times; the page of a plan has neither. No page has a sensitive value, nor
+// does the page of a state.
 func TestPagesOfPlansAppliesAndStates(t *testing.T) {
 	heard := 0
 	recording := &tombolo.Recording{Next: event.Func(func(event.Event) { heard++ })}

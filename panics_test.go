@@ -33,8 +33,8 @@ func (c crashing) Close() error {
 	return nil
 }
 
-// A panic where nobody could recover is a warning, and one that was recovered from leaves a project that says so.
-func TestPanicsBesideCallsEndNothing(t *testing.T) {
+// A panic in a goroutine without a caller becomes a warning. After a panic that was recovered, the project reports it.
+func TestPanicsOutsideOfCallsAreWarnings(t *testing.T) {
 	for _, at := range []string{"Close", "Schema"} {
 		o := projectIn(t, note)
 		o.Providers = map[string]provider.Factory{"example/note": func(context.Context) (provider.Provider, error) {
@@ -57,7 +57,7 @@ func TestPanicsBesideCallsEndNothing(t *testing.T) {
 	}
 }
 
-// forgetful is a store whose sessions panic when they are asked for the state.
+// forgetful is a store whose sessions panic when the state is read.
 type forgetful struct {
 	state.Store
 	panics *bool

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// words are the names that an embedding program has for what the command line calls otherwise.
+// words maps terms of the command line to those of the library.
 var words = diag.Words{
 	Command: func(c diag.Command) string {
 		if len(c.Words) > 2 && c.Words[0] == "recover" {
@@ -51,9 +51,8 @@ var means = map[diag.Means]string{
 	"--forget":                            "Recovery.Forget",
 }
 
-// conclude ends a call: it has to be deferred. It brings the problems into the form that embedding programs get: with
-// advice in their terms, and, when the context ended, with its reason among the errors. A panic becomes one of a
-// *diag.PanicError.
+// conclude ends a call: it must be deferred. It converts the problems for embedding programs: their advice names calls
+// of the library, and if the context ended, its cause is among the errors. A panic becomes a *diag.PanicError.
 func conclude(ctx context.Context, diags *diag.List) {
 	if value := recover(); value != nil {
 		panic(diag.AsPanic(value))
@@ -75,8 +74,8 @@ func conclude(ctx context.Context, diags *diag.List) {
 	}
 }
 
-// Diagnostics writes problems as people read them, with the lines of the files in Dir that they are about: also those
-// of Load and Install, which have no project.
+// Diagnostics writes problems as text, with source lines from the files in Dir. It also serves for Load and Install,
+// which have no project.
 func (o Options) Diagnostics(w io.Writer, diags diag.List) error {
 	known := map[string][]byte{}
 	if o.Saved != nil {
@@ -85,7 +84,7 @@ func (o Options) Diagnostics(w io.Writer, diags diag.List) error {
 	return writeDiagnostics(w, o.Dir, known, diags)
 }
 
-// Diagnostics writes problems as people read them, with the lines of the configuration that they are about.
+// Diagnostics writes problems as text, with the source lines of the configuration.
 func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
 	if p == nil {
 		return writeDiagnostics(w, "", nil, diags)
@@ -100,10 +99,10 @@ func (p *Project) Diagnostics(w io.Writer, diags diag.List) error {
 	return writeDiagnostics(w, p.dir, known, diags)
 }
 
-// expressionName stands for the argument of Run.Evaluate in problems.
+// expressionName is the file name of Run.Evaluate in problems.
 const expressionName = "<expression>"
 
-// writeDiagnostics writes problems with the lines of known files, and of others that can be read in a directory.
+// writeDiagnostics writes problems with source lines: of known files, and of others that can be read in a directory.
 func writeDiagnostics(w io.Writer, dir string, known map[string][]byte, diags diag.List) error {
 	for _, d := range diags {
 		if known == nil || d.Subject == nil || known[d.Subject.Filename] != nil ||
@@ -114,7 +113,7 @@ func writeDiagnostics(w io.Writer, dir string, known map[string][]byte, diags di
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		if text, err := regular.Read(name, regular.Text); err == nil { // otherwise the problem has its place alone
+		if text, err := regular.Read(name, regular.Text); err == nil { // otherwise the problem only has its position
 			known[d.Subject.Filename] = text
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// block returns the fenced text behind a marker comment of the README.
+// block returns the fenced text after a marker comment of the README.
 func block(t *testing.T, marker string) (args, text string) {
 	t.Helper()
 	found := blocks(t, "README.md", marker)
 	return found[0][0], found[0][1]
 }
 
-// blocks returns the fenced texts behind marker comments of a file: what the marker says, and the text.
+// blocks returns the arguments and the fenced text after each marker comment of a file.
 func blocks(t *testing.T, file, marker string) (found [][2]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -33,8 +33,8 @@ func blocks(t *testing.T, file, marker string) (found [][2]string) {
 	return found
 }
 
-// wantLines checks that the output holds the lines; "..." stands for any number of lines. How long something took
-// depends on the machine.
+// wantLines checks that the output has the lines; "..." stands for any number of lines. Durations are ignored: they
+// depend on the machine.
 func wantLines(t *testing.T, got, want string) {
 	t.Helper()
 	rest := regexp.MustCompile(`complete after \d+m?\d*s`).ReplaceAllString(got, "complete after 0s")
@@ -59,7 +59,7 @@ func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
 	run := func(dir, args string) string {
 		cmd := exec.Command(bin, strings.Fields(args)...)
 		cmd.Dir = dir
-		out, _ := cmd.CombinedOutput() // a failing plan is one of the examples
+		out, _ := cmd.CombinedOutput() // one of the examples is a failing plan
 		return string(out)
 	}
 	t.Run("quickstart", func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestReadmeShowsWhatTheProgramPrints(t *testing.T) {
 	})
 }
 
-// TestTheFirstApplyShowsWhatTheProgramPrints writes the file of the page and runs its commands, one after another.
+// TestTheFirstApplyShowsWhatTheProgramPrints writes the file of the page and runs its commands in order.
 func TestTheFirstApplyShowsWhatTheProgramPrints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it builds the command")
@@ -120,8 +120,8 @@ func TestTheFirstApplyShowsWhatTheProgramPrints(t *testing.T) {
 	}
 }
 
-// The first screen of the README says what somebody has to know who has never heard of the project.
-func TestReadmeBeginsWithWhatItIsForWhomHowAndWhatIsMissing(t *testing.T) {
+// The first screen of the README answers what a newcomer has to know.
+func TestReadmeIntroducesTheProject(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

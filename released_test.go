@@ -14,13 +14,13 @@ import (
 
 var release = flag.String("release", "", "record the codes of problems as those of this release")
 
-// recorded are the folder with a list of codes for each release, and in it the file of titles that became others.
+// The folder with a list of codes for each release, and the file in it with reworded titles.
 const (
 	recorded = "diag/released"
 	reworded = "reworded.txt"
 )
 
-// line is a kind as it stands in the register and in lists of releases.
+// line returns a kind as a line of the register and of the lists of releases.
 func line(k diag.Kind) string {
 	says := ""
 	if k.Says != "" {
@@ -29,9 +29,9 @@ func line(k diag.Kind) string {
 	return k.Code + " " + k.Title + says
 }
 
-// TestReleasedCodesStay compares the register of codes with those of all releases: scripts and searches know them. A
-// code does not vanish (it retires), and does not get another meaning. If only the words of a title change, its former
-// line goes into reworded.txt, by hand: whoever does that has looked at whether it still means the same.
+// TestReleasedCodesStay compares the register of codes with the lists of all releases: scripts and searches depend on
+// codes. A code never vanishes (it is retired), and never gets another meaning. If only the words of a title change,
+// add its former line to reworded.txt by hand, after you checked that the meaning is the same.
 //
 // go test . -run ReleasedCodes -release=VERSION records the codes of a release.
 func TestReleasedCodesStay(t *testing.T) {
@@ -69,7 +69,7 @@ func TestReleasedCodesStay(t *testing.T) {
 	}
 }
 
-// readLines returns the lines of a file with a code, each once.
+// readLines returns the lines of a file that have a code, without repetition.
 func readLines(t *testing.T, name string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -85,7 +85,7 @@ func readLines(t *testing.T, name string) map[string]bool {
 	return lines
 }
 
-// lostCodes returns what has become of released codes that must not.
+// lostCodes returns the problems of released codes that vanished or changed.
 func lostCodes(released, words map[string]bool, now map[string]diag.Kind) (problems []string) {
 	for l := range released {
 		code, _, _ := strings.Cut(l, " ")
@@ -101,7 +101,7 @@ func lostCodes(released, words map[string]bool, now map[string]diag.Kind) (probl
 	return problems
 }
 
-// Every release that the changelog has has its list of codes.
+// Every release in the changelog has a list of codes.
 func TestEveryReleaseHasItsCodes(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
@@ -114,7 +114,7 @@ func TestEveryReleaseHasItsCodes(t *testing.T) {
 	}
 }
 
-// The test itself finds codes that vanish and codes that change, and lets the others pass.
+// lostCodes reports codes that vanish and codes that change, and accepts all others.
 func TestLostCodesAreFound(t *testing.T) {
 	now := map[string]diag.Kind{"TB0001": {Code: "TB0001", Title: "A"}, "TB0002": {Code: "TB0002", Title: "New"},
 		"TB0003": {Code: "TB0003", Title: "C", Retired: true}, "TB0009": {Code: "TB0009", Title: "Added"},

@@ -20,30 +20,30 @@ import (
 
 // OpenOptions configures how the lock of a state is taken.
 type OpenOptions struct {
-	// Operation is shown to others who find the lock; empty means state.OperationApply.
+	// Operation is shown to other runs that find the lock; empty means state.OperationApply.
 	Operation state.Operation
-	// NoLock skips the lock; Timeout is how long to wait for another holder.
+	// NoLock skips the lock; Timeout is how long to wait for another holder to release it.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading means that nothing will be written: Apply, Import and Recover are refused. With NoLock the state is then
+	// Reading means that nothing is written: Apply, Import and Recover are refused. With NoLock the state can then be
 	// read even while another run writes it.
 	Reading bool
-	// CreateWorkspace makes a workspace that does not exist: it exists once something is stored. Without it, Open
+	// CreateWorkspace creates a workspace that does not exist yet, as soon as something is stored. Without it, Open
 	// refuses a name in Options.Workspace that no workspace has.
 	CreateWorkspace bool
 }
 
-// Run is the held lock on the state of a project. It is for one goroutine at a time: a call during another one is
-// refused, except for State, Outputs and Interrupted.
+// Run holds the lock on the state of a project. Its methods must not be called concurrently: a call during another one
+// is refused, except for State, Outputs and Interrupted.
 type Run struct {
 	project *Project
 	engine  *engine.Run
 	reading bool
 
-	using  sync.Mutex // held by a call; guards what follows
+	using  sync.Mutex // held by a call; guards the fields below
 	closed bool
-	last   *plan.Plan // that was applied
-	whole  bool       // all of the configuration was applied, and nothing failed
+	last   *plan.Plan // the last applied plan
+	whole  bool       // the whole configuration was applied without errors
 }
 
 // Open takes the lock of the state, recovers an interrupted run, and reads the state. The caller must close the run.
@@ -51,7 +51,7 @@ type Run struct {
 // While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer p.heard()
+	defer p.raisePanic()
 	if diags := p.opens(ctx, o); diags.HasErrors() {
 		return nil, diags
 	}
@@ -64,14 +64,14 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 }
 
 // Close releases the lock. Afterwards State and Output return the final state, and all other calls are refused. A
-// second Close does nothing, and neither does that of a nil Run. During another call it is refused: end the context of
-// that call, and close the run when it has returned.
+// second Close does nothing, nor does Close of a nil Run. Close is refused during another call: end the context of that
+// call, and close the run when it has returned.
 func (r *Run) Close(ctx context.Context) (diags diag.List) {
 	if r == nil {
 		return nil
 	}
 	defer conclude(context.WithoutCancel(ctx), &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() || r.closed {
@@ -81,7 +81,7 @@ func (r *Run) Close(ctx context.Context) (diags diag.List) {
 	return r.engine.Close(ctx)
 }
 
-// enter begins a call, which ends with leave. During another call it is an error.
+// enter begins a call; leave ends it. It returns an error during another call.
 func (r *Run) enter() (leave func(), diags diag.List) {
 	if !r.using.TryLock() {
 		return func() {}, diags.Errorf(nil, "Run is in use", "Another call of this run has not returned yet. A run is "+
@@ -94,31 +94,31 @@ func (r *Run) enter() (leave func(), diags diag.List) {
 type PlanOptions struct {
 	// Mode is plan.Normal, plan.Destroy or plan.RefreshOnly.
 	Mode plan.Mode
-	// SkipRefresh plans with the stored objects, without looking at the real ones.
+	// SkipRefresh plans with the stored objects, without reading the real ones.
 	SkipRefresh bool
-	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It is
-	// for plan.Normal alone, without SkipRefresh.
+	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It
+	// requires plan.Normal, and excludes SkipRefresh.
 	MinimalRefresh bool
-	// FullRefresh reads all real objects, also where the project file says otherwise.
+	// FullRefresh reads all real objects, even if the project file configures a minimal refresh.
 	FullRefresh bool
-	// Targets are addresses of what to plan for, with what it depends on, such as "module.a" or `type.name["key"]`,
-	// or patterns such as "**.type.*"; none means everything.
+	// Targets are addresses of what to plan, such as "module.a" or `type.name["key"]`, or patterns such as "**.type.*".
+	// Their dependencies are included. None means everything.
 	Targets []string
-	// Exclude holds addresses or patterns to leave out, with all dependents; not together with Targets.
+	// Exclude holds addresses or patterns to leave out, with all dependents. It excludes Targets.
 	Exclude []string
-	// Replace are addresses of instances to replace even if nothing of them changed.
+	// Replace are addresses of instances to replace even if they have no changes.
 	Replace []string
-	// Invoke is the address of an action to invoke; nothing else is planned then. Empty means none.
+	// Invoke is the address of an action to invoke. Nothing else is planned then.
 	Invoke string
 	// GenerateConfig generates configuration for imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
 }
 
-// Plan compares the configuration with the state and the world. A plan is never nil: with errors it comes as far as it
-// got, perhaps empty, and is marked as Errored.
+// Plan compares the configuration with the state and the real objects. A plan is never nil: after errors it holds what
+// was planned so far, and is marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (pl *plan.Plan, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if !diags.HasErrors() {
@@ -146,10 +146,10 @@ type QueryOptions struct {
 }
 
 // Query finds the objects that the list blocks of the project describe, sorted by block and by instance; the project
-// must have been loaded with Options.Query. Nothing is changed. Lists come with errors too, as far as they got.
+// must have been loaded with Options.Query. It changes nothing. After errors it returns the objects found so far.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -163,33 +163,33 @@ func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags 
 		VariableRanges: values.VariableRanges})
 }
 
-// options returns the options of a plan with the values of the variables.
+// options returns plan options with the values of the variables.
 func (r *Run) options() engine.PlanOptions {
 	values := r.project.values
 	return engine.PlanOptions{Variables: r.project.engine.Config().Root.RawValues(values),
 		VariableRanges: values.Ranges()}
 }
 
-// Counts holds how many objects an apply added, changed, destroyed, took over and dropped from the state, and how many
+// Counts holds how many objects an apply added, changed, destroyed, imported and removed from the state, and how many
 // actions it invoked.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
 // ApplyOptions configures an apply.
 type ApplyOptions struct {
-	// Ephemeral are values of ephemeral variables, which are no part of a plan that was read from a file; see
+	// Ephemeral holds the values of ephemeral variables, which a plan that was read from a file does not have; see
 	// Options.Variables. A plan that this project made needs none. Any other name is refused.
 	Ephemeral map[string]any
 }
 
-// Apply performs a plan: exactly its actions. What was done is recorded even when it ends with errors. The plan must be
-// of this configuration, and of the state as it is now.
+// Apply performs exactly the actions of a plan. Completed operations are recorded even if it returns errors. The plan
+// must have been made from this configuration and from the current state.
 //
-// When ctx has ended before all was done, errors.Is finds context.Canceled in the error that diag.List.Err returns, and
-// context.DeadlineExceeded if that was the reason. After a panic of something that the calling program brought, the
-// operations under way are those of Interrupted, and the run can be used and closed.
+// If ctx ended before all actions were done, errors.Is finds context.Canceled or context.DeadlineExceeded in the error
+// that diag.List.Err returns. After a panic in code of the calling program, Interrupted returns the operations that
+// were under way, and the run can still be used and closed.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -229,11 +229,10 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 	return Counts(c), diags
 }
 
-// Import takes an object that exists, by its id, under the address of an instance that the configuration declares, and
-// stores it.
+// Import adds an existing object to the state: id identifies the object, and address the declared instance.
 func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -253,11 +252,11 @@ func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) 
 	return diags.Extend(more)
 }
 
-// Evaluate evaluates an expression of the language with the state as it is, such as "length(module.net.subnets)", and
-// stores its value in what into points to: see Output.
+// Evaluate evaluates an expression of the language with the current state, such as "length(module.net.subnets)", and
+// stores its value in the variable that into points to, as Output does.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -289,13 +288,13 @@ func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags 
 	return diags
 }
 
-// Output stores the value of a root output in the variable that into points to: a cty.Value, an any (text, json.Number,
-// bool, []any, map[string]any or nil), or anything that encoding/json can read it into, by its rules: null leaves text,
-// numbers, bools and structs as they were. A sensitive value is returned in clear: the caller has asked for it by name.
-// A plan.Value says what of it is sensitive, and does not print that.
+// Output stores the value of a root output in the variable that into points to: a cty.Value, an any (string,
+// json.Number, bool, []any, map[string]any or nil), or any type that encoding/json can decode the value into. As in
+// encoding/json, null does not change strings, numbers, bools and structs. A sensitive value is returned in clear text,
+// since the caller requested it by name. Only a plan.Value holds which parts are sensitive, and does not print them.
 //
-// A state has no outputs that are null. After an apply of the whole configuration in this run, an output that it
-// declares and the state lacks is null; before, it is an error.
+// A state holds no null outputs. After an apply of the whole configuration in this run, an output that is declared but
+// not in the state is null; before that, it is an error.
 func (r *Run) Output(name string, into any) error {
 	value, ok := r.Outputs()[name]
 	declared := r.project.engine.Config().Root.Outputs[name] != nil
@@ -318,7 +317,7 @@ func (r *Run) Output(name string, into any) error {
 	return nil
 }
 
-// Outputs returns the root outputs of the state by name. Printing them shows nothing sensitive.
+// Outputs returns the root outputs of the state by name. Printing them shows no sensitive values.
 func (r *Run) Outputs() map[string]plan.Value {
 	out := map[string]plan.Value{}
 	s := r.State()
@@ -342,24 +341,23 @@ func (r *Run) State() *state.State { return r.engine.State() }
 // Session returns the held lock, for programs that edit the state: Session().Write replaces it.
 func (r *Run) Session() state.Session { return r.engine.Session() }
 
-// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set; any other order is
-// refused.
+// Recovery resolves an operation that an interrupted run left open. Exactly one field must be set.
 type Recovery struct {
-	// Adopt imports the object that exists under this ID.
+	// Adopt imports the existing object with this ID.
 	Adopt string
-	// Retry means that nothing happened: the next apply does it again.
+	// Retry means that the operation did not happen: the next apply repeats it.
 	Retry bool
 	// Forget removes the object from the state, whether it exists or not.
 	Forget bool
 }
 
-// Interrupted returns the open operations of killed runs, whose results are unknown.
+// Interrupted returns the operations of interrupted runs whose results are unknown.
 func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlight }
 
-// Recover resolves everything that an interrupted run left open at an address.
+// Recover resolves the open operations of interrupted runs at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {

@@ -31,10 +31,10 @@ func (o Options) String() string {
 	return b.String() + "}"
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (o Options) GoString() string { return o.String() }
 
-// LogValue returns the same, for package log/slog.
+// LogValue implements slog.LogValuer with String().
 func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String returns the options on one line, for logs, without values of arguments, which may be secret.
@@ -43,10 +43,10 @@ func (o InstallOptions) String() string {
 		o.Reconfigure)
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (o InstallOptions) GoString() string { return o.String() }
 
-// LogValue returns the same, for package log/slog.
+// LogValue implements slog.LogValuer with String().
 func (o InstallOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String returns the options on one line, for logs, without values of variables, which may be secret.
@@ -54,10 +54,10 @@ func (o ApplyOptions) String() string {
 	return fmt.Sprintf("tombolo.ApplyOptions{Ephemeral: %v}", names(o.Ephemeral))
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (o ApplyOptions) GoString() string { return o.String() }
 
-// LogValue returns the same, for package log/slog.
+// LogValue implements slog.LogValuer with String().
 func (o ApplyOptions) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 func names[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }

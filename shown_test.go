@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// What an embedder can see of the public packages is public itself.
+// Exported declarations of public packages have no internal types.
 func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
 	all, err := packages.Load(&packages.Config{
 		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile,
@@ -29,7 +29,7 @@ func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
 		relative := strings.TrimPrefix(strings.TrimPrefix(p.PkgPath, modulePath), "/")
 		if first, _, _ := strings.Cut(relative, "/"); first == "bench" || first == "conformance" ||
 			first == "examples" || first == "kits" {
-			continue // nobody imports these
+			continue // cannot be imported
 		}
 		seen++
 		scope := p.Types.Scope()
@@ -47,7 +47,7 @@ func TestPublicPackagesShowNoInternalTypes(t *testing.T) {
 	}
 }
 
-// shownBy returns the internal types that a declaration shows to those who may use it.
+// shownBy returns the internal types that a declaration exposes.
 func shownBy(obj types.Object) []string {
 	s := shown{home: obj.Pkg(), done: map[types.Type]bool{}}
 	if name, ok := obj.(*types.TypeName); ok {
@@ -58,14 +58,14 @@ func shownBy(obj types.Object) []string {
 	return s.found
 }
 
-// shown collects the internal types that a declaration shows.
+// shown collects the internal types that a declaration exposes.
 type shown struct {
 	home  *types.Package
 	done  map[types.Type]bool
 	found []string
 }
 
-// declared checks the declaration of a type: its type parameters, its parts and its methods.
+// declared checks the declaration of a type: its type parameters, its elements and its methods.
 func (s *shown) declared(name *types.TypeName) {
 	switch t := name.Type().(type) {
 	case *types.Alias:
@@ -88,9 +88,9 @@ func (s *shown) parameters(list *types.TypeParamList) {
 	}
 }
 
-// named notes an internal type. An unexported one of the package itself is looked into here, because nobody else does:
-// what a function returns, or a struct embeds, can be used without its name. Types of other packages are looked at
-// there.
+// named records an internal type. An unexported type of the same package is searched here, because no other check
+// reaches it: callers can use the result of a function or an embedded struct without naming its type. Types of other
+// packages are checked there.
 func (s *shown) named(obj *types.TypeName) {
 	switch {
 	case obj.Pkg() == nil:
@@ -129,7 +129,7 @@ func (s *shown) typ(t types.Type) {
 		}
 	case *types.Struct:
 		for f := range t.Fields() {
-			if f.Exported() || f.Embedded() { // of an embedded type the methods and fields show
+			if f.Exported() || f.Embedded() { // an embedded type exposes its methods and fields
 				s.typ(f.Type())
 			}
 		}
@@ -157,8 +157,8 @@ func (s *shown) arguments(list *types.TypeList) {
 	}
 }
 
-// Internal types are found behind aliases, embedded fields, type parameters and names that nobody can write.
-func TestInternalTypesAreFoundWhereverTheyShow(t *testing.T) {
+// Internal types are found through aliases, embedded fields, type parameters and unexported names.
+func TestExposedInternalTypesAreFound(t *testing.T) {
 	const path = modulePath + "/internal/hidden"
 	hidden := checked(t, path, `package hidden
 type T struct{ Field int }

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 )
 
-// talking is a project whose program says something while it runs, in a goroutine that no call of the library waits in.
+// talking is a project whose program prints while it runs, from a goroutine that no call of the library waits in.
 const talking = `
 terraform {
   required_providers {
@@ -27,8 +27,8 @@ data "external" "e" {
 }
 `
 
-// TestHostileSinksLoseNothing lets a sink go wrong at the first event of every type. The panic reaches the caller, and
-// what was done is known: the next call works.
+// TestHostileSinksLoseNothing makes a sink fail at the first event of every type. The panic reaches the caller, all
+// results are recorded, and the next call works.
 func TestHostileSinksLoseNothing(t *testing.T) {
 	seen := map[string]bool{}
 	sunk(t, seen, "", nil)

@@ -33,8 +33,8 @@ func counted(t *testing.T, create func(ctx context.Context, d *schema.ResourceDa
 	return o, &created
 }
 
-// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider in the ways in which their answers
-// say nothing about the object. The next run must not make another one, and must tell people about the first.
+// TestNoCreatedObjectIsForgotten ends creations of the calling program's provider so that their answers do not report
+// the object. The next run must not create another object, and must report the first one.
 func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	for name, c := range map[string]struct {
 		create func(ctx context.Context, d *schema.ResourceData, stop func()) diag.Diagnostics
@@ -101,7 +101,7 @@ func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	}
 }
 
-// rawCut is a provider whose creations end when it is asked to stop, and which says why.
+// rawCut is a provider whose creations return the reason as an error when Stop is called.
 type rawCut struct {
 	empty
 	begun chan<- struct{}
@@ -152,7 +152,7 @@ func TestCancelledRequestsOfProvidersAreNotForgotten(t *testing.T) {
 	}
 }
 
-func TestRecoveryHasExactlyOneOrder(t *testing.T) {
+func TestRecoveryNeedsExactlyOneField(t *testing.T) {
 	o, _ := counted(t, func(context.Context, *schema.ResourceData) diag.Diagnostics { panic("lost") })
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{})
@@ -171,7 +171,7 @@ func TestRecoveryHasExactlyOneOrder(t *testing.T) {
 	}
 }
 
-// What a provider says while an object is adopted shows none of the secrets that it was configured with.
+// The output of a provider during an adoption shows no secrets of its configuration.
 func TestAdoptionShowsNoSecrets(t *testing.T) {
 	o := projectIn(t, `
 terraform {
@@ -205,7 +205,7 @@ resource "note" "n" {}
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{})
 	run.Close(t.Context())
-	run = opened(t, loaded(t, o), tombolo.OpenOptions{}) // which knows nothing of the values of the first
+	run = opened(t, loaded(t, o), tombolo.OpenOptions{}) // without the values of the first
 	diags := run.Recover(t.Context(), "note.n", tombolo.Recovery{Adopt: "x"})
 	text := fmt.Sprint(diags.Err())
 	if !strings.Contains(text, "401 for the header Bearer") || strings.Contains(text, "token-of-the-service") {

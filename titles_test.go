@@ -13,22 +13,22 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// titles finds the titles of all diagnostics that packages make. A title is an expression at a sink: an argument of a
-// function, a field of a struct, a variable. Where the title is a parameter of the function around it, that parameter
-// is a sink, too, and so on until nothing is new. What is only known at run time becomes an asterisk.
+// titles finds the titles of all diagnostics that packages create. A title is an expression at a sink: an argument of a
+// function, a field of a struct, a variable. If the title is a parameter of the enclosing function, that parameter is a
+// sink, too, until no new sinks are found. An asterisk replaces what is only known at run time.
 type titles struct {
 	pkgs []*packages.Package
-	// flows are the expressions that are stored in each object, anywhere.
+	// flows holds the expressions stored in each object, wherever that happens.
 	flows   map[types.Object][]flow
-	results map[types.Object][]flow // of functions with one result, or the first of several
-	open    map[types.Object]bool   // what is being followed
+	results map[types.Object][]flow // results of functions with one result, or the first of several
+	open    map[types.Object]bool   // objects being followed
 	known   map[types.Object][]string
-	// closures are the function literals of each package by the types of their parameters: a call through a variable
-	// can be one of any of them.
+	// closures are the function literals of each package by parameter types: a call through a variable can reach any of
+	// them.
 	closures map[string][]*types.Signature
 }
 
-// flow is an expression, with the facts about the package that it stands in.
+// flow is an expression, with the type information of its package.
 type flow struct {
 	expr ast.Expr
 	info *types.Info
@@ -66,7 +66,7 @@ func (t *titles) eachFile(visit func(*packages.Package, *ast.File)) {
 	}
 }
 
-// closuresOf notes the function literals of a file.
+// closuresOf records the function literals of a file.
 func (t *titles) closuresOf(p *packages.Package, file *ast.File) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.FuncLit); ok {
@@ -88,7 +88,7 @@ func parameterTypes(sig *types.Signature) string {
 	return b.String()
 }
 
-// holdsTitles reports whether an object is the summary of a diagnostic, where it is made.
+// holdsTitles reports whether an object is the summary of a diagnostic at its creation.
 func holdsTitles(obj types.Object) bool {
 	pkg := ""
 	if obj.Pkg() != nil {
@@ -107,7 +107,7 @@ func holdsTitles(obj types.Object) bool {
 	return false
 }
 
-// file notes what flows where in a file.
+// file records which expressions a file stores in which objects.
 func (t *titles) file(p *packages.Package, file *ast.File) {
 	note := func(obj types.Object, e ast.Expr) {
 		if obj != nil && e != nil {
@@ -119,7 +119,7 @@ func (t *titles) file(p *packages.Package, file *ast.File) {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
 			if n.Tok == token.ADD_ASSIGN {
-				return true // a sentence behind the title
+				return true // a sentence after the title
 			}
 			if len(n.Lhs) == len(n.Rhs) {
 				for i := range n.Lhs {
@@ -156,12 +156,12 @@ func (t *titles) file(p *packages.Package, file *ast.File) {
 	})
 }
 
-// place stands for the index of a result of a call with several.
+// place returns the index of a result of a call with several results.
 func place(i int, of ast.Expr) ast.Expr {
 	return &ast.BasicLit{Kind: token.INT, Value: string(rune('0' + i)), ValuePos: of.Pos()}
 }
 
-// returns notes the results of a function.
+// returns records the results of a function.
 func (t *titles) returns(p *packages.Package, fn types.Object, body *ast.BlockStmt) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -202,7 +202,7 @@ func (t *titles) literal(info *types.Info, lit *ast.CompositeLit, note func(type
 	}
 }
 
-// isForeign reports whether a literal is a diagnostic that somebody else words.
+// isForeign reports whether a literal is a diagnostic worded elsewhere.
 func isForeign(lit *ast.CompositeLit) bool {
 	return slices.ContainsFunc(lit.Elts, func(e ast.Expr) bool {
 		kv, ok := e.(*ast.KeyValueExpr)
@@ -264,7 +264,7 @@ func objectOf(info *types.Info, e ast.Expr) types.Object {
 	return nil
 }
 
-// texts returns what a title can be.
+// texts returns the texts that a title can be.
 func (t *titles) texts(e ast.Expr, info *types.Info) []string {
 	if v := info.Types[e]; v.Value != nil && v.Value.Kind() == constant.String {
 		return []string{constant.StringVal(v.Value)}
@@ -289,7 +289,7 @@ func (t *titles) stored(obj types.Object) []string {
 		return nil
 	}
 	if holdsTitles(obj) {
-		return nil // a copy of another diagnostic's
+		return nil // copied from another diagnostic
 	}
 	if list, ok := t.known[obj]; ok {
 		return list
@@ -321,7 +321,7 @@ func (t *titles) called(call *ast.CallExpr, info *types.Info) []string {
 	switch {
 	case fn.FullName() == "fmt.Sprintf":
 		return t.formatted(call, info)
-	case slices.Contains([]string{"Redact", "hideQuoted", "cleanLine"}, fn.Name()): // of a title made elsewhere
+	case slices.Contains([]string{"Redact", "hideQuoted", "cleanLine"}, fn.Name()): // the title was made elsewhere
 		return t.texts(call.Args[0], info)
 	}
 	if list, ok := t.known[fn.Origin()]; ok {
@@ -351,7 +351,7 @@ func isText(typ types.Type) bool {
 	return ok && b.Info()&types.IsString != 0
 }
 
-// formatted returns the texts of a call of Sprintf: a verb for a text is what that text can be.
+// formatted returns the texts of a call of Sprintf: a text verb becomes each text that its argument can be.
 func (t *titles) formatted(call *ast.CallExpr, info *types.Info) []string {
 	out, next := []string{""}, 1
 	for _, format := range t.texts(call.Args[0], info) {
@@ -363,7 +363,7 @@ func (t *titles) formatted(call *ast.CallExpr, info *types.Info) []string {
 			}
 			verb := strings.IndexAny(rest, "sqdvxcgT%wfteoXbUp")
 			switch {
-			case verb < 0: // a percent sign of a text that is none of a format
+			case verb < 0: // a percent sign that begins no verb
 				rest, verb = "%"+rest, 0
 				out = cross(out, []string{"%"})
 			case rest[verb] == '%':
@@ -381,7 +381,7 @@ func (t *titles) formatted(call *ast.CallExpr, info *types.Info) []string {
 	return out
 }
 
-// few returns texts that are a part of others: an asterisk if they are many, or if they can be any.
+// few returns the texts for a part of another text: an asterisk if there are too many, or if any text is possible.
 func few(texts []string) []string {
 	if len(texts) > 12 || slices.Contains(texts, unknownText) {
 		return []string{unknownText}
@@ -389,7 +389,7 @@ func few(texts []string) []string {
 	return texts
 }
 
-// parts returns the texts in an element of a collection, or of one of several results.
+// parts returns the texts that an element of a collection, or one of several results, can be.
 func (t *titles) parts(e *ast.IndexExpr, info *types.Info) []string {
 	if call, ok := ast.Unparen(e.X).(*ast.CallExpr); ok {
 		return t.called(call, info)
@@ -416,18 +416,18 @@ func (t *titles) parts(e *ast.IndexExpr, info *types.Info) []string {
 	return out
 }
 
-// literal is a literal of a collection.
+// literal is a collection literal.
 type literal struct {
 	lit  *ast.CompositeLit
 	info *types.Info
 }
 
-// literals returns the literals that a collection can come from.
+// literals returns the literals that a collection can be.
 func (t *titles) literals(e ast.Expr, info *types.Info) (out []literal) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.CompositeLit:
 		return []literal{{e, info}}
-	case *ast.IndexExpr: // a collection in another one
+	case *ast.IndexExpr: // a nested collection
 		for _, l := range t.literals(e.X, info) {
 			for _, el := range l.lit.Elts {
 				if kv, ok := el.(*ast.KeyValueExpr); ok {
@@ -452,7 +452,7 @@ func (t *titles) literals(e ast.Expr, info *types.Info) (out []literal) {
 	return out
 }
 
-// mostTexts is how many texts a part of a title can have that are worth telling apart.
+// mostTexts is how many texts a part of a title may have before they are replaced by an asterisk.
 const mostTexts = 60
 
 func cross(a, b []string) (out []string) {

@@ -1,5 +1,5 @@
 // Package tombolo is Tombolo as a Go library. It installs the providers and modules of a project, loads the project,
-// plans, renders plans, applies them and reads outputs.
+// makes plans, renders them, applies them and reads outputs.
 //
 //	options := tombolo.Options{Dir: "infra", Variables: map[string]any{"region": "north"}}
 //	project, diags := tombolo.Load(ctx, options) // configuration, backend, installed providers, values of variables
@@ -14,16 +14,16 @@
 //	counts, diags := run.Apply(ctx, p, tombolo.ApplyOptions{})
 //	err = run.Output("address", &address)
 //
-// Load reads a project as the command line does: with its backend block, its *.tfvars files, the environment
-// (TF_VAR_name, TF_WORKSPACE, TF_DATA_DIR and the others), its lock file and the CLI configuration. Options can replace
-// any of these with values, providers, functions or a store of the calling program. docs/library.md is the guide.
+// Load reads a project like the command line: with its backend block, its *.tfvars files, the environment (TF_VAR_name,
+// TF_WORKSPACE, TF_DATA_DIR and the others), its lock file and the CLI configuration. Options can replace any of these
+// with values, providers, functions or a store of the calling program. docs/library.md is the guide.
 //
 // Problems are returned as a diag.List, which includes warnings: HasErrors reports whether the call failed, and Err
-// returns the list as an error. Methods that only write or decode what is there return an error.
+// returns the list as an error. Methods that only render or decode return an error.
 //
-// Cancelling works in two steps, so that an interrupted apply can end in good order. When the context of a call ends,
-// no new operation starts, providers are asked to stop, and operations in flight are awaited. When Options.Abort ends,
-// their provider calls are cancelled, too. An operation whose result is not known stays open: see Run.Interrupted. The
+// Cancellation works in two steps, so that an interrupted apply can end cleanly. When the context of a call ends, no
+// new operation starts, providers are asked to stop, and operations in flight are awaited. When Options.Abort ends,
+// their provider calls are cancelled, too. An operation with an unknown result stays open: see Run.Interrupted. The
 // package starts no goroutine that outlives a call.
 package tombolo
 
@@ -59,57 +59,59 @@ import (
 // Version is the version of the engine. Its first two numbers are the level of the language (docs/promises.md).
 const Version = engine.Version
 
-// Options describe a project and its surroundings. The zero value is the project in the working directory, with the
+// Options describe a project and its environment. The zero value is the project in the working directory, with the
 // environment of the process.
 type Options struct {
 	// Dir is the directory of the root module; empty means ".". The data folder, the lock file, *.tfvars files and a
 	// local state are there. A relative name is resolved once, when Load or Install is called.
 	Dir string
-	// Environ is the environment of the engine and of plugins, as os.Environ returns it; nil means that of the process,
-	// and an empty list none. Programs that a configuration names get that of the process.
+	// Environ is the environment of the engine and of plugins, in the form of os.Environ; nil means the environment of
+	// the process, and an empty list none. Programs that a configuration names always get the environment of the
+	// process.
 	Environ []string
-	// Workspace is the workspace of the state; empty means the one that is selected, by TF_WORKSPACE or by the command
-	// workspace select. Project.Open refuses a name that no workspace has, unless OpenOptions.CreateWorkspace is set.
+	// Workspace is the workspace of the state; empty means the selected one (TF_WORKSPACE, or the command "workspace
+	// select"). Project.Open refuses a name that no workspace has, unless OpenOptions.CreateWorkspace is set.
 	Workspace string
 
-	// Variables are values of root input variables. They win over those of files and of the environment. A value is a
-	// cty.Value that is wholly known and without marks, or anything that encoding/json can write: a struct, a map, a
-	// list, text, a number, a bool, nil. As there, a []byte becomes text in base64. Maps and lists may hold a
-	// cty.Value. Text that is not UTF-8 is refused, and a name that the configuration does not declare.
+	// Variables are values of root input variables. They override those of files and of the environment. A value is a
+	// cty.Value that is wholly known and without marks, or any value that encoding/json can encode: a struct, a map, a
+	// list, a string, a number, a bool, nil. As in encoding/json, a []byte becomes a base64 string. Maps and lists may
+	// hold a cty.Value. Strings that are not UTF-8 are refused, as are names that the configuration does not declare.
 	Variables map[string]any
-	// VarFiles are names of files with values, as the option -var-file takes them, relative to Dir.
+	// VarFiles are names of files with values, like those of the option -var-file, relative to Dir.
 	VarFiles []string
 
-	// Store replaces the store of the backend block; nil uses that.
+	// Store replaces the store of the backend block.
 	Store state.Store
-	// Providers are providers of the calling program by their source, such as "example/notes". They need not be
-	// installed, and come before those that are.
+	// Providers are providers of the calling program by their source, such as "example/notes". They need no
+	// installation, and override installed ones.
 	Providers map[string]provider.Factory
-	// Functions are functions of the calling program, by the name under which the configuration calls them. The name of
-	// a function of the language is refused.
+	// Functions are functions of the calling program, by their name in the configuration. Names of functions of the
+	// language are refused.
 	Functions map[string]function.Function
 
-	// Flavor is the program that the project is for: Terraform or OpenTofu. While it is not set, the environment, the
-	// CLI configuration and the project's lock file decide.
+	// Flavor is the program that the project is written for: Terraform or OpenTofu. If it is not set, the environment,
+	// the CLI configuration and the project's lock file decide.
 	Flavor flavor.Flavor
 	// Parallelism limits concurrent provider calls; 0 means 10, and a negative number is refused.
 	Parallelism int
-	// Events receives what happens; nil drops it.
+	// Events receives the events of runs; nil drops them.
 	Events event.Sink
-	// Log receives what providers write to their logs; nil drops it.
+	// Log receives the logs of providers; nil drops it.
 	Log *slog.Logger
-	// Abort, when it ends, cancels provider calls under way, and the project starts no more providers; nil never does.
+	// Abort, when it ends, cancels provider calls under way, and stops the project from starting providers; nil never
+	// ends.
 	Abort context.Context
-	// Saved, a plan from a file, brings the configuration that it was made from and the values of its variables: only
+	// Saved is a plan from a file. It has the configuration and the values of variables that it was made with: only
 	// these are loaded, and only that plan can be applied. Variables and VarFiles must be empty.
 	Saved *plan.Plan
-	// Query reads the files of queries (.tfquery.hcl) too, for Run.Query.
+	// Query includes query files (.tfquery.hcl), for Run.Query.
 	Query bool
 }
 
-// surroundings are those of a project. Problems of the options come together.
+// surroundings returns the surroundings of a project, or all problems of the options.
 func (o Options) surroundings() (*engine.Surroundings, diag.List) {
-	// A project keeps its directory, whatever the working directory of the process becomes.
+	// A project keeps its directory if the working directory of the process changes.
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, diag.FromError("Unreadable directory", fmt.Errorf("Options.Dir is %q: %w", o.Dir, err))
@@ -128,7 +130,7 @@ func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 	return s, diags.Extend(more)
 }
 
-// providers returns the caller's own providers by address; host is the registry of sources that name none.
+// providers returns the caller's own providers by address; host is the registry of sources without a host.
 func (o Options) providers(host string) (map[addr.Provider]provider.Factory, diag.List) {
 	var diags diag.List
 	out := map[addr.Provider]provider.Factory{}
@@ -160,20 +162,20 @@ func (o Options) providers(host string) (map[addr.Provider]provider.Factory, dia
 type Project struct {
 	engine *engine.Project
 	values config.Values
-	host   string      // the registry of sources that name none
+	host   string      // the registry of sources without a host
 	saved  *plan.Plan  // Options.Saved
 	store  state.Store // Options.Store
-	// listener stands before Options.Events; nil without events.
+	// listener wraps Options.Events; nil without events.
 	listener *listener
 	closed   atomic.Bool
 
 	dir        string
 	workspace  string                 // Options.Workspace
-	expression atomic.Pointer[string] // that Evaluate read last, for Diagnostics
+	expression atomic.Pointer[string] // the expression that Evaluate parsed last, for Diagnostics
 }
 
-// Load loads a project. Warnings come with a project; if there are errors, it is nil, and Options.Diagnostics shows
-// them. The caller must close the project, after its runs.
+// Load loads a project. Warnings may accompany a project; after errors it is nil, and Options.Diagnostics shows them.
+// The caller must close the project after its runs.
 func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
@@ -215,23 +217,23 @@ func Load(ctx context.Context, o Options) (_ *Project, diags diag.List) {
 
 // InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
-	// Backend holds additional arguments of the backend, as the option -backend-config sets them. A value is as in
-	// Options.Variables. The record of the backend has them, so that Load does not need them.
+	// Backend holds additional arguments of the backend, as the option -backend-config sets them. Values are as in
+	// Options.Variables. They are stored in the record of the backend, so that Load does not need them.
 	Backend map[string]any
 	// Upgrade installs modules again and chooses the newest allowed version of each provider.
 	Upgrade bool
-	// Reconfigure replaces the record of another backend block, or of other arguments. The states stay where they are:
-	// from then on, those in the new place count. Without it, such a change is refused.
+	// Reconfigure accepts another backend block, or other arguments than the recorded ones. Existing states are not
+	// moved: from then on, the states in the new backend are used. Otherwise such a change is refused.
 	Reconfigure bool
-	// Progress gets a line for each step; nil drops them.
+	// Progress receives a line for each step; nil drops them.
 	Progress func(line string)
 }
 
-// Install installs everything that the configuration needs, as the command init does: its modules, its providers, the
-// lock file, and the record of its backend block. Of the options it uses Dir, Environ, Flavor, Providers, which need no
-// installation, and Variables and VarFiles, which sources of modules may refer to. It asks no questions, and refuses a
+// Install installs everything that the configuration needs, like the command "init": modules, providers, the lock file,
+// and the record of the backend block. It uses these options: Dir, Environ, Flavor, Providers (which are not
+// installed), Variables and VarFiles (which sources of modules may refer to). It asks no questions, and refuses a
 // backend block that differs from the recorded one, unless InstallOptions.Reconfigure is set. A backend that cannot be
-// used is not recorded. Only the command init -migrate-state copies states from one backend to another.
+// used is not recorded. Only the command "init -migrate-state" copies states from one backend to another.
 func Install(ctx context.Context, o Options, how InstallOptions) (diags diag.List) {
 	defer conclude(ctx, &diags)
 	s, diags := o.surroundings()
@@ -247,8 +249,8 @@ func Install(ctx context.Context, o Options, how InstallOptions) (diags diag.Lis
 		Backend: backend, Reconfigure: how.Reconfigure})
 }
 
-// Close stops the providers that were started for their schemas. Afterwards the project and its runs start no others:
-// calls that need one are refused. A second Close does nothing, and neither does that of a nil Project.
+// Close stops the providers that were started for their schemas. Afterwards the project and its runs start no
+// providers: calls that need one are refused. A second Close does nothing, nor does Close of a nil Project.
 func (p *Project) Close() error {
 	if p == nil || p.closed.Swap(true) {
 		return nil
@@ -256,10 +258,10 @@ func (p *Project) Close() error {
 	return p.engine.Close()
 }
 
-// Validate checks the configuration without state, variables or services of providers.
+// Validate checks the configuration without state, values of variables or requests to services.
 func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer p.heard()
+	defer p.raisePanic()
 	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
 		return p.usable()
 	}
@@ -274,7 +276,7 @@ func (p *Project) Store() state.Store {
 	return p.engine.Store()
 }
 
-// Schema returns the schema of a provider, by its source.
+// Schema returns the schema of the provider with a source.
 func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {
 	defer conclude(context.Background(), &diags)
 	a, err := addr.ParseProviderIn(source, p.host)
@@ -289,13 +291,13 @@ func (p *Project) Schema(source string) (_ *provider.Schema, diags diag.List) {
 
 // TextOptions configures a plan as text.
 type TextOptions struct {
-	// Color permits escape sequences of terminals.
+	// Color enables terminal escape sequences.
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
 	Width int
 }
 
-// Text writes a plan as people read it.
+// Text writes a plan as readable text.
 func (p *Project) Text(w io.Writer, pl *plan.Plan, o TextOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
@@ -311,7 +313,7 @@ func (p *Project) Text(w io.Writer, pl *plan.Plan, o TextOptions) error {
 	return out.err
 }
 
-// JSON writes a plan as the document that "show -json PLANFILE" prints.
+// JSON writes a plan as the JSON document of "show -json PLANFILE".
 func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
 	if err := p.renders(pl); err != nil {
 		return err
@@ -321,13 +323,13 @@ func (p *Project) JSON(w io.Writer, pl *plan.Plan) error {
 
 // MarkdownOptions configures a plan as Markdown.
 type MarkdownOptions struct {
-	// Limit is how many bytes the document may have, at least 1000; 0 means any number. A longer one is cut, and says
-	// what it leaves out. Comments of GitHub, for example, may have 65536 characters.
+	// Limit is the maximum size of the document in bytes, at least 1000; 0 means no limit. A longer document is cut,
+	// with a note about what is left out. GitHub, for example, limits comments to 65536 characters.
 	Limit int
 }
 
-// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, conditions that do not hold,
-// a line for each change, and the text in a block. Warnings are not part of a plan: Diagnostics writes them.
+// Markdown writes a plan as Markdown, for a comment or a page: a headline with the counts, failed checks, a line for
+// each change, and the plan text in a code block. Warnings are not part of a plan: Diagnostics writes them.
 func (p *Project) Markdown(w io.Writer, pl *plan.Plan, o MarkdownOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
@@ -338,17 +340,18 @@ func (p *Project) Markdown(w io.Writer, pl *plan.Plan, o MarkdownOptions) error 
 	return view.Markdown(view.Options{Out: w, Secrets: p.engine.Secrets()}, pl, p.schemas(pl), o.Limit, "")
 }
 
-// HTMLOptions configures a page.
+// HTMLOptions configures an HTML page.
 type HTMLOptions struct {
 	// Problems are those of planning or applying.
 	Problems diag.List
-	// Applied makes it the page of the apply that performed the plan, with the outcome of each change and a timeline.
+	// Applied are the events of the apply that performed the plan: the page then has the outcome of each change and a
+	// timeline.
 	Applied *Recording
 }
 
-// Recording takes the events of an apply for its page: set it as Options.Events. The zero value is ready for use.
+// Recording records the events of an apply for its page: set it as Options.Events. The zero value is ready for use.
 type Recording struct {
-	// Next gets the events too; nil means that nobody does.
+	// Next receives the events, too, unless it is nil.
 	Next event.Sink
 
 	recorder report.Recorder
@@ -362,7 +365,7 @@ func (r *Recording) Send(e event.Event) {
 	}
 }
 
-// HTML writes a plan as a page that needs no other file and no network: docs/report.md. It has no sensitive values.
+// HTML writes a plan as a page that needs no other file and no network (docs/report.md). It has no sensitive values.
 func (p *Project) HTML(w io.Writer, pl *plan.Plan, o HTMLOptions) error {
 	if err := p.renders(pl); err != nil {
 		return err
@@ -374,7 +377,7 @@ func (p *Project) HTML(w io.Writer, pl *plan.Plan, o HTMLOptions) error {
 	return report.Plan(w, how, pl, p.schemas(pl))
 }
 
-// HTMLState writes a state, such as that of a Run, in the same form.
+// HTMLState writes a state as a page like that of HTML.
 func (p *Project) HTMLState(w io.Writer, s *state.State) error {
 	if err := p.usable().Err(); err != nil {
 		return err
@@ -393,15 +396,15 @@ func (p *Project) schemas(pl *plan.Plan) tfjson.Schemas {
 func MemoryStore() state.Store { return mem.New() }
 
 // LocalStore returns the store of a project without a backend block: the state in a file, with its journal, lock and
-// backup beside it, and other workspaces in terraform.tfstate.d in the same folder. A relative path is relative to the
-// working directory that the process has now; it must not be empty. When the folder cannot take the results of a run
-// any more, they go into files named after the state in the working directory of the process or in the folder for
-// temporary files, where the next run finds them.
+// backup beside it, and other workspaces in terraform.tfstate.d in the same folder. A relative path is resolved now,
+// against the working directory of the process; it must not be empty. If the results of a run can no longer be written
+// to the folder, they are written to files named after the state, in the working directory of the process or in the
+// folder for temporary files, where the next run finds them.
 func LocalStore(path string) state.Store {
 	if path == "" {
 		panic("tombolo: LocalStore with an empty path")
 	}
-	if absolute, err := filepath.Abs(path); err == nil { // otherwise there is no working directory to resolve it in
+	if absolute, err := filepath.Abs(path); err == nil { // Abs fails only without a working directory
 		path = absolute
 	}
 	return store.New(store.Options{

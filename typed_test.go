@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Operations of locks are the constants of package state: a literal would be a second spelling of one.
+// Operations of locks are constants of package state: a literal could differ in spelling.
 func TestOperationsOfLocksAreConstants(t *testing.T) {
 	checked := 0
 	walkFiles(t, func(path, text string) {

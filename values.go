@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// toCty returns a Go value as one of the language. What encoding/json makes of it decides: structs and maps become
-// objects, lists become tuples. In maps with text as keys, lists, pointers and interfaces, a cty.Value is what it is.
+// toCty converts a Go value to a value of the language, by the rules of encoding/json: structs and maps become objects,
+// lists become tuples. A cty.Value within maps with string keys, lists, pointers and interfaces is kept.
 func toCty(v any) (cty.Value, error) {
 	found, err := inspect(reflect.ValueOf(v), "", 0)
 	if err != nil {
@@ -47,10 +47,10 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// inspect reports whether a value holds a cty.Value, of which encoding/json would make {}, and refuses texts that
-// encoding/json would change. What writes itself is not looked into.
+// inspect reports whether a value holds a cty.Value, which encoding/json would encode as {}, and refuses strings that
+// encoding/json would change. Values with their own marshalling methods are not inspected.
 func inspect(v reflect.Value, path string, depth int) (found bool, err error) {
-	const deepest = 1000 // encoding/json reports values that hold themselves
+	const deepest = 1000 // encoding/json reports cyclic values
 	switch {
 	case !v.IsValid() || depth > deepest:
 		return false, nil
@@ -75,14 +75,14 @@ func inspect(v reflect.Value, path string, depth int) (found bool, err error) {
 	return found, nil
 }
 
-// parts returns what encoding/json writes of a value, each with its path.
+// parts returns the parts of a value that encoding/json encodes, each with its path.
 func parts(v reflect.Value, path string) iter.Seq2[string, reflect.Value] {
 	return func(yield func(string, reflect.Value) bool) {
 		switch v.Kind() {
 		case reflect.Pointer, reflect.Interface:
 			yield(path, v.Elem())
 		case reflect.Slice, reflect.Array:
-			bytes := v.Type().Elem().Kind() == reflect.Uint8 // become base64
+			bytes := v.Type().Elem().Kind() == reflect.Uint8 // encoded as base64
 			for i := 0; !bytes && i < v.Len() && yield(fmt.Sprintf("%s[%d]", path, i), v.Index(i)); i++ {
 			}
 		case reflect.Map:
@@ -101,7 +101,7 @@ func parts(v reflect.Value, path string) iter.Seq2[string, reflect.Value] {
 	}
 }
 
-// at returns the beginning of a message about a part of a value.
+// at returns the prefix of a message about a part of a value.
 func at(path string) string {
 	if path == "" {
 		return ""
@@ -109,7 +109,7 @@ func at(path string) string {
 	return "at " + path + ": "
 }
 
-// mixedToCty converts a value that holds a cty.Value somewhere.
+// mixedToCty converts a value that holds a cty.Value at any depth.
 func mixedToCty(v reflect.Value, path string) (cty.Value, error) {
 	if found, err := inspect(v, path, 0); err != nil || !found {
 		if err != nil || !v.IsValid() {
@@ -151,7 +151,7 @@ func mixedToCty(v reflect.Value, path string) (cty.Value, error) {
 	return cty.NilVal, fmt.Errorf("%sa %s cannot hold a cty.Value: use a map[string]any", at(path), v.Type())
 }
 
-// usable returns the reason why a variable cannot have a value of the calling program; nil if it can.
+// usable returns the reason why a value of the calling program cannot be used for a variable, or nil.
 func usable(v cty.Value) error {
 	switch {
 	case v == cty.NilVal:
@@ -169,7 +169,7 @@ func usable(v cty.Value) error {
 	})
 }
 
-// ctyValues returns values of the calling program by name; prefix precedes a name in messages.
+// ctyValues converts values of the calling program; prefix precedes names in messages.
 func ctyValues(prefix string, values map[string]any) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	out := map[string]cty.Value{}
@@ -185,7 +185,7 @@ func ctyValues(prefix string, values map[string]any) (map[string]cty.Value, diag
 	return out, diags
 }
 
-// valuesOf returns the values of variables that a plan was made with. Ephemeral ones are not part of it.
+// valuesOf returns the variables of a plan, without ephemeral ones.
 func valuesOf(pl *plan.Plan) config.Values {
 	out := config.Values{}
 	for name, v := range pl.Variables {
@@ -196,10 +196,11 @@ func valuesOf(pl *plan.Plan) config.Values {
 	return out
 }
 
-// errUnknown means that a value is known only after an apply.
+// errUnknown means that a value is not known before an apply.
 var errUnknown = errors.New("the value is known only after apply")
 
-// fromCty stores a value of the language in what into points to. Only a plan.Value tells what is sensitive.
+// fromCty stores a value of the language in the variable that into points to. Only a plan.Value keeps which parts are
+// sensitive.
 func fromCty(v cty.Value, into any) error {
 	if to := reflect.ValueOf(into); to.Kind() != reflect.Pointer || to.IsNil() {
 		return fmt.Errorf("into is %T: it must be a pointer to a variable", into)

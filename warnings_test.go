@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// warner is a provider with a warning about its schema.
+// warner is a provider whose schema has a warning.
 type warner struct{ provider.Provider }
 
 func (w warner) Schema(ctx context.Context) (*provider.Schema, diag.List) {
@@ -19,8 +19,8 @@ func (w warner) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	return s, diags.Warnf(nil, "Old schema", "Use a newer version.")
 }
 
-// A loaded configuration reports the warning about a schema once: where it is loaded if it names the provider, and else
-// in the plan, but not again in the apply. The next one reports it again.
+// A warning about a schema is reported once for a loaded configuration: by Load if the configuration names the
+// provider, otherwise by the plan, and not again by the apply. The next loaded configuration reports it again.
 func TestWarningsOfSchemasAreReportedOnce(t *testing.T) {
 	notes := schema.Factory(func() *schema.Provider {
 		return &schema.Provider{ResourcesMap: map[string]*schema.Resource{"note": {

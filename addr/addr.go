@@ -18,8 +18,8 @@ import (
 	"unicode"
 )
 
-// Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in the language of the
-// field. Actions and lists are not resources, but are declared, repeated and named like them.
+// Mode distinguishes managed resources from data and ephemeral ones. All three are "resources" in documentation.
+// Actions and lists are not resources, but have addresses like them.
 type Mode uint8
 
 // The modes.
@@ -31,7 +31,7 @@ const (
 	List
 )
 
-// String returns the word of the state format: managed, data, ephemeral. No state has actions or lists.
+// String returns the word of the state format: managed, data, ephemeral. States have no actions or lists.
 func (m Mode) String() string {
 	switch m {
 	case Managed:
@@ -96,7 +96,7 @@ func (r ConfigResource) String() string {
 	return r.Module.String() + "." + r.Resource.String()
 }
 
-// Compare orders by module, then by resource.
+// Compare compares by module, then by resource.
 func (r ConfigResource) Compare(o ConfigResource) int {
 	if c := r.Module.Compare(o.Module); c != 0 {
 		return c
@@ -128,7 +128,7 @@ func (r AbsResource) Instance(key Key) AbsResourceInstance {
 	return AbsResourceInstance{Module: r.Module, Resource: r.Resource, Key: key}
 }
 
-// Compare orders by module instance, then as Resource.Compare.
+// Compare compares by module instance, then like Resource.Compare.
 func (r AbsResource) Compare(o AbsResource) int {
 	if c := r.Module.Compare(o.Module); c != 0 {
 		return c
@@ -136,7 +136,7 @@ func (r AbsResource) Compare(o AbsResource) int {
 	return r.Resource.Compare(o.Resource)
 }
 
-// AbsResourceInstance names one instance of a resource: the unit of plan and state.
+// AbsResourceInstance names one instance of a resource, the unit of plan and state.
 type AbsResourceInstance struct {
 	Module   ModuleInstance
 	Resource Resource
@@ -156,7 +156,7 @@ func (r AbsResourceInstance) AbsResource() AbsResource {
 // Config returns the block that the instance comes from.
 func (r AbsResourceInstance) Config() ConfigResource { return r.AbsResource().Config() }
 
-// Compare orders by module instance, resource and key.
+// Compare compares by module instance, resource and key.
 func (r AbsResourceInstance) Compare(o AbsResourceInstance) int {
 	if c := r.AbsResource().Compare(o.AbsResource()); c != 0 {
 		return c
@@ -164,11 +164,11 @@ func (r AbsResourceInstance) Compare(o AbsResourceInstance) int {
 	return r.Key.Compare(o.Key)
 }
 
-// DeposedKey distinguishes the replaced objects of an instance that still wait for their deletion: eight hex digits.
-// The empty key means the current object.
+// DeposedKey identifies a replaced object of an instance that is not deleted yet: eight hex digits. The empty key means
+// the current object.
 type DeposedKey string
 
-// Object names one object of an instance: the current one, or a deposed one.
+// Object names one object of an instance: the current oneor a deposed one.
 type Object struct {
 	Instance AbsResourceInstance
 	Deposed  DeposedKey
@@ -182,7 +182,7 @@ func (o Object) String() string {
 	return o.Instance.String() + " (deposed object " + string(o.Deposed) + ")"
 }
 
-// Key is an instance key: none, a whole number (count) or a string (for_each). The zero value is "no key".
+// Key is an instance key: none, a whole number (count) or a string (for_each). The zero value is NoKey.
 type Key struct {
 	kind keyKind
 	num  int
@@ -197,7 +197,7 @@ const (
 	stringKey
 )
 
-// NoKey is the key of an instance of a block without count and for_each.
+// NoKey is the key of an instance of a block without count or for_each.
 var NoKey = Key{}
 
 // IntKey returns the key of a count element.
@@ -215,7 +215,7 @@ func (k Key) Int() (int, bool) { return k.num, k.kind == intKey }
 // Str returns the text and true for a for_each key.
 func (k Key) Str() (string, bool) { return k.str, k.kind == stringKey }
 
-// String returns the key as it stands in an address: nothing, [0] or ["a"].
+// String returns the key as it appears in an address: nothing, [0] or ["a"].
 func (k Key) String() string {
 	switch k.kind {
 	case intKey:
@@ -226,7 +226,7 @@ func (k Key) String() string {
 	return ""
 }
 
-// Compare orders no key first, then numbers, then strings: the order of the state file.
+// Compare sorts no key first, then numbers, then strings, as in the state file.
 func (k Key) Compare(o Key) int {
 	if k.kind != o.kind {
 		return int(k.kind) - int(o.kind)
@@ -237,8 +237,7 @@ func (k Key) Compare(o Key) int {
 	return strings.Compare(k.str, o.str)
 }
 
-// quote writes a string as the configuration language would: escapes for what is not printable, and template starts
-// doubled.
+// quote returns s as a string literal of the language, with unprintable characters escaped and template starts doubled.
 func quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)

@@ -81,7 +81,7 @@ func TestProviderAddresses(t *testing.T) {
 	}
 }
 
-func TestReferencesSayWhatTheyMention(t *testing.T) {
+func TestReferencesAreParsed(t *testing.T) {
 	for src, want := range map[string]string{
 		"var.a.b": "var.a", "local.x": "local.x", "a.b.c": "a.b", "a.b[0].c": "a.b[0]", "data.a.b.c": "data.a.b",
 		"resource.a.b": "a.b", "module.m": "module.m",
@@ -98,7 +98,7 @@ func TestReferencesSayWhatTheyMention(t *testing.T) {
 	}
 }
 
-// What parses prints as text that parses to the same.
+// A parsed address prints as text that parses to the same address.
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{"a.b", `module.m["x"].data.a.b[0]`, `a.b["\u0000${"]`, "module.a[0"} {
 		f.Add(s)

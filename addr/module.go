@@ -23,7 +23,7 @@ func ModuleOf(calls ...string) Module {
 // IsRoot reports whether this is the root module.
 func (m Module) IsRoot() bool { return m.path == "" }
 
-// String returns `module.a.module.b`, and nothing for the root.
+// String returns `module.a.module.b`, or "" for the root.
 func (m Module) String() string { return m.path }
 
 // Child names a module called from this one.
@@ -34,7 +34,7 @@ func (m Module) Child(call string) Module {
 	return Module{m.path + ".module." + call}
 }
 
-// Calls returns the names of the calls, outermost first. (A call name holds no dot, so the text can be cut.)
+// Calls returns the names of the calls, outermost first. A name contains no dot, so the path can be split.
 func (m Module) Calls() []string {
 	if m.path == "" {
 		return nil
@@ -93,7 +93,7 @@ func ModuleInstanceOf(steps ...Step) ModuleInstance {
 // IsRoot reports whether this is the root module's instance.
 func (m ModuleInstance) IsRoot() bool { return m.path == "" }
 
-// String returns `module.a["x"].module.b[0]`, and nothing for the root.
+// String returns `module.a["x"].module.b[0]`, or "" for the root.
 func (m ModuleInstance) String() string { return m.path }
 
 // Child names an instance of a module called from this one.
@@ -117,7 +117,7 @@ func (m ModuleInstance) Steps() []Step {
 	return steps
 }
 
-// cutStep takes the first `module.call[key]` off a canonical path.
+// cutStep splits a canonical path after its first `module.call[key]`.
 func cutStep(path string) (Step, string) {
 	path = strings.TrimPrefix(path, "module.")
 	end := strings.IndexAny(path, ".[")
@@ -134,7 +134,7 @@ func cutStep(path string) (Step, string) {
 	return s, strings.TrimPrefix(path, ".")
 }
 
-// keyEnd finds the bracket that closes the one at index 0, skipping quoted text.
+// keyEnd returns the index of the bracket that closes the one at index 0, skipping quoted text.
 func keyEnd(s string) int {
 	quoted := false
 	for i := 1; i < len(s); i++ {
@@ -168,12 +168,12 @@ func (m ModuleInstance) Config() Module {
 	return c
 }
 
-// Contains reports whether o is this instance or stands below it.
+// Contains reports whether o is m or within it.
 func (m ModuleInstance) Contains(o ModuleInstance) bool {
 	return m.path == "" || o.path == m.path || strings.HasPrefix(o.path, m.path+".")
 }
 
-// Compare orders shorter paths before longer ones, then step by step: the order of the state file.
+// Compare sorts shorter paths before longer ones, then step by step, as in the state file.
 func (m ModuleInstance) Compare(o ModuleInstance) int {
 	if m.path == o.path {
 		return 0
@@ -196,7 +196,8 @@ func compareSteps(a, b []Step) int {
 	return 0
 }
 
-// SortModules sorts paths as Compare does, in place. It splits each path once: use it for long lists.
+// SortModules sorts paths in place, in the order of Compare. It splits each path only once, which makes it suitable for
+// long lists.
 func SortModules(paths []ModuleInstance) []ModuleInstance {
 	type split struct {
 		path  ModuleInstance
@@ -213,7 +214,7 @@ func SortModules(paths []ModuleInstance) []ModuleInstance {
 	return paths
 }
 
-// Join appends steps to the path of this instance.
+// Join returns the path of m with the steps appended.
 func (m ModuleInstance) Join(steps []Step) ModuleInstance {
 	for _, s := range steps {
 		m = m.Child(s.Call, s.Key)

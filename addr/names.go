@@ -2,8 +2,8 @@ package addr
 
 import "slices"
 
-// Names returns all addresses that select instances, sorted and without repetition: their own addresses, and those of
-// their resources and of the modules around them.
+// Names returns all addresses that select any of the instances, sorted and unique: their own, and those of their
+// resources and enclosing modules.
 func Names(instances []AbsResourceInstance) []string {
 	seen := map[string]bool{}
 	for _, a := range instances {

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// stepName returns the name of a root or attribute step, and "" for any other.
+// stepName returns the name of a root or attribute step, or "" for any other.
 func stepName(t hcl.Traverser) string {
 	switch t := t.(type) {
 	case hcl.TraverseRoot:
@@ -25,7 +25,7 @@ func stepName(t hcl.Traverser) string {
 	return ""
 }
 
-// keyOf turns an index value into an instance key.
+// keyOf converts an index value to an instance key.
 func keyOf(v cty.Value) (Key, error) {
 	switch {
 	case v.IsNull() || !v.IsKnown():
@@ -42,10 +42,10 @@ func keyOf(v cty.Value) (Key, error) {
 	return NoKey, fmt.Errorf("an instance key must be a string or a whole number")
 }
 
-// KeyFromValue turns a value such as each.key or count.index into an instance key.
+// KeyFromValue converts a value such as each.key or count.index to an instance key.
 func KeyFromValue(v cty.Value) (Key, error) { return keyOf(v) }
 
-// Value returns the key as a value: a number, a string, or null for no key.
+// Value returns the key as a number, a string, or null for no key.
 func (k Key) Value() cty.Value {
 	switch k.kind {
 	case intKey:
@@ -56,13 +56,13 @@ func (k Key) Value() cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// parseCanonicalKey reads the inside of the brackets of an address that this package wrote.
+// parseCanonicalKey parses the text in brackets of an address that this package wrote.
 func parseCanonicalKey(s string) Key {
 	if n, err := strconv.Atoi(s); err == nil {
 		return IntKey(n)
 	}
 	if len(s) >= 2 && s[0] == '"' && !strings.ContainsAny(s, `\$%`) {
-		return StringKey(s[1 : len(s)-1]) // no escapes, the usual case
+		return StringKey(s[1 : len(s)-1]) // without escapes, the usual case
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(s), "", hcl.InitialPos)
 	if !diags.HasErrors() {
@@ -75,20 +75,20 @@ func parseCanonicalKey(s string) Key {
 	panic("addr: instance key is not canonical: " + s)
 }
 
-// Target is the argument of -target and similar options: a module instance (Resource is then zero), all instances of a
-// resource, one, or what a pattern matches.
+// Target is the argument of -target and similar options: a module instance (then Resource is zero), all instances of a
+// resource, one instance, or a pattern.
 type Target struct {
 	Module   ModuleInstance
 	Resource Resource
-	// Key is the instance; HasKey false means every instance of the resource.
+	// Key is the instance key; if HasKey is false, the target is every instance of the resource.
 	Key    Key
 	HasKey bool
-	// Pattern is the text of a pattern, which ParsePattern reads; everything else is then zero. Only ParseSelector
-	// returns such targets.
+	// Pattern is the text of a pattern for ParsePattern; then all other fields are zero. Only ParseSelector returns
+	// such targets.
 	Pattern string
 }
 
-// IsModule reports whether the target is a module and all that it holds.
+// IsModule reports whether the target is a module with all its content.
 func (t Target) IsModule() bool { return t.Resource == Resource{} && t.Pattern == "" }
 
 // String returns the address as the user wrote it.
@@ -102,7 +102,7 @@ func (t Target) String() string {
 	return AbsResourceInstance{t.Module, t.Resource, t.Key}.String()
 }
 
-// ParseTarget reads the address of a module, a resource or an instance.
+// ParseTarget parses the address of a module, a resource or an instance.
 func ParseTarget(s string) (Target, diag.List) {
 	var diags diag.List
 	traversal, hclDiags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
@@ -120,7 +120,7 @@ func ParseTarget(s string) (Target, diag.List) {
 	return t, nil
 }
 
-// quoting returns a hint about quotes that a shell has probably removed.
+// quoting returns a hint if a shell has probably removed quotes.
 func quoting(s string) string {
 	if strings.Contains(s, "[") && !strings.Contains(s, `"`) {
 		return ` In a shell, put the whole address in single quotes so that its own quotes are kept: ` +
@@ -129,7 +129,7 @@ func quoting(s string) string {
 	return ""
 }
 
-// moduleSteps reads the module instance at the beginning of an address and returns the steps after it, or the problem
+// moduleSteps parses the module instance at the beginning of an address and returns the steps after it, or the problem
 // as a sentence.
 func moduleSteps(rest hcl.Traversal) (m ModuleInstance, _ hcl.Traversal, problem string) {
 	for len(rest) > 0 && stepName(rest[0]) == "module" {
@@ -153,7 +153,7 @@ func moduleSteps(rest hcl.Traversal) (m ModuleInstance, _ hcl.Traversal, problem
 	return m, rest, ""
 }
 
-// TargetFromTraversal reads the address of a module, a resource or an instance from a parsed traversal.
+// TargetFromTraversal converts the address of a module, a resource or an instance that was parsed as a traversal.
 func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	var diags diag.List
 	rng := traversal.SourceRange()
@@ -161,7 +161,7 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 		return Target{}, diags.Errorf(&rng, "Invalid address", format, args...)
 	}
 	var t Target
-	// Bytes that are not UTF-8 can become part of a name while parsing, dots included; no other code here expects that.
+	// Bytes that are not UTF-8, dots included, can become part of a parsed name, which no other code here expects.
 	for _, step := range traversal {
 		if name := stepName(step); name != "" && (!utf8.ValidString(name) || !hclsyntax.ValidIdentifier(name)) {
 			return fail("%q is not a valid name.", name)
@@ -213,7 +213,7 @@ func TargetFromTraversal(traversal hcl.Traversal) (Target, diag.List) {
 	return t, nil
 }
 
-// ParseInstance reads the address of one resource instance; without brackets it is the instance with no key.
+// ParseInstance parses the address of one resource instance; without brackets the key is NoKey.
 func ParseInstance(s string) (AbsResourceInstance, diag.List) {
 	t, diags := ParseTarget(s)
 	if diags.HasErrors() {
@@ -226,7 +226,7 @@ func ParseInstance(s string) (AbsResourceInstance, diag.List) {
 	return AbsResourceInstance{t.Module, t.Resource, t.Key}, diags
 }
 
-// ParseConfigResource reads a resource address without any keys, such as the dependencies in a state file.
+// ParseConfigResource parses a resource address without any keys, such as the dependencies in a state file.
 func ParseConfigResource(s string) (ConfigResource, diag.List) {
 	inst, diags := ParseInstance(s)
 	if diags.HasErrors() {

@@ -11,18 +11,18 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// A Pattern matches addresses of instances. It looks like an address of a module or resource in which
+// A Pattern matches addresses of instances. It looks like an address of a module or resource with wildcards:
 //
 //   - a * in a name stands for any text: aws_*.web;
 //   - a * in brackets without quotes stands for any text of a key: aws_instance.web[*], module.net[eu-*];
 //   - ** in place of a module stands for any number of modules, or none: **.aws_instance.web.
 //
-// A key in quotes is one key as it is. A module or resource without brackets stands for all of its instances. The
-// zero value matches nothing.
+// A quoted key matches literally. A module or resource without brackets stands for all of its instances. The zero value
+// matches nothing.
 type Pattern struct {
 	text     string
 	modules  []modulePattern
-	resource bool // false: everything in the modules
+	resource bool // if false, everything in the modules matches
 	mode     Mode
 	typ      string
 	name     string
@@ -37,7 +37,7 @@ type modulePattern struct {
 
 // keyPattern matches instance keys. The zero value matches all.
 type keyPattern struct {
-	glob  string // "" without
+	glob  string // "" if there is none
 	exact bool
 	key   Key
 }
@@ -54,8 +54,8 @@ func (k keyPattern) matches(key Key) bool {
 	return key.kind == stringKey && globMatches(k.glob, key.str)
 }
 
-// globMatches reports whether a text matches a glob, in which a * stands for any text. It visits each part of the text
-// at most once for each star of the glob.
+// globMatches reports whether a text matches a glob, in which a * stands for any text. It takes O(len(text)) for each
+// star of the glob.
 func globMatches(glob, text string) bool {
 	first, rest, star := strings.Cut(glob, "*")
 	if !star {
@@ -81,12 +81,12 @@ func globMatches(glob, text string) bool {
 // String returns the text that ParsePattern read.
 func (p *Pattern) String() string { return p.text }
 
-// Matches reports whether the pattern stands for an instance.
+// Matches reports whether the pattern matches an instance.
 func (p *Pattern) Matches(a AbsResourceInstance) bool {
 	return p.matches(a.Module.Steps(), a.Resource, a.Key, false)
 }
 
-// MatchesConfig reports whether the pattern can stand for instances of a block, whatever their keys are.
+// MatchesConfig reports whether the pattern can match instances of a block, whatever their keys.
 func (p *Pattern) MatchesConfig(a ConfigResource) bool {
 	var steps []Step
 	for _, call := range a.Module.Calls() {
@@ -129,7 +129,7 @@ func (p *Pattern) matches(steps []Step, r Resource, key Key, anyKey bool) bool {
 	return false
 }
 
-// IsPattern reports whether a text is a pattern: it has a star outside of quotes.
+// IsPattern reports whether a text is a pattern, that is, has a star outside of quotes.
 func IsPattern(s string) bool {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -145,7 +145,7 @@ func IsPattern(s string) bool {
 	return false
 }
 
-// ParseSelector reads an argument of -target or -exclude: an address as ParseTarget reads it, or a pattern.
+// ParseSelector parses an argument of -target or -exclude: an address, like ParseTarget, or a pattern.
 func ParseSelector(s string) (Target, diag.List) {
 	if !IsPattern(s) {
 		return ParseTarget(s)
@@ -157,7 +157,7 @@ func ParseSelector(s string) (Target, diag.List) {
 	return Target{Pattern: p.text}, nil
 }
 
-// ParsePattern reads a pattern. The error is a sentence about the whole text.
+// ParsePattern parses a pattern. The error is a sentence about the whole text.
 func ParsePattern(s string) (*Pattern, error) {
 	fail := func(format string, args ...any) (*Pattern, error) {
 		return nil, fmt.Errorf(`%q is not a pattern such as aws_*.web, module.net[*].aws_instance.* or `+
@@ -209,7 +209,7 @@ func ParsePattern(s string) (*Pattern, error) {
 var patternModes = map[string]Mode{"resource": Managed, "data": Data, "ephemeral": Ephemeral,
 	"action": Action, "list": List}
 
-// readResource reads the resource at the end of a pattern, or returns the problem as a sentence.
+// readResource parses the resource at the end of a pattern, or returns the problem as a sentence.
 func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 	p.resource = true
 	if mode, ok := patternModes[segments[0].name]; ok && !segments[0].brackets {
@@ -235,7 +235,7 @@ type patternSegment struct {
 	key      keyPattern
 }
 
-// problem returns the problem of a name as a sentence.
+// problem returns the problem of a name as a sentence, or "".
 func (s patternSegment) problem() string {
 	if strings.Contains(s.name, "**") {
 		return fmt.Sprintf("In %q, ** stands in place of a name: within one, write *.", s.name)
@@ -271,7 +271,7 @@ func patternSegments(s string) (list []patternSegment, problem string) {
 	}
 }
 
-// patternKey reads the text in brackets, after the opening one, and returns the text after the closing one.
+// patternKey parses the text in brackets, after the opening one, and returns the text after the closing one.
 func patternKey(s string) (k keyPattern, rest, problem string) {
 	end := strings.IndexByte(s, ']')
 	if strings.HasPrefix(s, `"`) {
@@ -282,7 +282,7 @@ func patternKey(s string) (k keyPattern, rest, problem string) {
 			}
 			end++
 		}
-		end++ // after the quote
+		end++ // skips the quote
 		if end >= len(s) || s[end] != ']' {
 			end = -1
 		}

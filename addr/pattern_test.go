@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// instance returns an address of few words, so that patterns often match.
+// randomInstance returns an address of few distinct words, so that patterns often match.
 func randomInstance(r *rand.Rand) string {
 	word := func(list ...string) string { return list[r.IntN(len(list))] }
 	key := func() string { return word("", "", "[0]", "[12]", `["a"]`, `["a.b"]`, `["eu-1"]`, `["]"]`, `["*"]`) }
@@ -21,7 +21,7 @@ func randomInstance(r *rand.Rand) string {
 		key()
 }
 
-// generalized puts stars where an address has words and keys. The pattern must match the address.
+// generalized replaces words and keys of an address by stars. The resulting pattern must match the address.
 func generalized(r *rand.Rand, a addr.AbsResourceInstance) string {
 	glob := func(s string) string {
 		switch i := r.IntN(len(s) + 1); r.IntN(4) {
@@ -69,7 +69,7 @@ func generalized(r *rand.Rand, a addr.AbsResourceInstance) string {
 	return b.String() + glob(a.Resource.Type) + "." + glob(a.Resource.Name) + key(a.Key)
 }
 
-// expression translates a pattern into a regular expression over addresses, which is another way to the same answer.
+// expression translates a pattern into a regular expression over addresses, as an independent implementation.
 func expression(pattern string) *regexp.Regexp {
 	const anyKey = `(\[("([^"\\]|\\.)*"|\d+)\])?`
 	var b strings.Builder
@@ -135,7 +135,7 @@ func expression(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(b.String() + "$")
 }
 
-// A pattern that is made of an address matches it, and all addresses match exactly as a regular expression says.
+// A pattern made from an address matches it, and matches the same addresses as its regular expression.
 func TestPatternsMatchAsExpressionsDo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	matched := 0
@@ -203,7 +203,7 @@ func TestWrongPatterns(t *testing.T) {
 			t.Errorf("%s: %v", text, diags)
 		}
 	}
-	// Quoted stars are keys like others.
+	// Quoted stars are ordinary keys.
 	if target, diags := addr.ParseSelector(`a.b["*"]`); diags.HasErrors() || target.Key != addr.StringKey("*") {
 		t.Errorf("%+v %v", target, diags)
 	}

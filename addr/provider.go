@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Well-known parts of provider addresses. The default host is part of the address, not of where a package is downloaded
-// from: states and lock files of other tools name it.
+// Well-known parts of provider addresses. The default host only identifies providers, because states and lock files of
+// other tools contain it. Packages may be downloaded from elsewhere.
 const (
 	DefaultProviderHost      = "registry.terraform.io"
 	DefaultProviderNamespace = "hashicorp"
@@ -24,12 +24,12 @@ type Provider struct {
 	Type      string
 }
 
-// DefaultProvider is the address that a local name without a source means.
+// DefaultProvider returns the address for a local name without a source.
 func DefaultProvider(localName string) Provider {
 	return DefaultProviderIn(localName, DefaultProviderHost)
 }
 
-// DefaultProviderIn is DefaultProvider where host is the default.
+// DefaultProviderIn is like DefaultProvider, with the given default host.
 func DefaultProviderIn(localName, host string) Provider {
 	if localName == "terraform" {
 		return BuiltinProvider("terraform")
@@ -37,20 +37,20 @@ func DefaultProviderIn(localName, host string) Provider {
 	return Provider{host, DefaultProviderNamespace, localName}
 }
 
-// BuiltinProvider is the address of a provider that is part of the engine.
+// BuiltinProvider returns the address of a provider that is part of the engine.
 func BuiltinProvider(typ string) Provider {
 	return Provider{BuiltinProviderHost, BuiltinProviderNamespace, typ}
 }
 
-// IsBuiltin reports whether the address is one that is part of every engine.
+// IsBuiltin reports whether the provider is part of the engine.
 func (p Provider) IsBuiltin() bool {
 	return p.Host == BuiltinProviderHost && p.Namespace == BuiltinProviderNamespace
 }
 
-// String returns the full address, as state files hold it.
+// String returns the full address, as in state files.
 func (p Provider) String() string { return p.Host + "/" + p.Namespace + "/" + p.Type }
 
-// ForDisplay leaves the default host out.
+// ForDisplay returns the address without the default host.
 func (p Provider) ForDisplay() string {
 	if p.Host == DefaultProviderHost {
 		return p.Namespace + "/" + p.Type
@@ -58,10 +58,10 @@ func (p Provider) ForDisplay() string {
 	return p.String()
 }
 
-// ParseProvider reads TYPE, NAMESPACE/TYPE or HOST/NAMESPACE/TYPE. Without a host it is DefaultProviderHost.
+// ParseProvider parses TYPE, NAMESPACE/TYPE or HOST/NAMESPACE/TYPE. The default host is DefaultProviderHost.
 func ParseProvider(s string) (Provider, error) { return ParseProviderIn(s, DefaultProviderHost) }
 
-// ParseProviderIn is ParseProvider where host is the default.
+// ParseProviderIn is like ParseProvider, with the given default host.
 func ParseProviderIn(s, host string) (Provider, error) {
 	parts := strings.Split(s, "/")
 	for i, part := range parts {
@@ -100,7 +100,7 @@ func validLabel(s string) bool {
 	return true
 }
 
-// LocalProviderConfig is how a module names a provider configuration: `aws`, or `aws.west` with an alias.
+// LocalProviderConfig is a module's name for a provider configuration: `aws`, or `aws.west` with an alias.
 type LocalProviderConfig struct {
 	LocalName string
 	Alias     string
@@ -114,16 +114,16 @@ func (c LocalProviderConfig) String() string {
 	return c.LocalName + "." + c.Alias
 }
 
-// AbsProviderConfig names a provider configuration in the configuration tree, as the state holds it for each resource.
+// AbsProviderConfig names a provider configuration in the configuration tree. The state holds one for each resource.
 type AbsProviderConfig struct {
 	Module   Module
 	Provider Provider
 	Alias    string
-	// Key names one of several instances, of a block with for_each.
+	// Key identifies an instance of a block with for_each.
 	Key Key
 }
 
-// Block returns the address without the key of an instance.
+// Block returns the address without the instance key.
 func (c AbsProviderConfig) Block() AbsProviderConfig {
 	c.Key = NoKey
 	return c
@@ -141,7 +141,7 @@ func (c AbsProviderConfig) String() string {
 	return s + c.Key.String()
 }
 
-// ParseAbsProviderConfig reads what String writes.
+// ParseAbsProviderConfig parses the output of String.
 func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	bad := func() (AbsProviderConfig, error) {

@@ -17,10 +17,10 @@ const (
 	RefResource  RefKind = iota + 1 // TYPE.NAME, data.TYPE.NAME, ephemeral.TYPE.NAME
 	RefVariable                     // var.NAME
 	RefLocal                        // local.NAME
-	RefModule                       // module.NAME, whole
+	RefModule                       // module.NAME as a whole
 	RefOutput                       // module.NAME.OUTPUT or module.NAME[KEY].OUTPUT
 	RefPath                         // path.module, path.root, path.cwd
-	RefTerraform                    // terraform.workspace, terraform.applying; in OpenTofu's words tofu.workspace
+	RefTerraform                    // terraform.workspace, terraform.applying; in OpenTofu tofu.workspace
 	RefCount                        // count.index
 	RefEach                         // each.key, each.value
 	RefSelf                         // self
@@ -34,18 +34,18 @@ type Reference struct {
 	Name     string   // variable, local, module call, attribute of path/terraform/count/each
 	Output   string   // for RefOutput
 	Root     string   // for RefTerraform: "terraform" or "tofu", as it was written
-	// Key is the instance key if it follows the resource or module literally; HasKey reports whether.
+	// Key is the instance key if a literal one follows the resource or module; otherwise HasKey is false.
 	Key    Key
 	HasKey bool
 
 	// Remaining holds the steps after the named value: attribute and index steps that the evaluator applies.
 	Remaining hcl.Traversal
 	Range     hcl.Range
-	// NameRange is the last step of the named value: the output's name, say.
+	// NameRange is the range of the last step of the named value, for example the name of the output.
 	NameRange hcl.Range
 }
 
-// String returns the reference as the user would write it, without what remains.
+// String returns the reference as the user would write it, without Remaining.
 func (r Reference) String() string {
 	key := ""
 	if r.HasKey {
@@ -78,8 +78,8 @@ func (r Reference) String() string {
 	return "invalid"
 }
 
-// ParseReference returns the reference that a traversal in an expression makes. Problems are worded as Terraform's
-// users know them.
+// ParseReference returns the reference at the beginning of a traversal. Its problems have the wording that Terraform
+// users know.
 func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	var diags diag.List
 	ref := Reference{Range: t.SourceRange()}
@@ -133,7 +133,7 @@ func ParseReference(t hcl.Traversal) (Reference, diag.List) {
 	return parseResourceReference(t, 0, Managed, ref)
 }
 
-// noAttribute returns the error for an object of the language itself without the name of an attribute after it.
+// noAttribute returns the error for an object of the language without an attribute name after it.
 func noAttribute(t hcl.Traversal) (diags diag.List) {
 	if len(t) > 1 {
 		return diags.Errorf(t[1].SourceRange().Ptr(), "Invalid reference",
@@ -152,8 +152,8 @@ func attrAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok
 }
 
-// keyAt reads a literal instance key at position i, if there is one. A value that cannot be a key is a problem; a
-// negative number or an unknown value is not.
+// keyAt returns the literal instance key at position i, if any. A value that cannot be a key is a problem; a negative
+// number or an unknown value is not.
 func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 	if i >= len(t) {
 		return NoKey, false, nil
@@ -189,9 +189,9 @@ func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (
 	name, ok2 := attrAt(t, at+1)
 	if !ok || !ok2 {
 		if len(t) > at+1 {
-			rng = t[at+1].SourceRange() // an index where the name should be
+			rng = t[at+1].SourceRange() // an index in place of the name
 			if !ok {
-				rng = t[at].SourceRange() // or the type
+				rng = t[at].SourceRange() // an index in place of the type
 			}
 		}
 		switch mode {
@@ -254,7 +254,7 @@ func parseModuleReference(t hcl.Traversal, ref Reference) (Reference, diag.List)
 	return ref, diags
 }
 
-// isStep reports whether a step can lead out of a module instance: to an output, or over all of them.
+// isStep reports whether a step can lead from a module instance to an output or, as a splat, to all outputs.
 func isStep(step hcl.Traverser) bool {
 	_, index := step.(hcl.TraverseIndex)
 	return !index

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/tombolo-iac/tombolo/flavor"
 )
 
 // A normaliser gives values that are random or depend on the clock names that are the same on both sides. It lives as
@@ -23,6 +25,8 @@ type normaliser struct {
 	anyVersion bool
 	// noStore: the oracle's terraform_data has no block store, which is null here where nobody writes it.
 	noStore bool
+	// late: the oracle tells of a file of tests when it has ended.
+	late bool
 }
 
 // normaliser returns one for either side of the case.
@@ -30,6 +34,7 @@ func (c *Case) normaliser() *normaliser {
 	n := newNormaliser(c.varies)
 	n.anyVersion = c.oracle != terraform1_11
 	n.noStore = c.oracle != terraform1_16
+	n.late = c.oracle.flavor() == flavor.OpenTofu
 	return n
 }
 

@@ -5,6 +5,30 @@ import (
 	"testing"
 )
 
+// OpenTofu reports a file when it has ended, its result first. Our events are brought into that order.
+func TestResultsOfFilesComeFirstForOpenTofu(t *testing.T) {
+	event := func(kind, file, run, progress string) any {
+		about := map[string]any{}
+		if progress != "" {
+			about["progress"] = progress
+		}
+		return map[string]any{"type": kind, "@testfile": file, "@testrun": run, kind: about}
+	}
+	got := resultsFirst([]any{
+		event("test_abstract", "", "", ""), event("test_file", "a", "", "starting"),
+		event("test_run", "a", "r", "starting"), event("test_run", "a", "r", "complete"),
+		map[string]any{"file": "a", "run": "r", "diagnostic": "error"}, event("test_file", "a", "", "teardown"),
+		event("test_file", "a", "", "complete"), event("test_file", "b", "", "complete"),
+	})
+	want := []any{
+		event("test_abstract", "", "", ""), event("test_file", "a", "", ""), event("test_run", "a", "r", ""),
+		map[string]any{"file": "a", "run": "r", "diagnostic": "error"}, event("test_file", "b", "", ""),
+	}
+	if compact(got) != compact(want) {
+		t.Errorf("got %s, want %s", compact(got), compact(want))
+	}
+}
+
 // An event that one side lacks is one difference, and moves no other; what is in another order is told beside it.
 func TestEventsAreComparedByWhatTheyAreAbout(t *testing.T) {
 	event := func(run, message string) any {

@@ -1,9 +1,13 @@
 package conformance
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -70,6 +74,47 @@ func testStream(stream string, n *normaliser) any {
 			break // what is wrong before anything is run has no order
 		}
 		sortBy(out[begin : end+1])
+	}
+	if n.late {
+		return resultsFirst(out)
+	}
+	return out
+}
+
+// resultsFirst returns the events of tests as OpenTofu has them: none is about progress, and the result of a file comes
+// before those of its runs.
+func resultsFirst(events []any) []any {
+	ends := map[any]any{} // file -> its result
+	var rest []any
+	for _, e := range events {
+		event, _ := e.(map[string]any)
+		about, _ := event[fmt.Sprint(event["type"])].(map[string]any)
+		if progress := about["progress"]; progress != nil && progress != "complete" {
+			continue
+		}
+		if event["type"] == "test_file" || event["type"] == "test_run" {
+			delete(about, "progress")
+		}
+		if event["type"] == "test_file" {
+			ends[event["@testfile"]] = e
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	var out []any
+	for _, e := range rest {
+		event, _ := e.(map[string]any)
+		file := cmp.Or(event["@testfile"], event["file"])
+		if end, ok := ends[file]; ok {
+			out = append(out, end)
+			delete(ends, file)
+		}
+		out = append(out, e)
+	}
+	for _, file := range slices.SortedFunc(maps.Keys(ends), func(a, b any) int { // those without runs
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	}) {
+		out = append(out, ends[file])
 	}
 	return out
 }

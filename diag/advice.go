@@ -11,8 +11,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// advice completes the messages of the hcl library, which say what is wrong but not what was probably meant. The key is
-// the summary; the first entry counts whose text the detail holds.
+// advice completes messages of the hcl library that do not suggest a fix. The key is the summary; the first entry whose
+// text is in the detail applies.
 var advice = map[string][]struct{ found, do string }{
 	"Argument or block definition required": {
 		{"equals sign", ""},
@@ -57,7 +57,7 @@ var advice = map[string][]struct{ found, do string }{
 		"local value for computed values."}},
 }
 
-// advised adds advice to the detail of a diagnostic of the hcl library.
+// advised returns the detail of a diagnostic of the hcl library, with advice.
 func advised(d *Diagnostic) string {
 	if text, ok := panickedCall(d); ok {
 		return text
@@ -103,8 +103,8 @@ func between(s, before, after string) (string, bool) {
 	return strings.CutSuffix(s, after)
 }
 
-// missed returns the first step of an expression that does not exist, and the value without it. It returns neither if
-// that would reveal sensitive values.
+// missed returns the first nonexistent step of an expression and the value that lacks it, or neither if that would
+// reveal sensitive values.
 func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step hcl.Traverser) {
 	var steps hcl.Traversal
 	switch e := expr.(type) {
@@ -133,7 +133,7 @@ func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step h
 	return cty.NilVal, nil
 }
 
-// membership returns a sentence with the existing indices or keys, for one that does not exist.
+// membership returns a sentence with the existing indexes or keys, if the expression uses one that does not exist.
 func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	collection, step := missed(expr, ctx)
 	index, ok := step.(hcl.TraverseIndex)
@@ -149,7 +149,7 @@ func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
 	return ""
 }
 
-// attributeMeant suggests the attribute whose name is nearest to a missing one.
+// attributeMeant suggests the attribute with the name nearest to a missing one.
 func attributeMeant(d *Diagnostic) string {
 	object, step := missed(d.Expression, d.EvalContext)
 	attr, ok := step.(hcl.TraverseAttr)
@@ -163,8 +163,8 @@ func attributeMeant(d *Diagnostic) string {
 	return DidYouMean(attr.Name, names)
 }
 
-// functionMeant suggests the function that is probably meant by a call: one with a similar name that takes as many
-// arguments, if the library's own suggestion is not one.
+// functionMeant suggests a function with a similar name that takes as many arguments as the call, unless the library's
+// own suggestion does.
 func functionMeant(d *Diagnostic) string {
 	call, ok := d.Expression.(*hclsyntax.FunctionCallExpr)
 	said, _, _ := strings.Cut(d.Detail, " Did you mean ")
@@ -190,7 +190,7 @@ func functionMeant(d *Diagnostic) string {
 	return said + fmt.Sprintf(" Did you mean %q?", name)
 }
 
-// meantByHCL returns the fix for a name of which the hcl library itself knows what was meant.
+// meantByHCL returns the fix for a name if the hcl library itself suggests one.
 func meantByHCL(d *Diagnostic) Fix {
 	switch d.Summary {
 	case "Invalid type specification":
@@ -207,7 +207,7 @@ func meantByHCL(d *Diagnostic) Fix {
 	return nil
 }
 
-// maxKeys is how many keys are worth listing.
+// maxKeys is the maximum number of keys to list.
 const maxKeys = 10
 
 func keysOf(collection, key cty.Value) string {

@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestAdviceTellsWhatThereIsToChooseFrom evaluates expressions with wrong keys and looks for the right ones, but not
-// for those that are secret.
-func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
+// TestAdviceListsExistingKeys evaluates expressions with wrong keys, and expects the existing keys in the advice,
+// except for secret ones.
+func TestAdviceListsExistingKeys(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"v": cty.ObjectVal(map[string]cty.Value{
 		"map":    cty.MapVal(map[string]cty.Value{"small": cty.StringVal("a"), "large": cty.StringVal("b")}),
 		"none":   cty.MapValEmpty(cty.String),

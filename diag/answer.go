@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Limits for the problems of one answer: more of a severity, or longer texts, are left out.
+// Limits for the problems of one answer. Further problems of a severity are left out, and longer texts are cut.
 const (
 	MaxOfAnswer = 1000
 	MaxText     = 256 << 10
 )
 
-// OfAnswer collects the problems that a provider or program reports in one answer, and counts those that it leaves out.
-// The zero value is ready to use.
+// OfAnswer collects the problems in an answer of a provider or program, and counts those that it leaves out. The zero
+// value is ready for use.
 type OfAnswer struct {
 	list  List
 	count [2]int // by severity
 }
 
-// Add adds a problem, unless it already has MaxOfAnswer of the severity.
+// Add adds a problem, unless MaxOfAnswer problems of its severity were already added.
 func (o *OfAnswer) Add(d *Diagnostic) {
 	at := severityIndex(d.Severity)
 	if o.count[at]++; o.count[at] <= MaxOfAnswer {
@@ -26,8 +26,8 @@ func (o *OfAnswer) Add(d *Diagnostic) {
 	}
 }
 
-// List returns the problems, and one problem more for each severity of which some were left out. Its title begins with
-// who reported them, such as "The provider".
+// List returns the problems, and one more for each severity that has omitted problems. The title of that one begins
+// with who, such as "The provider".
 func (o *OfAnswer) List(who string) List {
 	list := o.list
 	for _, severity := range []Severity{Warning, Error} {
@@ -48,7 +48,7 @@ func severityIndex(s Severity) int {
 	return 1
 }
 
-// Shortened cuts a text that is too long to be read, and marks the cut.
+// Shortened returns s, cut with a mark if it is too long.
 func Shortened(s string) string {
 	if len(s) <= MaxText {
 		return s

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-func TestProblemsOfAnAnswerAreCountedBeyondABound(t *testing.T) {
+func TestExcessProblemsOfAnAnswerAreCounted(t *testing.T) {
 	var o diag.OfAnswer
 	for range 3 * diag.MaxOfAnswer {
 		o.Add(&diag.Diagnostic{Severity: diag.Warning, Summary: "w"})

@@ -2,10 +2,10 @@ package diag
 
 import "fmt"
 
-// Diagnostics is a List under the name that authors of providers know.
+// Diagnostics is a List under the name that Terraform's plugin SDK uses.
 type Diagnostics = List
 
-// FromErr returns a list of one error with the text of err; for nil it is empty.
+// FromErr returns a list of one error with the text of err, or an empty list for nil.
 func FromErr(err error) List {
 	switch err.(type) {
 	case nil, *Diagnostic, listError:

@@ -6,10 +6,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// Causes returns the problems that a person has to read: those that are no consequences of others. A consequence is
-// marked as one; or it is a problem of what a file means, although the file cannot be parsed; or it says that an
-// argument is missing that is there under a misspelt name, or that each or count is not there, whose argument has a
-// misspelt name.
+// Causes returns the problems that are not consequences of others. A problem is a consequence if it is marked as one;
+// if it is about the meaning of a file that cannot be parsed; if it reports a missing argument that is there with a
+// misspelt name; or if it reports that each or count is not available, where for_each or count is misspelt.
 func (l List) Causes() List {
 	unreadable := map[string]bool{}
 	for _, d := range l {
@@ -29,15 +28,15 @@ func (l List) Causes() List {
 	return out
 }
 
-// unreadable reports whether a problem means that the parser has lost a part of the text.
+// unreadable reports whether a problem means that the parser skipped a part of the text.
 func (d *Diagnostic) unreadable() bool {
 	return d.Severity == Error && d.syntax && d.kind().Role != Whole
 }
 
 var meant = regex.Lazy(`Did you mean "([^"]+)"\?`)
 
-// misspelt returns the problems that say that an argument is missing which an unknown one probably is: the nearest ones
-// above those.
+// misspelt returns the problems about a missing argument that an unknown argument is probably meant to be: the nearest
+// such problems for each unknown argument.
 func (l List) misspelt() map[*Diagnostic]bool {
 	found := map[*Diagnostic]bool{}
 	for _, u := range l {
@@ -64,7 +63,7 @@ func (l List) misspelt() map[*Diagnostic]bool {
 	return found
 }
 
-// withoutRepetition finds the references to each and count below an unknown argument that is probably for_each or
+// withoutRepetition finds the references to each and count in a block whose unknown argument is probably for_each or
 // count.
 func (l List) withoutRepetition(u *Diagnostic, found map[*Diagnostic]bool) {
 	for _, d := range l {

@@ -6,34 +6,34 @@ import (
 	"sync"
 )
 
-// A Kind is a kind of problem. Its code never changes its meaning: people and scripts keep it.
+// A Kind is a kind of problem. The meaning of its code never changes, because people and scripts rely on it.
 type Kind struct {
 	Code string // such as "TB0203"
 	// Title is the Summary of such a problem. An asterisk stands for any text.
 	Title string
-	// Says is a part of the Detail that distinguishes the kind from others with the same title; empty for all others.
+	// Says is a part of the Detail that distinguishes the kind from others with the same title; empty if none has.
 	Says string
-	// Role is how the problem relates to others beside it: see Causes.
+	// Role is the relation to other problems: see Causes.
 	Role Role
-	// Retired means that no problem has this code any more. It is not given to another kind.
+	// Retired means that no problem has this code now. It is never reused.
 	Retired bool
 }
 
-// Role is how a kind of problem relates to other problems of a configuration.
+// Role is the relation of a kind of problem to other problems of a configuration.
 type Role string
 
 // The roles. Most kinds have none.
 const (
-	Whole      Role = "whole"      // a parser finds it, and loses nothing of the text
-	Unknown    Role = "unknown"    // something has a name that is not expected there
-	Absent     Role = "absent"     // something with a name is missing
-	Unrepeated Role = "unrepeated" // each or count is used without the argument that they need
+	Whole      Role = "whole"      // found by a parser that skips no text
+	Unknown    Role = "unknown"    // an unexpected name
+	Absent     Role = "absent"     // a missing name
+	Unrepeated Role = "unrepeated" // each or count without the argument that defines it
 )
 
 //go:embed codes.txt
 var codes string
 
-// kinds is the register: see codes.txt.
+// kinds returns the register: see codes.txt.
 var kinds = sync.OnceValue(func() (out []Kind) {
 	for line := range strings.Lines(codes) {
 		code, text, found := strings.Cut(strings.TrimSpace(line), " ")
@@ -50,10 +50,10 @@ var kinds = sync.OnceValue(func() (out []Kind) {
 	return out
 })
 
-// Kinds returns all kinds of problems, by their codes.
+// Kinds returns all kinds of problems in the order of their codes.
 func Kinds() []Kind { return append([]Kind(nil), kinds()...) }
 
-// exactly finds kinds by titles that hold no asterisk.
+// exactly returns the kinds by their titles, for titles without an asterisk.
 var exactly = sync.OnceValue(func() map[string][]Kind {
 	out := map[string][]Kind{}
 	for _, k := range kinds() {
@@ -64,11 +64,11 @@ var exactly = sync.OnceValue(func() map[string][]Kind {
 	return out
 })
 
-// Code returns the code of the kind of problem, such as "TB0203"; empty for a problem that a provider or a program of
-// somebody else reports, whose titles are its own.
+// Code returns the code of the problem's kind, such as "TB0203", or "" for a problem of a provider or a third-party
+// program, which have their own titles.
 func (d *Diagnostic) Code() string { return d.kind().Code }
 
-// kind returns the kind of a problem; the zero value for one that somebody else reports.
+// kind returns the kind of a problem, or the zero value for one that was reported by other software.
 func (d *Diagnostic) kind() (general Kind) {
 	if d.Foreign {
 		return Kind{}
@@ -88,7 +88,7 @@ func (d *Diagnostic) kind() (general Kind) {
 	return general
 }
 
-// like returns the kinds whose pattern fits a title best: the longest one. Kinds with one pattern stand together.
+// like returns the kinds with the longest pattern that matches a title. Kinds with the same pattern are adjacent.
 func like(title string) (best []Kind) {
 	for _, k := range kinds() {
 		switch {

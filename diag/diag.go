@@ -1,11 +1,11 @@
 // Package diag defines diagnostics: the errors and warnings that people read.
 //
-// A Diagnostic says what was found, where, what was expected and what to do. The engine collects all diagnostics that a
-// pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once at the
-// boundary, and turn them into a Diagnostic where the place in the configuration is known (FromError).
+// A Diagnostic reports what was found, where, what was expected and what to do. The engine collects all diagnostics
+// that a pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once
+// at the boundary, and convert them to a Diagnostic where the position in the configuration is known (FromError).
 //
-// The package depends on hcl for ranges and expressions, and on two small packages that know
-// nothing of the engine, ctyfast and texts.
+// The package depends on hcl for ranges and expressions, and on two small packages that do not depend on the engine,
+// ctyfast and texts.
 //
 //	var diags diag.List
 //	diags = diags.Errorf(rng, "Unsupported attribute", "%s has no attribute %q.", what, name)
@@ -27,13 +27,13 @@ import (
 // Severity distinguishes an error, which stops the operation, from a warning, which does not.
 type Severity uint8
 
-// The severities. The zero value is not one, so that a forgotten severity shows.
+// The severities. The zero value is none of them, so that a forgotten severity is noticed.
 const (
 	Error Severity = iota + 1
 	Warning
 )
 
-// String returns the lower-case word that JSON documents use.
+// String returns the lower-case word used in JSON documents.
 func (s Severity) String() string {
 	switch s {
 	case Error:
@@ -44,63 +44,64 @@ func (s Severity) String() string {
 	return "invalid"
 }
 
-// Diagnostic is one problem. Summary is a few words, Detail full sentences.
+// Diagnostic is one problem. Summary is a few words, and Detail full sentences.
 type Diagnostic struct {
 	Severity Severity
 	Summary  string
 	Detail   string
-	// Advice explains how to solve the problem, where that is a command; nil when Detail is complete. Text has both.
+	// Advice explains how to solve the problem if that needs a command; nil if Detail is complete. Text returns both.
 	Advice *Advice
 	// Fix is a change of the source that would probably solve the problem, or nil.
 	Fix Fix
 
-	// Address is the object that the problem belongs to, as the user would write it; empty when Subject is enough.
+	// Address is the object with the problem, as the user would write it; empty if Subject is sufficient.
 	Address string
-	// Within is the instance, of a module or a resource, for which something was evaluated. It is not shown: it orders
-	// problems at one place that have no Address.
+	// Within is the module or resource instance that was being evaluated. It is not shown: it orders problems at one
+	// position that have no Address.
 	Within string
-	// Subject is the smallest source range that is wrong; Context a larger one worth showing. Both may be nil.
+	// Subject is the smallest source range that is wrong; Context a larger one to show. Both may be nil.
 	Subject *hcl.Range
 	Context *hcl.Range
-	// Path is where in the value of an object the problem is, before a source range is known (providers answer with
-	// it).
+	// Path is the path of the problem within the value of an object, before a source range is known (providers return
+	// paths).
 	Path cty.Path
 
 	// Expression and EvalContext let the view show the values of the operands. The view hides sensitive ones.
 	Expression  hcl.Expression
 	EvalContext *hcl.EvalContext
-	// Redact, when set, removes from the shown values what is secret elsewhere: a provider may return a secret in a
-	// public attribute.
+	// Redact, if set, removes secrets from the shown values that are secret elsewhere: a provider may return a secret
+	// in a public attribute.
 	Redact func(string) string
-	// Clean means that the author of the texts has removed the secrets from the foreign parts: our own sentences must
-	// not lose a word that happens to be a secret, too.
+	// Clean means that the secrets were already removed from the foreign parts of the texts: the project's own
+	// sentences must not lose a word that happens to equal a secret.
 	Clean bool
-	// Foreign means that a provider or program of somebody else worded the problem, so that it has no code of ours.
+	// Foreign means that a provider or a third-party program worded the problem, so that it has no code.
 	Foreign bool
-	// Follows means that the problem is probably a consequence of one before it in the list, as a parser finds them
-	// that lost its way. People do not read it; machines do.
+	// Follows means that the problem is probably a consequence of an earlier one in the list, such as of a parse error.
+	// It is only shown in JSON.
 	Follows bool
-	// Number tells the errors of one run apart where a text refers to them: see Numbered. It is 0 for most.
+	// Number identifies an error of a run in texts that refer to it: see Numbered. Most errors have 0.
 	Number int
-	syntax bool // a parser of the hcl library found it
+	syntax bool // found by a parser of the hcl library
 
-	// Extra carries facts for callers that decide on them, such as hcl's function call details. Never printed as is.
+	// Extra carries facts for callers that decide on them, such as hcl's function call details. It is never printed as
+	// is.
 	Extra any
 	// Err is the Go error behind the problem, for errors.Is and errors.As, or nil if there is none. It is never
-	// printed, and may hold what the texts hide.
+	// printed, and may hold secrets that the texts hide.
 	Err error
 }
 
 // Deprecation is an Extra of a warning that something uses a deprecated variable or output value of a module. Origin
-// names an output value. Remote reports whether the module comes from elsewhere: its source, or that of a module around
-// it, is not a local directory.
+// names the output value. Remote reports whether the module, or a module around it, has a source that is not a local
+// directory.
 type Deprecation struct {
 	Origin string
 	Remote bool
 }
 
-// Cause is an Extra with the reason why operands matter that are otherwise left out when the values of an expression
-// are shown.
+// Cause is an Extra with the reason to show operands that are otherwise left out when the values of an expression are
+// shown.
 type Cause uint8
 
 // The causes.
@@ -109,10 +110,10 @@ const (
 	CausedBySensitive                  // the problem is that something is sensitive
 )
 
-// DiagnosticCausedByUnknown implements the interface that diagnostics of other programs have, too.
+// DiagnosticCausedByUnknown implements an interface that diagnostics of other programs share.
 func (c Cause) DiagnosticCausedByUnknown() bool { return c == CausedByUnknown }
 
-// DiagnosticCausedBySensitive is the same for sensitive values.
+// DiagnosticCausedBySensitive does the same for sensitive values.
 func (c Cause) DiagnosticCausedBySensitive() bool { return c == CausedBySensitive }
 
 // Error makes a single diagnostic usable as an error.
@@ -131,7 +132,7 @@ func (d *Diagnostic) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error behind the problem: see Err.
+// Unwrap returns Err.
 func (d *Diagnostic) Unwrap() error { return d.Err }
 
 // List is a collection of diagnostics in the order in which they were found. The nil List is empty and ready for use.
@@ -147,7 +148,7 @@ func (l List) HasErrors() bool {
 	return false
 }
 
-// Err returns the list as an error: nil when it holds no errors.
+// Err returns the list as an error, or nil if it has no errors.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -175,7 +176,7 @@ func (e listError) Unwrap() []error {
 	return errs
 }
 
-// Because sets the Go error behind the last member of a list: see Diagnostic.Err.
+// Because sets Err of the last member of a list.
 func (l List) Because(err error) List {
 	l[len(l)-1].Err = err
 	return l
@@ -207,7 +208,7 @@ func (l List) Append(more ...*Diagnostic) List { return append(l, more...) }
 // Extend adds all members of another list.
 func (l List) Extend(more List) List { return append(l, more.real()...) }
 
-// real returns the list without members that are nil, which a provider may have put into it.
+// real returns the list without nil members, which a provider may have added.
 func (l List) real() List {
 	if !slices.Contains(l, nil) {
 		return l
@@ -215,15 +216,14 @@ func (l List) real() List {
 	return slices.DeleteFunc(slices.Clone(l), func(d *Diagnostic) bool { return d == nil })
 }
 
-// Errorf adds an error at a range (nil when there is none); the format is that of the detail. For an argument that is
-// an error of the operating system, advice follows the detail. The first argument that is an error is the Err of the
-// new member.
+// Errorf adds an error at a range (which may be nil); format and args are those of the detail. The first argument that
+// is an error becomes the Err of the new member; for errors of the operating system, advice follows the detail.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
 	text, err := detail(format, args)
 	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: text, Subject: subject, Err: err})
 }
 
-// Warnf adds a warning, as Errorf does an error.
+// Warnf adds a warning, like Errorf.
 func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) List {
 	text, err := detail(format, args)
 	return append(l, &Diagnostic{Severity: Warning, Summary: summary, Detail: text, Subject: subject, Err: err})
@@ -243,8 +243,7 @@ func detail(format string, args []any) (text string, first error) {
 	return text, first
 }
 
-// AppendHCL adds diagnostics of the hcl library, with advice and without the secrets that the expression could refer
-// to.
+// AppendHCL adds diagnostics of the hcl library, with advice and without secrets of the expression's context.
 func (l List) AppendHCL(in hcl.Diagnostics) List {
 	secrets := oneByOne()
 	for _, d := range in {
@@ -271,14 +270,15 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 	return l
 }
 
-// sameOperation reports whether a problem is that of the second operand of an operation whose first one has it, too.
+// sameOperation reports whether a problem of the second operand repeats that of the first operand of the same
+// operation.
 func sameOperation(first, second *Diagnostic) bool {
 	return second.Summary == "Invalid operand" && first.Summary == second.Summary && first.Context != nil &&
 		second.Context != nil && *first.Context == *second.Context
 }
 
-// AppendError adds an error: a Diagnostic or List as it is, anything else under the given summary, with advice if it is
-// one of the operating system.
+// AppendError adds an error: a Diagnostic or List unchanged, any other error under the given summary, with advice for
+// errors of the operating system.
 func (l List) AppendError(summary string, err error) List {
 	switch e := err.(type) {
 	case nil:
@@ -289,7 +289,7 @@ func (l List) AppendError(summary string, err error) List {
 		return append(l, e.list...)
 	default:
 		text := err.Error()
-		if err == context.Canceled { // words of Go, not of the person who interrupted
+		if err == context.Canceled { // Go's message would not help the user who interrupted
 			text = "it was interrupted before its end"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
@@ -300,7 +300,7 @@ func (l List) AppendError(summary string, err error) List {
 // FromError returns a list of one error.
 func FromError(summary string, err error) List { return List(nil).AppendError(summary, err) }
 
-// InAddress fills in the address of every member that has none, as new values.
+// InAddress returns the list with the address set in every member that has none, as new values.
 func (l List) InAddress(address string) List {
 	l = l.real()
 	out := make(List, len(l))
@@ -315,7 +315,7 @@ func (l List) InAddress(address string) List {
 	return out
 }
 
-// InInstance fills in Within of every member that has none, as new values.
+// InInstance returns the list with Within set in every member that has none, as new values.
 func (l List) InInstance(instance string) List {
 	l = l.real()
 	out := make(List, len(l))
@@ -330,9 +330,9 @@ func (l List) InInstance(instance string) List {
 	return out
 }
 
-// Sorted returns the members in the order in which people read them: warnings before errors, so that errors stand last
-// on the screen; within a severity first those without a place, then by file, line, column, and those at one place by
-// module instance and address: which instance is evaluated first is chance. Equal ones keep the order of discovery.
+// Sorted returns the members in display order: warnings before errors, so that errors are last on the screen; within a
+// severity first those without a position, then by file, line and column; and at one position by module instance and
+// address, because the order of evaluation is random. Equal members keep their order.
 func (l List) Sorted() List {
 	out := make(List, len(l))
 	copy(out, l)
@@ -340,8 +340,8 @@ func (l List) Sorted() List {
 	return out
 }
 
-// Numbered returns the list with numbers at its errors, in the order in which they were found, consequences of others
-// last. They are sorted by these numbers then. A single error needs none.
+// Numbered returns the list with its errors numbered in the order in which they were found, consequences last. It is
+// sorted by these numbers. A single error gets no number.
 func (l List) Numbered() List {
 	l = l.real()
 	first := l.Causes().OnlyErrors()
@@ -386,7 +386,7 @@ func less(a, b *Diagnostic) bool {
 	return addressLess(a.Address, b.Address)
 }
 
-// addressLess orders addresses as text, but numbers in them by their size: a[2] comes before a[10].
+// addressLess compares addresses as text, except that numbers in them compare by value: a[2] comes before a[10].
 func addressLess(a, b string) bool {
 	for a != "" && b != "" {
 		m, n := digits(a), digits(b)
@@ -404,7 +404,7 @@ func addressLess(a, b string) bool {
 // digits counts the digits at the beginning of a text.
 func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
-// sentence turns the text of a Go error into a sentence: first letter upper case, a full stop at the end.
+// sentence converts the text of a Go error to a sentence: a capital letter first, a full stop last.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

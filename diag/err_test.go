@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// What is behind a problem is found in the error of its list, however the problem was made.
-func TestErrorsOfListsHaveWhatIsBehindThem(t *testing.T) {
+// The Go error behind a problem is found in the error of its list, for every way to create a problem.
+func TestErrorsOfListsWrapTheirCauses(t *testing.T) {
 	missing := &fs.PathError{Op: "open", Path: "main.tf", Err: fs.ErrNotExist}
 	for how, list := range map[string]diag.List{
 		"FromErr":        diag.FromErr(missing),

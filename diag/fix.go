@@ -7,12 +7,12 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Fix is a change of the source that would probably solve a problem: the edits do not overlap. People read the line
-// that it leads to.
+// Fix is a change of the source that would probably solve a problem. Its edits do not overlap. Texts show the first
+// line that it changes.
 type Fix []Edit
 
-// Edit is a part of a Fix: New replaces Old in a range. The empty Old stands for all that the range has, which is
-// nothing where New is put in; any other must be in the range as a word, once, or nothing is changed.
+// Edit is a part of a Fix: New replaces Old in a range. An empty Old stands for the whole range, which may itself be
+// empty to insert New; any other Old must occur in the range exactly once, as a word, or nothing is changed.
 type Edit struct {
 	Range    hcl.Range
 	Old, New string
@@ -24,8 +24,8 @@ func (l List) Fixed(edits ...Edit) List {
 	return l
 }
 
-// Meant sets the fix of the last member of a list: the name given in its Subject should be the nearest of the
-// candidates. Without one that is near there is no fix.
+// Meant sets the fix of the last member of a list: the name given in its Subject is replaced by the nearest candidate,
+// if one is near enough.
 func (l List) Meant(given string, candidates []string) List {
 	last := l[len(l)-1]
 	if name := Nearest(given, candidates); name != "" && last.Subject != nil {
@@ -34,13 +34,13 @@ func (l List) Meant(given string, candidates []string) List {
 	return l
 }
 
-// Around returns the edits that put text before and behind a range.
+// Around returns the edits that put text before and after a range.
 func Around(at hcl.Range, before, behind string) Fix {
 	return Fix{{Range: hcl.Range{Filename: at.Filename, Start: at.Start, End: at.Start}, New: before},
 		{Range: hcl.Range{Filename: at.Filename, Start: at.End, End: at.End}, New: behind}}
 }
 
-// Applied returns a text with the edits of a fix, or false when they do not fit: the text is another one.
+// Applied returns a text with the edits of a fix, or false if they do not fit because the text has changed.
 func (f Fix) Applied(source string) (string, bool) {
 	var b strings.Builder
 	at := 0
@@ -63,7 +63,7 @@ func (f Fix) Applied(source string) (string, bool) {
 	return b.String() + source[at:], true
 }
 
-// Lines returns the lines of a source that a fix changes, as they would be, and where they begin: at a byte.
+// Lines returns the changed lines of a source with the fix applied, and the byte offset at which they start.
 func (f Fix) Lines(source []byte) (lines string, start int, ok bool) {
 	if len(f) == 0 {
 		return "", 0, false
@@ -87,7 +87,7 @@ func (f Fix) Lines(source []byte) (lines string, start int, ok bool) {
 	return lines, start, ok
 }
 
-// onlyWord returns where a word is in a text that has it once.
+// onlyWord returns the index of a word in a text that has it exactly once.
 func onlyWord(text, word string) (int, bool) {
 	found := -1
 	for from := 0; ; {

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-func TestAFixChangesAWordThatIsThereOnce(t *testing.T) {
+func TestFixReplacesAUniqueWord(t *testing.T) {
 	at := func(from, to int) hcl.Range { return stretch(hcl.Range{Filename: "main.tf"}, from, to) }
 	const source = "a = 1\nb = var.naem + var.other\nc = 3\n"
 	for _, test := range []struct {
@@ -31,7 +31,7 @@ func TestAFixChangesAWordThatIsThereOnce(t *testing.T) {
 	}
 }
 
-// FuzzRepair looks for a text of which a repair does not lead to one that can be read, or that takes the parser apart.
+// FuzzRepair looks for a text whose repaired form cannot be parsed, or on which the parser panics.
 func FuzzRepair(f *testing.F) {
 	for _, seed := range []string{"a = ['x', “y”]\n", "a: 1\n", "a {\n b \"c\"\n}\n", "a = [1 2\n", "a = f(1 2)\n",
 		"a = 1;\n", "a = {b c}\n", "a = x & y\n", "a == 1,\n", "a = \"x\n", "a = b b\n", "'", "“", "= (",

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// closers holds, by what opens something, what closes it.
+// closers maps each opening token to its closing token.
 var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenOBrace: hclsyntax.TokenCBrace, hclsyntax.TokenOBrack: hclsyntax.TokenCBrack,
 	hclsyntax.TokenOParen: hclsyntax.TokenCParen, hclsyntax.TokenOQuote: hclsyntax.TokenCQuote,
@@ -17,7 +17,7 @@ var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
 }
 
-// brackets finds what is open at places of a text. It reads the text once, for all problems that it has.
+// brackets finds the open brackets at positions of a text. It scans the text once for all of its problems.
 type brackets struct {
 	tokens hclsyntax.Tokens
 	next   int
@@ -29,9 +29,9 @@ func newBrackets(src []byte, filename string) *brackets {
 	return &brackets{tokens: tokens}
 }
 
-// opened returns a sentence about what is open where the parser noticed that something is missing, if that began before
-// the line above: a parser notices a missing bracket where it cannot go on, which may be the end of the file. Places
-// are asked for from the first to the last.
+// opened returns a sentence about the block or bracket that is open at the position of a parse error, if it was opened
+// before the line above: a parser notices a missing bracket only where it cannot continue, which may be at the end of
+// the file. Positions must be passed in ascending order.
 func (b *brackets) opened(at *hcl.Range) string {
 	for ; b.next < len(b.tokens) && b.tokens[b.next].Range.Start.Byte < at.Start.Byte; b.next++ {
 		t := b.tokens[b.next]
@@ -52,8 +52,8 @@ func (b *brackets) opened(at *hcl.Range) string {
 	return fmt.Sprintf(" Still open here is the %s in line %d.", firstLine(last.Bytes), last.Range.Start.Line)
 }
 
-// sayOpened adds to problems of a text what is open where they are.
-func sayOpened(found List, src []byte) {
+// addOpened adds to the problems of a text which block or bracket is open at each.
+func addOpened(found List, src []byte) {
 	order := slices.Clone(found)
 	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
 	var b *brackets

@@ -12,18 +12,18 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// PanicError is the panic of code that the program which uses the library has brought. The engine calls such code in
-// other goroutines; the panic of a provider or of a sink of events continues in the one that called the library, as a
-// *PanicError. That of a store or a function is the cause of an error.
+// PanicError is a panic in code of the program that uses the library. The engine calls such code in other goroutines; a
+// panic of a provider or an event sink continues as a *PanicError in the goroutine that called the library. A panic of
+// a store or a function becomes the cause of an error.
 type PanicError struct {
-	// Value is the value of the panic, and Stack the stack of the goroutine in which it happened.
+	// Value is the value of the panic, and Stack the stack of the panicking goroutine.
 	Value any
 	Stack []byte
 	// Provider is the source of the provider that panicked, if it is known.
 	Provider string
 }
 
-// AsPanic returns the value of a panic as a *PanicError, with the present stack if it is not one already.
+// AsPanic returns the value of a panic as a *PanicError, with the current stack if it is not one already.
 func AsPanic(value any) *PanicError {
 	if p, ok := value.(*PanicError); ok {
 		return p
@@ -43,14 +43,14 @@ func (p *PanicError) Error() string {
 	return fmt.Sprintf("%spanic%s: %v", of, place, p.Value)
 }
 
-// Unwrap returns the value as an error; nil for other values.
+// Unwrap returns the value as an error, or nil if it is not an error.
 func (p *PanicError) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// panickedCall returns the text for a call of a function that panicked, instead of the library's, which has the whole
-// stack of the goroutine.
+// panickedCall returns the text for a function call that panicked. It replaces the text of the library, which has the
+// whole stack of the goroutine.
 func panickedCall(d *Diagnostic) (string, bool) {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	if !ok {
@@ -69,7 +69,7 @@ func panickedCall(d *Diagnostic) (string, bool) {
 }
 
 // panickedAt returns the function that panicked, with the name of its file and the line, from a stack as package
-// runtime/debug prints it: two lines a call, the newest first. It returns an empty text if it finds none.
+// runtime/debug prints it: two lines for each call, the newest first. It returns "" if there is none.
 func panickedAt(stack string) string {
 	lines := strings.Split(stack, "\n")
 	from := -1

@@ -9,11 +9,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// longestRepaired is the size of a text, in bytes, above which no repair is tried: each attempt parses the text.
+// longestRepaired is the maximum size of a text, in bytes, for repairs: each attempt parses the text.
 const longestRepaired = 1 << 20
 
-// repair sets the fix of the only problem of a text that a person reads, if one of the usual changes for its kind turns
-// the text into one that can be parsed. So no fix is suggested that leads to the next error.
+// repair sets the fix of a text's only problem that is not a consequence, if one of the usual changes for its kind
+// makes the text parse. So a suggested fix never leads to another syntax error.
 func repair(found List, src []byte) {
 	var only *Diagnostic
 	for _, d := range found {
@@ -37,7 +37,7 @@ func repair(found List, src []byte) {
 	}
 }
 
-// repairs returns the changes that are worth trying for a problem, the likeliest first.
+// repairs returns the changes to try for a problem, the most likely first.
 func repairs(d *Diagnostic, src []byte) []Fix {
 	at := *d.Subject
 	switch d.Summary {
@@ -83,8 +83,8 @@ func repairs(d *Diagnostic, src []byte) []Fix {
 	return nil
 }
 
-// separations returns what may be missing, or there twice, before a place at which the parser cannot go on: a word that
-// was written twice, a separator, or a bracket that closes what is open.
+// separations returns the changes for a parse error that may be due to a missing or repeated token: a word that was
+// written twice, a separator, or a closing bracket.
 func separations(at hcl.Range, src []byte) []Fix {
 	b := newBrackets(src, at.Filename)
 	b.opened(&at)
@@ -110,15 +110,15 @@ func separations(at hcl.Range, src []byte) []Fix {
 	open := b.open[len(b.open)-1]
 	closer := map[hclsyntax.TokenType]string{hclsyntax.TokenOBrack: "]", hclsyntax.TokenOParen: ")",
 		hclsyntax.TokenOBrace: "}"}[open.Type]
-	without := Fix{{Range: open.Range, New: " "}} // if that is right, too, nobody knows which one was meant
+	without := Fix{{Range: open.Range, New: " "}} // if that parses, too, it is unknown which one was meant
 	if closer == "" || parses(without, src, at.Filename) || b.ambiguous(open, end) {
 		return list
 	}
 	return append(list, inserted(at, end, closer))
 }
 
-// ambiguous reports whether nobody knows where an open bracket was meant to close before a place: there is an operator,
-// before which it may have been, or a bracket that was opened twice.
+// ambiguous reports whether it is unknown where before end an open bracket was meant to close: an operator follows it,
+// or another bracket was opened twice.
 func (b *brackets) ambiguous(open hclsyntax.Token, end int) bool {
 	outer := slices.IndexFunc(b.open, func(t hclsyntax.Token) bool { return t.Type != hclsyntax.TokenOBrace })
 	from := b.open[max(outer, 0)].Range.Start.Byte
@@ -141,7 +141,7 @@ func (b *brackets) ambiguous(open hclsyntax.Token, end int) bool {
 	return false
 }
 
-// parses reports whether a text can be read after a change.
+// parses reports whether a text can be parsed after a change.
 func parses(f Fix, src []byte, filename string) bool {
 	text, ok := f.Applied(string(src))
 	if !ok {
@@ -153,7 +153,7 @@ func parses(f Fix, src []byte, filename string) bool {
 
 func isName(r rune) bool { return r >= 0x80 || isWordByte(byte(r)) }
 
-// quotes returns the change of a text in single or typographic quotes into one in double quotes.
+// quotes returns the change from single or typographic quotes to double quotes.
 func quotes(at hcl.Range, src []byte) []Fix {
 	line, _, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
 	for _, pair := range [][2]string{{"'", "'"}, {"“", "”"}, {"‘", "’"}, {"`", "`"}} {
@@ -167,7 +167,7 @@ func quotes(at hcl.Range, src []byte) []Fix {
 	return nil
 }
 
-// requoted returns the change of all texts in a line that are in a pair of quotes.
+// requoted returns the change of all texts within a pair of quotes in a line.
 func requoted(at hcl.Range, line []byte, pair [2]string) (fix Fix) {
 	for from := 0; ; {
 		i := bytes.Index(line[from:], []byte(pair[0]))
@@ -185,12 +185,12 @@ func requoted(at hcl.Range, line []byte, pair [2]string) (fix Fix) {
 	}
 }
 
-// inserted returns the change that puts text in at a byte of the file of a range.
+// inserted returns the change that inserts text at a byte offset of the file of a range.
 func inserted(file hcl.Range, at int, text string) Fix {
 	return Fix{{Range: stretch(file, at, at), New: text}}
 }
 
-// stretch returns a range of the same file by its bytes alone.
+// stretch returns a range of the same file with only byte offsets.
 func stretch(file hcl.Range, from, to int) hcl.Range {
 	return hcl.Range{Filename: file.Filename, Start: hcl.Pos{Byte: from}, End: hcl.Pos{Byte: to}}
 }

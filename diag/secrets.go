@@ -13,12 +13,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// secrets are the texts of everything marked that an expression can refer to. They are removed from the problems of its
-// evaluation: expressions in JSON see the elements of a marked collection without their marks (see internal/iteration
-// for all others), and a message about one quotes it.
+// secrets are the texts of all marked values that an expression can refer to. They are removed from the problems of its
+// evaluation: expressions in JSON get the elements of a marked collection without their marks (see internal/iteration
+// for all others), and a message may quote one.
 //
-// A secret may be a word that every message has. So a text in quotes is hidden when it is a secret or has one of four
-// bytes and more in it, and elsewhere only secrets of eight bytes and more are.
+// A secret may equal a common word of messages. So quoted text is hidden if it is a secret or contains one of at least
+// four bytes; in other text, only secrets of at least eight bytes are hidden.
 type secrets []*texts
 
 const (
@@ -44,7 +44,7 @@ func (s secrets) has(text string) bool {
 	return slices.ContainsFunc(s, func(t *texts) bool { return t.has(text) })
 }
 
-// beginning returns the length of the longest secret that a text begins with, 0 for none.
+// beginning returns the length of the longest secret that a text begins with, or 0.
 func (s secrets) beginning(text string) (n int) {
 	for _, t := range s {
 		n = max(n, t.beginning(text))
@@ -52,11 +52,11 @@ func (s secrets) beginning(text string) (n int) {
 	return n
 }
 
-// hide removes the secrets from a message, overlapping ones as a whole.
+// hide removes the secrets from a message; overlapping ones are removed together.
 func (s secrets) hide(text string) string {
 	text = s.hideQuoted(text)
 	var b strings.Builder
-	end := 0 // of what is hidden
+	end := 0 // of the hidden part
 	for i := range len(text) {
 		switch n := s.beginning(text[i:]); {
 		case n >= anywhere && i >= end:
@@ -71,7 +71,8 @@ func (s secrets) hide(text string) string {
 	return b.String()
 }
 
-// hideQuoted removes the secrets from quoted text. The rest of a title is fixed words, which programs look for.
+// hideQuoted removes the secrets from quoted text. The rest of a title consists of fixed words that programs search
+// for.
 func (s secrets) hideQuoted(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -85,7 +86,7 @@ func (s secrets) hideQuoted(text string) string {
 			b.WriteString(`"` + rest)
 			break
 		}
-		if s.tells(rest[:n]) {
+		if s.hasSecret(rest[:n]) {
 			b.WriteString(withheld)
 		} else {
 			b.WriteString(`"` + rest[:n] + `"`)
@@ -104,8 +105,8 @@ func (s secrets) hideStatement(text string) string {
 	return s.hide(text)
 }
 
-// tells reports whether quoted text is a secret or contains one.
-func (s secrets) tells(quoted string) bool {
+// hasSecret reports whether quoted text is a secret or contains one.
+func (s secrets) hasSecret(quoted string) bool {
 	plain := quoted
 	if text, err := strconv.Unquote(`"` + quoted + `"`); err == nil {
 		plain = text
@@ -113,11 +114,11 @@ func (s secrets) tells(quoted string) bool {
 	if s.has(plain) || s.has(quoted) {
 		return true
 	}
-	return s.stands(plain) || s.stands(quoted)
+	return s.containsLong(plain) || s.containsLong(quoted)
 }
 
-// stands reports whether a text contains a secret that is long enough to be hidden in quotes.
-func (s secrets) stands(text string) bool {
+// containsLong reports whether a text contains a secret that is long enough to be hidden in quotes.
+func (s secrets) containsLong(text string) bool {
 	for i := range len(text) {
 		if s.beginning(text[i:]) >= inQuotes {
 			return true
@@ -141,7 +142,7 @@ func quotedLen(text string) int {
 	return -1
 }
 
-// hideSecrets removes from a diagnostic what the context of its expression marks, and keeps it out of the values that
+// hideSecrets removes from a diagnostic the secrets that the context of its expression marks, and from the values that
 // are shown with it.
 func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	if d.EvalContext == nil {
@@ -157,8 +158,8 @@ func hideSecrets(d *Diagnostic, of func(*hcl.EvalContext) secrets) {
 	}
 }
 
-// hideDerived removes from a diagnostic everything that may be derived from a secret. Inside of a for expression in
-// JSON nobody knows what has been.
+// hideDerived removes from a diagnostic everything that may be derived from a secret. Within a for expression in JSON
+// it is not known which values are.
 func hideDerived(d *Diagnostic) {
 	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](&hcl.Diagnostic{Extra: d.Extra})
 	switch {
@@ -172,7 +173,7 @@ func hideDerived(d *Diagnostic) {
 	d.Redact = func(string) string { return "may be sensitive" }
 }
 
-// oneByOne remembers the secrets of the last context that was used: problems of one expression come together.
+// oneByOne caches the secrets of the last context: problems of one expression are adjacent.
 func oneByOne() func(*hcl.EvalContext) secrets {
 	var last *hcl.EvalContext
 	var s secrets
@@ -184,12 +185,12 @@ func oneByOne() func(*hcl.EvalContext) secrets {
 	}
 }
 
-// duplicateSecret is the message about a secret key that two items of a for expression share.
+// duplicateSecret is the message about a secret key that occurs twice in a for expression.
 const duplicateSecret = "Two different items produced the same key in this 'for' expression. The key is withheld " +
 	"because it could show a value that is sensitive or ephemeral. " +
 	"If duplicates are expected, use the ellipsis (...) after the value expression to enable grouping by key."
 
-// secretKey reports whether the key that two items of a for expression share is secret.
+// secretKey reports whether the key that occurs twice in a for expression is secret.
 func secretKey(d *Diagnostic) bool {
 	if d.EvalContext == nil || d.Expression == nil {
 		return false

@@ -7,9 +7,8 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns the candidate that the user probably meant by given, or "" when none is close: at most two edits
-// away, one in words of two or three letters. Two letters that changed places are one edit, and
-// so is another case.
+// Nearest returns the candidate that the user probably meant by given, or "" if none is close: at most two edits away,
+// or one in words of two or three letters. Two swapped letters count as one edit, and so does a difference in case.
 func Nearest(given string, candidates []string) string {
 	best, bestDistance := "", min(max(len(given)/2, 1), 2)+1
 	for _, c := range candidates {
@@ -30,7 +29,7 @@ func letters(s string) []byte {
 	return b
 }
 
-// DidYouMean returns ` Did you mean "x"?` for the nearest candidate, or nothing.
+// DidYouMean returns ` Did you mean "x"?` for the nearest candidate, or "".
 func DidYouMean(given string, candidates []string) string {
 	if n := Nearest(given, candidates); n != "" {
 		return ` Did you mean "` + n + `"?`

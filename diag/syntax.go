@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// AppendSyntax adds the problems that a parser of the hcl library found in a text, as AppendHCL does. Those that are
-// probably consequences of others follow them, and an open block says where it probably should have ended.
+// AppendSyntax adds the problems that a parser of the hcl library found in a text, like AppendHCL. Probable
+// consequences come after their causes, and a problem of an open block includes where it probably should have ended.
 func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	found := List(nil).AppendHCL(in)
 	if !strings.HasSuffix(filename(found), ".json") {
@@ -19,7 +19,7 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	for _, d := range found {
 		d.syntax = true
 	}
-	sayOpened(found, src)
+	addOpened(found, src)
 	repair(found, src)
 	for _, d := range found {
 		if d.Summary == "Unclosed configuration block" {
@@ -39,16 +39,16 @@ func filename(l List) string {
 	return l[0].Subject.Filename
 }
 
-// markFollowing marks the problems of a text of which one before them is the probable cause: one that begins in a line
-// in which another begins or ends, or in the next, and all behind a string or block without an end, which swallows what
-// comes after it.
+// markFollowing marks the problems that an earlier problem of the text probably caused: those that begin on a line on
+// which another one begins or ends, or on the next line, and all after an unterminated string or block, which swallows
+// the text after it.
 func markFollowing(list List) {
 	order := slices.Clone(list)
 	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
 	last, swallowed := -1, false // the line in which the causes so far end
 	for _, d := range order {
 		if d.Subject == nil || d.Severity != Error || d.kind().Role == Whole {
-			continue // the text can be read
+			continue // the text can be parsed
 		}
 		if swallowed || d.Subject.Start.Line <= last+1 {
 			d.Follows = true
@@ -70,7 +70,7 @@ func start(d *Diagnostic) int {
 	return d.Subject.Start.Byte
 }
 
-// nextHeader returns the line behind a range in which something that looks like a block begins at the margin, or 0.
+// nextHeader returns the line after a range on which an unindented block header seems to begin, or 0.
 func nextHeader(src []byte, after *hcl.Range) int {
 	if after == nil {
 		return 0

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// SystemAdvice returns what to do about an error of the operating system, in full sentences; empty if there is no
-// advice beyond the error. It names the limits of this process.
+// SystemAdvice returns in full sentences what to do about an error of the operating system, or "" if there is no
+// advice. It names the limits of this process.
 func SystemAdvice(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -37,21 +37,21 @@ func SystemAdvice(err error) string {
 	return ""
 }
 
-// connecting reports whether an error is about a connection, which has no owner to check.
+// connecting reports whether an error is about a connection: it then has no file whose owner to check.
 func connecting(err error) bool {
 	var call *os.SyscallError
 	return errors.As(err, &call) &&
 		slices.Contains([]string{"bind", "connect", "listen", "sendto", "socket"}, call.Syscall)
 }
 
-// starting reports whether an error is about a process that was to begin.
+// starting reports whether an error is about starting a process.
 func starting(err error) bool {
 	var path *fs.PathError
 	var program *exec.Error
 	return errors.As(err, &path) && path.Op == "fork/exec" || errors.As(err, &program)
 }
 
-// limitOf names a limit, if there is one.
+// limitOf describes a limit, if there is one.
 func limitOf(name string, of func() (uint64, bool)) string {
 	if n, ok := of(); ok {
 		return fmt.Sprintf(" (%s: %d)", name, n)

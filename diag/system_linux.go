@@ -7,7 +7,7 @@ func openFiles() (uint64, bool) { return limit(syscall.RLIMIT_NOFILE) }
 
 // processes returns how many processes and threads the user of this process may have.
 func processes() (uint64, bool) {
-	const nproc = 6 // which the package syscall does not name
+	const nproc = 6 // which package syscall does not define
 	return limit(nproc)
 }
 

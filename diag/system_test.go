@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Errors of the system come with what to do about them, in whichever error they are wrapped.
-func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
+// Errors of the operating system have advice, however they are wrapped.
+func TestSystemErrorsHaveAdvice(t *testing.T) {
 	start := func(err error) error { return &fs.PathError{Op: "fork/exec", Path: "/bin/sh", Err: err} }
 	open := func(err error) error { return &fs.PathError{Op: "open", Path: "f", Err: err} }
 	for name, c := range map[string]struct {
@@ -50,7 +50,7 @@ func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
 	}
 }
 
-func TestInterruptsAreToldInPlainWords(t *testing.T) {
+func TestInterruptsHavePlainMessages(t *testing.T) {
 	if got := diag.FromError("Operation canceled", context.Canceled)[0].Detail; strings.Contains(got, "ontext") {
 		t.Errorf("%q", got)
 	}

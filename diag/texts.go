@@ -14,26 +14,26 @@ import (
 	search "github.com/tombolo-iac/tombolo/internal/texts"
 )
 
-// texts are the secret strings in one value. Problems of many instances come with a scope each, and these scopes share
-// most values: what is found in a large one is found once, and shared by all.
+// texts are the secret strings in one value. Problems of many instances each have their own scope, and these scopes
+// share most values: the secrets of a large value are collected once and shared.
 type texts struct {
-	any bool // something is marked, which may have no text
+	any bool // some value is marked, perhaps one without a text
 
 	collecting map[string]bool
 	once       sync.Once
 	sorted     *search.Sorted // all texts
 }
 
-// manyElements is how many elements make a collection worth remembering.
+// manyElements is the minimum number of elements of a collection that is cached.
 const manyElements = 8
 
-// gathering finds what is secret in values.
+// gathering collects the secret texts in values.
 type gathering struct {
-	own    *texts // of values that are not worth remembering
+	own    *texts // of values that are not cached
 	shared []*texts
 }
 
-// within means that what is looked at is part of a secret.
+// within means that v is part of a secret.
 func (g *gathering) gather(v cty.Value, within bool) {
 	if v == cty.NilVal {
 		return
@@ -65,7 +65,7 @@ func (g *gathering) elements(v cty.Value, within bool) {
 	}
 }
 
-// remembered holds the secret strings of large values, by the key that remembering returns.
+// remembered holds the secret strings of large values, by the key that gathering.remember computes.
 var remembered sync.Map
 
 type remembering struct {
@@ -78,7 +78,7 @@ type memory struct {
 	shared []*texts
 }
 
-// remember finds what is secret in a large value, unless that is known. It reports whether it could.
+// remember collects the secrets of a large value unless they are cached. It reports whether the value can be cached.
 func (g *gathering) remember(v cty.Value, within bool) bool {
 	id, at, ok := ctyfast.IdentityOf(v)
 	if !ok {
@@ -104,7 +104,7 @@ func (g *gathering) remember(v cty.Value, within bool) bool {
 
 func newGathering() *gathering { return &gathering{own: &texts{collecting: map[string]bool{}}} }
 
-// all returns everything that was found, each once.
+// all returns everything that was collected, without repetition.
 func (g *gathering) all() []*texts {
 	list := g.shared
 	if g.own.any {
@@ -121,7 +121,7 @@ func (g *gathering) all() []*texts {
 	return out
 }
 
-// numeral writes a number as messages do; "" for one that is too long to write.
+// numeral formats a number as in messages; it returns "" for one that is too long.
 func numeral(f *big.Float) string {
 	const maxBits = 4096
 	if exp := f.MantExp(nil); exp > maxBits || exp < -maxBits {
@@ -138,7 +138,7 @@ func (t *texts) add(text string) {
 	}
 }
 
-// order sorts the texts when they are first asked for.
+// order returns the sorted texts. It sorts them on the first call.
 func (t *texts) order() *search.Sorted {
 	t.once.Do(func() {
 		t.sorted = search.Sort(slices.Collect(maps.Keys(t.collecting)))
@@ -147,8 +147,8 @@ func (t *texts) order() *search.Sorted {
 	return t.sorted
 }
 
-// has reports whether a text is one of these.
+// has reports whether a text is one of the secret texts.
 func (t *texts) has(text string) bool { return t.order().Has(text) }
 
-// beginning returns the length of the longest of these that a text begins with, 0 for none.
+// beginning returns the length of the longest secret text that is a prefix of text, or 0.
 func (t *texts) beginning(text string) int { return t.order().Beginning(text) }

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// manySecrets are secrets in one value.
+// manySecrets returns a value with n secrets.
 func manySecrets(n int) cty.Value {
 	elements := make([]cty.Value, n)
 	for i := range elements {
@@ -19,7 +19,7 @@ func manySecrets(n int) cty.Value {
 	return cty.ListVal(elements).Mark("secret")
 }
 
-// instances are problems of many instances of one block, each with its own scope around what they have in common.
+// instances returns problems of many instances of one block, each with its own scope around the common value.
 func instances(n int, common cty.Value) (list hcl.Diagnostics) {
 	base := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"var": cty.ObjectVal(map[string]cty.Value{"list": common})}}
@@ -33,7 +33,7 @@ func instances(n int, common cty.Value) (list hcl.Diagnostics) {
 	return list
 }
 
-func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
+func TestInstancesAndBlocksShareSecrets(t *testing.T) {
 	common := manySecrets(100)
 	seen := map[*texts]bool{}
 	for range 2 { // blocks
@@ -50,9 +50,9 @@ func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
 	}
 }
 
-// TestInstancesTimesSecretsIsNoProduct counts what is allocated for problems of many instances when nothing is gathered
-// any more.
-func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
+// TestSecretsOfInstancesAreCollectedOnce counts the allocations for problems of many instances after all secrets were
+// collected.
+func TestSecretsOfInstancesAreCollectedOnce(t *testing.T) {
 	cost := func(secrets int) float64 {
 		list := instances(20, manySecrets(secrets))
 		List(nil).AppendHCL(list)
@@ -63,7 +63,7 @@ func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
 	}
 }
 
-func TestValuesThatChangeAreGatheredAgain(t *testing.T) {
+func TestSecretsOfChangedValuesAreCollected(t *testing.T) {
 	for _, within := range []bool{false, true} {
 		for i := range 50 { // memory is used again
 			var elements []cty.Value
@@ -82,8 +82,8 @@ func TestValuesThatChangeAreGatheredAgain(t *testing.T) {
 	}
 }
 
-// FuzzOnePassFindsWhatManyFind compares the search with one that looks for each secret by itself.
-func FuzzOnePassFindsWhatManyFind(f *testing.F) {
+// FuzzSearchEqualsSeparateSearches compares the search with a separate search for each secret.
+func FuzzSearchEqualsSeparateSearches(f *testing.F) {
 	f.Add("a,aa,aaa,ab,abc,b", "aaabcabx")
 	f.Add("password,passwords,sword,words in", "the passwords in passwor")
 	f.Add("", "x")

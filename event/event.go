@@ -1,5 +1,5 @@
-// Package event defines the events of a run. They are the only channel from the engine to its output: the engine sends
-// events to a Sink, which may be a function. The command line's display and JSON lines are made of them alone.
+// Package event defines the events of a run. The engine reports progress and results only as events, which it sends to
+// a Sink. The command line's display and its JSON lines are made from them.
 //
 //	sink := event.Func(func(e event.Event) {
 //		switch e := e.(type) {
@@ -10,7 +10,7 @@
 //		}
 //	})
 //
-// Events never carry sensitive values: an identifying value is left out if the configuration or schema marks it.
+// Events never carry sensitive values: an ID is empty if the configuration or schema marks its value as sensitive.
 package event
 
 import (
@@ -40,22 +40,24 @@ func (f Func) Send(e Event) { f(e) }
 // Event is one of the types of this package.
 type Event interface{ event() }
 
-// ID names an object to a person by one of its attributes, usually id or name. Both parts are empty when nothing fits.
+// ID identifies an object to a person by one of its attributes, usually id or name. Both parts are empty if there is no
+// suitable attribute.
 type ID struct{ Key, Value string }
 
-// RefreshStart and RefreshDone frame the reading of a managed object.
+// RefreshStart and RefreshDone surround the read of a managed object.
 type RefreshStart struct {
 	Object addr.Object
 	ID     ID
 }
 
-// RefreshDone ends RefreshStart.
+// RefreshDone follows RefreshStart.
 type RefreshDone struct {
 	Object addr.Object
 	ID     ID
 }
 
-// OperationStart begins a create, update, delete or data read: Action is never a replacement here, but its halves.
+// OperationStart begins a create, update, delete or data read. Action is never a replacement: its two halves are
+// reported separately.
 type OperationStart struct {
 	Object   addr.Object
 	Action   plan.Action
@@ -64,7 +66,7 @@ type OperationStart struct {
 	Planning bool // a data source read while planning
 }
 
-// OperationDone ends OperationStart; Failed when errors were reported.
+// OperationDone follows OperationStart; Failed is true if there were errors.
 type OperationDone struct {
 	Object   addr.Object
 	Action   plan.Action
@@ -80,13 +82,13 @@ type ImportPrepare struct {
 	ID     ID
 }
 
-// ImportStart and ImportDone frame the import of an object during an apply.
+// ImportStart and ImportDone surround the import of an object during an apply.
 type ImportStart struct {
 	Object addr.Object
 	ID     ID
 }
 
-// ImportDone ends ImportStart.
+// ImportDone follows ImportStart.
 type ImportDone struct {
 	Object addr.Object
 	ID     ID
@@ -101,7 +103,7 @@ type ActionProgress struct {
 	Message    string
 }
 
-// ActionDone ends ActionStart; Error is the message of a failure, or empty.
+// ActionDone follows ActionStart; Error is the message of a failure, or empty.
 type ActionDone struct {
 	Invocation *plan.Invocation
 	Error      string
@@ -110,16 +112,16 @@ type ActionDone struct {
 // ListStart begins a search for objects; List has no objects yet.
 type ListStart struct{ List *plan.List }
 
-// ListFound is one object that a search found. Each comes before ListDone.
+// ListFound reports an object that a search found, before ListDone.
 type ListFound struct {
 	List   *plan.List
 	Object *plan.Listed
 }
 
-// ListDone ends ListStart, unless the search failed.
+// ListDone follows ListStart, unless the search failed.
 type ListDone struct{ List *plan.List }
 
-// EphemeralOp is an operation on an ephemeral object, which is not an action of a plan.
+// EphemeralOp is an operation on an ephemeral object, which is not part of a plan.
 type EphemeralOp string
 
 // The operations of ephemeral objects.
@@ -136,7 +138,7 @@ type EphemeralStart struct {
 	Started time.Time
 }
 
-// EphemeralDone ends EphemeralStart; Failed when errors were reported.
+// EphemeralDone follows EphemeralStart; Failed is true if there were errors.
 type EphemeralDone struct {
 	Object  addr.Object
 	Op      EphemeralOp
@@ -144,7 +146,7 @@ type EphemeralDone struct {
 	Failed  bool
 }
 
-// ProvisionStart, ProvisionOutput and ProvisionDone follow a provisioner.
+// ProvisionStart, ProvisionOutput and ProvisionDone report the run of a provisioner.
 type ProvisionStart struct {
 	Object addr.Object
 	Type   string
@@ -157,21 +159,21 @@ type ProvisionOutput struct {
 	Line   string
 }
 
-// ProvisionDone ends ProvisionStart.
+// ProvisionDone follows ProvisionStart.
 type ProvisionDone struct {
 	Object addr.Object
 	Type   string
 	Failed bool
 }
 
-// ProgramOutput is one line that a program behind a provider printed to its standard error, or a hook of the project.
-// Object is zero where only the program is known; Label names it, or Hook the hook.
+// ProgramOutput is a line that the program of a provider, or a hook of the project, wrote to its standard error. Object
+// is zero if only the program is known: then Label or Hook names it.
 type ProgramOutput struct {
 	Object addr.Object
 	Label  string
 	Hook   string
 	Line   string
-	// Fleeting lines matter only while the program runs, and are not part of the log.
+	// Fleeting lines are only useful while the program runs, and are not logged.
 	Fleeting bool
 }
 
@@ -182,8 +184,9 @@ type Progress struct {
 	Fraction float64 // 0 to 1; negative when unknown
 }
 
-// Waiting means that a call for an object is held back, until WaitingDone. Why says in a few words what for. After a
-// failed call, Attempt is the number of the next one, of Attempts at most, which begins after For; otherwise it is 0.
+// Waiting means that a call for an object is delayed until WaitingDone. Why is the reason in a few words. After a
+// failed call, Attempt is the number of the next attempt, of at most Attempts, which begins after For; otherwise
+// Attempt is 0.
 type Waiting struct {
 	Object            addr.Object
 	Why               string
@@ -191,17 +194,18 @@ type Waiting struct {
 	Attempt, Attempts int
 }
 
-// WaitingDone ends Waiting.
+// WaitingDone follows Waiting.
 type WaitingDone struct{ Object addr.Object }
 
-// Total is how many operations a run has in all, once that is known.
+// Total is the number of operations of a run, sent when it is known.
 type Total struct{ Operations int }
 
-// LockWaiting means that the run waits for a lock that another one holds. Info is empty if it is not known who that is,
-// but never nil in a run of package tombolo.
+// LockWaiting means that the run waits for a lock that another run holds. Info is empty if the holder is unknown, but
+// never nil in a run of package tombolo.
 type LockWaiting struct{ Info *state.LockInfo }
 
-// Stopping means that an interrupt was taken: InFlight operations are awaited, or with Now abandoned and journaled.
+// Stopping means that the run received an interrupt: InFlight operations are awaited or, if Now is set, abandoned and
+// recorded in the journal.
 type Stopping struct {
 	InFlight []addr.Object
 	Now      bool

@@ -1,10 +1,10 @@
-// Package flavor defines the program that a project is for: Terraform or OpenTofu. All differences between the two are
-// here, as values, so that no other code asks which one it is:
+// Package flavor defines which program a project is written for: Terraform or OpenTofu. All differences between the two
+// are here, as values, so that no other code has to compare flavors:
 //
 //	source, err := addr.ParseProviderIn("hashicorp/random", f.RegistryHost())
 //
-// A flavor is decided once for each run, by package engine. It changes no rule of the language: whatever either tool
-// accepts is accepted under both.
+// The engine decides on the flavor once for each run. It changes no rule of the language: a configuration that one of
+// the tools accepts is accepted under both flavors.
 package flavor
 
 import (
@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Flavor is the tool that a project belongs to. The zero value means undecided, and counts as Terraform where nothing
-// else decides.
+// Flavor is the tool that a project is written for. The zero value means undecided, and is treated as Terraform.
 type Flavor uint8
 
 // The flavors.
@@ -23,31 +22,31 @@ const (
 	OpenTofu
 )
 
-// Variable is the variable of the environment that sets the flavor.
+// Variable is the environment variable that sets the flavor.
 const Variable = "TOMBOLO_FLAVOR"
 
-// OpenTofuVersion is the version of OpenTofu that counts for OpenTofu's projects: required_version is compared with it,
-// and programs receive it.
+// OpenTofuVersion is the version of OpenTofu for OpenTofu's projects: required_version is compared with it, and
+// programs receive it.
 const OpenTofuVersion = "1.12.6"
 
-// Own is the extension, in place of "tf", of files that Tombolo alone reads, in projects of either tool.
+// Own is the extension(instead of "tf") of files that only Tombolo reads, in projects of either tool.
 const Own = "tombolo"
 
 // traits holds the differences between flavors.
 type traits struct {
 	name, title, command string
 	host                 string   // the registry of sources without a host
-	version              string   // "" for the one that the engine implements
-	before               []string // extensions, in place of "tf", whose files come before their twins; first ones first
-	mismatch             string   // the title of a problem about a version that required_version does not allow
-	lenient              bool     // required_version counts in files of the tool's own alone
-	editions             bool     // terraform blocks choose an edition of the language, and experiments
-	outdated             bool     // `version -json` tells whether there is a newer version
-	early                bool     // variables and local values may stand in backend blocks and sources of modules
-	moves                bool     // a call that gets or loses count keeps its instance number 0
-	forgotten            bool     // documents list what a plan forgets as planned
-	nests                bool     // templates may render others, and themselves
-	folder               string   // below the user's places for configuration and data; "" for none
+	version              string   // "" for the version that the engine implements
+	before               []string // extensions (instead of "tf") of files that replace their twins, by precedence
+	mismatch             string   // the title of the error for a version that required_version excludes
+	lenient              bool     // required_version only applies in files with the tool's own extension
+	editions             bool     // terraform blocks select an edition of the language and experiments
+	outdated             bool     // `version -json` reports whether there is a newer version
+	early                bool     // variables and local values are allowed in backend blocks and module sources
+	moves                bool     // instance 0 is kept if count is added to or removed from a module call
+	forgotten            bool     // planned values in documents include forgotten objects
+	nests                bool     // templates may render templates, even themselves
+	folder               string   // the folder below the user's configuration and data folders; "" for none
 }
 
 var table = [...]traits{
@@ -67,7 +66,7 @@ func (f Flavor) traits() traits {
 	return table[f]
 }
 
-// Parse reads the name of a flavor, as a setting or the environment has it: "terraform" or "opentofu".
+// Parse parses the name of a flavor in a setting or environment variable: "terraform" or "opentofu".
 func Parse(name string) (Flavor, bool) {
 	for f := Terraform; int(f) < len(table); f++ {
 		if table[f].name == name {
@@ -77,7 +76,7 @@ func Parse(name string) (Flavor, bool) {
 	return Unset, false
 }
 
-// OfCommand returns the flavor of those who call the program by a name: "terraform" or "tofu"; else it is not set.
+// OfCommand returns the flavor for the name that the program was called by ("terraform" or "tofu"), or the zero value.
 func OfCommand(name string) Flavor {
 	for f := Terraform; int(f) < len(table); f++ {
 		if table[f].command == name {
@@ -87,7 +86,7 @@ func OfCommand(name string) Flavor {
 	return Unset
 }
 
-// OfRegistry returns the flavor that has a host as its registry; else it is not set.
+// OfRegistry returns the flavor with a host as its registry, or the zero value.
 func OfRegistry(host string) Flavor {
 	for f := Terraform; int(f) < len(table); f++ {
 		if table[f].host == host {
@@ -97,22 +96,22 @@ func OfRegistry(host string) Flavor {
 	return Unset
 }
 
-// Names are all that Parse reads, for messages.
+// Names lists the names that Parse accepts, for messages.
 const Names = `"terraform" or "opentofu"`
 
-// String returns the name, as Parse reads it.
+// String returns the name, as Parse accepts it.
 func (f Flavor) String() string { return f.traits().name }
 
-// Title returns the name of the tool in sentences.
+// Title returns the name of the tool for messages.
 func (f Flavor) Title() string { return f.traits().title }
 
 // Command returns the name of the tool's command.
 func (f Flavor) Command() string { return f.traits().command }
 
-// RegistryHost returns the host of sources of providers and modules that name none.
+// RegistryHost returns the host of provider and module sources without a host.
 func (f Flavor) RegistryHost() string { return f.traits().host }
 
-// Version returns the version for the tool's own rules; implemented is that of Terraform.
+// Version returns the version that the tool's rules apply to; implemented is Terraform's.
 func (f Flavor) Version(implemented string) string {
 	if v := f.traits().version; v != "" {
 		return v
@@ -120,43 +119,40 @@ func (f Flavor) Version(implemented string) string {
 	return implemented
 }
 
-// Folder returns the name of the tool's folder below the places that a user has for configuration and for data; ""
-// where it has none.
+// Folder returns the name of the tool's folder below the user's configuration and data folders, or "".
 func (f Flavor) Folder() string { return f.traits().folder }
 
-// Requires reports whether the tool obeys the argument required_version of a file: OpenTofu does so only in its own
-// files, because others are for Terraform, too.
+// Requires reports whether required_version in a file applies: OpenTofu ignores it in files of other tools.
 func (f Flavor) Requires(file string) bool {
 	return !f.traits().lenient || slices.ContainsFunc(f.traits().before, func(ext string) bool {
 		return strings.HasSuffix(file, "."+ext) || strings.HasSuffix(file, "."+ext+".json")
 	})
 }
 
-// VersionProblem returns the title of a problem about a version that a module does not allow.
+// VersionProblem returns the title of the error for a version that a module excludes.
 func (f Flavor) VersionProblem() string { return f.traits().mismatch }
 
-// HasEditions reports whether the arguments language and experiments of terraform blocks mean anything.
+// HasEditions reports whether the arguments language and experiments of terraform blocks have an effect.
 func (f Flavor) HasEditions() bool { return f.traits().editions }
 
-// EarlyVariables reports whether backend blocks, and the sources and versions of modules, may refer to every variable
-// and local value that is known before anything runs, and not to const variables in modules alone.
+// EarlyVariables reports whether backend blocks, and sources and versions of modules, may refer to all variables and
+// local values that are known early. Otherwise only sources of modules may refer to variables, and only to const ones.
 func (f Flavor) EarlyVariables() bool { return f.traits().early }
 
-// MovesCalls reports whether the only instance of a module becomes number 0 when its call gets count, and the other way
-// round.
+// MovesCalls reports whether the only instance of a module call becomes number 0 when count is added, and vice versa.
 func (f Flavor) MovesCalls() bool { return f.traits().moves }
 
-// PlansForgotten reports whether the planned state in the document of a plan lists objects that the plan forgets.
+// PlansForgotten reports whether the planned values in the JSON document of a plan include forgotten objects.
 func (f Flavor) PlansForgotten() bool { return f.traits().forgotten }
 
-// NestsTemplates reports whether templates may render others, and themselves.
+// NestsTemplates reports whether templates may render templates, even themselves.
 func (f Flavor) NestsTemplates() bool { return f.traits().nests }
 
 // ChecksForNewer reports whether `version -json` of the tool reports a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }
 
 // Twins returns the names of files that replace a file in a folder, such as "main.tombolo" and "main.tofu" for
-// "main.tf". The name is that of a file of configuration or of tests.
+// "main.tf". name is the name of a configuration or test file.
 func (f Flavor) Twins(name string) []string {
 	before := f.traits().before
 	for n, ext := range append(slices.Clip(before), "tf") {
@@ -173,5 +169,6 @@ func (f Flavor) Twins(name string) []string {
 	return nil
 }
 
-// Extensions returns the endings of files that are read for one of Terraform's, such as ".tf" and ".tofu" for ".tf".
+// Extensions returns the file extensions that are read along with one of Terraform's, such as ".tf" and ".tofu" for
+// ".tf".
 func (f Flavor) Extensions(ext string) []string { return append([]string{ext}, f.Twins(ext)...) }

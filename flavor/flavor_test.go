@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// Each flavor is found by its name, its command and its registry, and nothing else is one.
+// Each flavor is found by its name, its command and its registry, and by nothing else.
 func TestFlavorsAreFoundByTheirNames(t *testing.T) {
 	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} {
 		if got, ok := flavor.Parse(f.String()); !ok || got != f {
@@ -34,7 +34,7 @@ func TestFlavorsAreFoundByTheirNames(t *testing.T) {
 	}
 }
 
-// A file of our own is read in place of others, and one of OpenTofu's in place of Terraform's.
+// Tombolo's own files replace OpenTofu's, which replace Terraform's.
 func TestTwinsOfFiles(t *testing.T) {
 	for name, want := range map[string][]string{
 		"main.tf": {"main.tombolo", "main.tofu"}, "main.tf.json": {"main.tombolo.json", "main.tofu.json"},
@@ -54,8 +54,8 @@ func TestTwinsOfFiles(t *testing.T) {
 	}
 }
 
-// The versions that OpenTofu's projects ask for are judged in files of OpenTofu alone.
-func TestRequiredVersionIsJudgedInOwnFiles(t *testing.T) {
+// required_version of OpenTofu projects only applies in OpenTofu's files.
+func TestRequiredVersionAppliesInOwnFiles(t *testing.T) {
 	for file, want := range map[string]bool{"versions.tofu": true, "versions.tofu.json": true, "versions.tf": false,
 		"versions.tombolo": true} {
 		if got := flavor.OpenTofu.Requires(file); got != want {

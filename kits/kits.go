@@ -1,11 +1,11 @@
-// Package kits holds the files that make writing a program provider in a language shorter: one for each, without
-// dependencies. Programs get a copy of it beside them (`tombolo provider new` puts one there). They are optional: the
-// protocol is made for languages without a kit.
+// Package kits holds files that make program providers shorter to write: one file for each language, without
+// dependencies. Programs have a copy beside them (`tombolo provider new` creates one). Kits are optional: the protocol
+// is simple enough without one.
 package kits
 
 import _ "embed"
 
-// The kits, as the texts of their files, and the names that programs import them by.
+// The texts of the kits, and the names under which programs import them.
 var (
 	//go:embed python/tombolo.py
 	Python []byte

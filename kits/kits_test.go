@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// language is one with a kit.
+// language is a language with a kit.
 type language struct {
 	name, tool string
 	kit        []byte
@@ -71,7 +71,7 @@ func (l language) factory(t *testing.T, mode string) provider.Factory {
 	}
 }
 
-// suite runs the suite of all providers.
+// suite runs package providertest.
 func suite(t *testing.T, l language, mode string) {
 	root := t.TempDir()
 	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
@@ -126,8 +126,8 @@ func TestProvidersWithKitsPassTheSuite(t *testing.T) {
 	}
 }
 
-// What a failed call leaves behind, and what it warned of, gets through in both modes.
-func TestFailuresTellWhatIsThere(t *testing.T) {
+// The result of a failed call and its warnings are passed on in both modes.
+func TestFailedCallsReturnTheObject(t *testing.T) {
 	for _, l := range languages {
 		for _, mode := range []string{"one-shot", "session"} {
 			t.Run(l.name+" "+mode, func(t *testing.T) {

@@ -16,9 +16,9 @@ type Invocation struct {
 	// Config is its configuration, which may hold unknown values; Type is the implied type of the schema.
 	Config Value
 	Type   cty.Type
-	// Trigger is nil when the action was asked for by its address.
+	// Trigger is nil if the action is invoked by its address.
 	Trigger *ActionTrigger
-	// Caller is then the object that the action refers to as its caller; the zero value if it does not.
+	// Caller is then the object that the action refers to as its caller, or the zero value.
 	Caller addr.AbsResourceInstance
 }
 
@@ -30,16 +30,16 @@ type ActionTrigger struct {
 	Before bool // the change
 	// Block is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
 	Block, Index int
-	// OnFailure is halt, taint or continue; empty where the trigger does not say.
+	// OnFailure is halt, taint or continue; empty if the trigger does not set it.
 	OnFailure string
-	// Undecided means that the plan does not know whether the condition of the trigger holds: the apply evaluates it,
-	// and invokes the action only if it does.
+	// Undecided means that the condition of the trigger is unknown: the apply evaluates it, and invokes the action only
+	// if it is true.
 	Undecided bool
-	// Range is the place of the action in that list.
+	// Range is the position of the action in that list.
 	Range hcl.Range
 }
 
-// ActionEvent is a moment in the life of an object.
+// ActionEvent is the event that triggers an action.
 type ActionEvent string
 
 // The events.
@@ -53,10 +53,10 @@ const (
 	AfterDestroy  ActionEvent = "AfterDestroy"
 )
 
-// OfDestruction reports whether the event belongs to the end of an object.
+// OfDestruction reports whether the event is about the destruction of an object.
 func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
 
-// By returns who asked for the action, in words.
+// By returns the trigger of the action, in words.
 func (i *Invocation) By() string {
 	switch {
 	case i.Trigger == nil && i.Caller != (addr.AbsResourceInstance{}):
@@ -67,7 +67,7 @@ func (i *Invocation) By() string {
 	return i.Trigger.Resource.String()
 }
 
-// CompareInvocations orders invocations as documents list them: by object and by the order in which they happen there.
+// CompareInvocations compares invocations in document order: by object, then by the order in which they happen there.
 func CompareInvocations(a, b *Invocation) int {
 	switch {
 	case a.Trigger == nil && b.Trigger == nil:

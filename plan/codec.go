@@ -125,7 +125,7 @@ type jsonLeftOut struct {
 type encoder struct {
 	types []json.RawMessage
 	index map[string]int
-	last  cty.Type // most changes have the type of the one before
+	last  cty.Type // most changes have the same type as the one before
 	at    int
 	err   error
 }
@@ -223,13 +223,13 @@ func encodePlan(p *Plan) ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// unread reads the instances whose objects were not read, and those of -replace.
+// unread decodes the instances whose objects were not read, and those of -replace.
 func (d *decoder) unread(p *Plan, j *jsonPlan) {
 	p.Unread, p.UnreadBySetting = d.instances(j.Unread), d.instances(j.UnreadBySetting)
 	p.ForceReplace = d.instances(j.ForceReplace)
 }
 
-// encodeCalls writes the keys of the instances of module calls.
+// encodeCalls encodes the instance keys of module calls.
 func encodeCalls(calls map[string][]addr.Key) map[string][]string {
 	out := map[string][]string{}
 	for call, keys := range calls {
@@ -241,7 +241,7 @@ func encodeCalls(calls map[string][]addr.Key) map[string][]string {
 	return out
 }
 
-// addresses writes a list of addresses; nil if it is empty.
+// addresses returns addresses as text, or nil for an empty list.
 func addresses[A fmt.Stringer](list []A) (out []string) {
 	for _, a := range list {
 		out = append(out, a.String())
@@ -279,7 +279,7 @@ func (e *encoder) importing(i *Importing) *jsonImporting {
 	return &jsonImporting{ID: i.ID, Identity: e.dynamic(i.Identity), Unknown: i.Unknown, Secret: i.Sensitive}
 }
 
-// decoder reads back, keeping the first error.
+// decoder decodes a plan and keeps the first error.
 type decoder struct {
 	types []cty.Type
 	deps  map[string]addr.ConfigResource
@@ -305,7 +305,7 @@ func (d *decoder) value(b []byte, ty cty.Type) cty.Value {
 	return v
 }
 
-// unmarshal reads a value. The library panics on contradictory refinements, which only a forged file has.
+// unmarshal decodes a value. The library panics on contradictory refinements, which only a forged file has.
 func unmarshal(b []byte, ty cty.Type) (v cty.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -465,7 +465,7 @@ func (d *decoder) step(s jsonStep, steps, changes, self int) Step {
 	return out
 }
 
-// steps decodes the steps, which must not wait for each other.
+// steps decodes the steps, which must have no cycle.
 func (d *decoder) steps(j jsonPlan) (steps []Step) {
 	for i, s := range j.Steps {
 		steps = append(steps, d.step(s, len(j.Steps), len(j.Changes), i))
@@ -476,7 +476,7 @@ func (d *decoder) steps(j jsonPlan) (steps []Step) {
 	return steps
 }
 
-// typ returns a type of the table.
+// typ returns a type in the table of types.
 func (d *decoder) typ(i int, of string) (cty.Type, bool) {
 	if i < 0 || i >= len(d.types) {
 		d.fail(fmt.Errorf("%s has a type that is not in the table", of))

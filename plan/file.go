@@ -15,20 +15,20 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// FormatVersion is the version of the plan file. Only the same version is read.
+// FormatVersion is the version of the plan file. Other versions cannot be read.
 const FormatVersion = 1
 
 // The members of a plan file, which is a zip archive.
 const (
 	memberHeader    = "tombolo-plan.json"
 	memberPlan      = "plan.json"
-	memberState     = "state.json"     // absent when there was no state
+	memberState     = "state.json"     // absent if there was no state
 	memberRefreshed = "refreshed.json" // edits of the state
 	memberConfig    = "config.json"    // source files by name
 )
 
-// maxContent limits the total size of all members after decompression, which reading a plan needs in memory at least.
-// Hundreds of thousands of objects fit; the compressed file can be a thousand times smaller.
+// maxContent limits the total size of all members after decompression, all of which must fit into memory. Hundreds of
+// thousands of objects fit; the compressed file can be a thousand times smaller.
 const maxContent = 1 << 30
 
 func tooLarge() *FileError {
@@ -57,8 +57,8 @@ func (e *FileError) Error() string { return e.Summary + ": " + e.Detail }
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Write writes the plan as a file. The plan's Base, Refreshed and Config go with it, so that the file is all that
-// applying needs beside the providers.
+// Write writes the plan as a file. It includes Base, Refreshed and Config, so that an apply needs only the file and the
+// providers.
 func (p *Plan) Write(w io.Writer) error {
 	members := map[string][]byte{}
 	body, err := encodePlan(p)
@@ -120,7 +120,7 @@ func damaged(err error) *FileError {
 		Detail: fmt.Sprintf("The file is a plan, but it is not whole: %s. Make a new plan.", err)}
 }
 
-// asDamage is damaged, unless the error already describes the problem of the file.
+// asDamage returns the error as a damaged file, unless it already describes the problem of the file.
 func asDamage(err error) *FileError {
 	if known := (*FileError)(nil); errors.As(err, &known) {
 		return known
@@ -128,8 +128,8 @@ func asDamage(err error) *FileError {
 	return damaged(err)
 }
 
-// Decode reads what Write wrote. A file that is damaged, of another version, or of another program is a *FileError that
-// describes the problem and what to do.
+// Decode decodes a plan file. For a file that is damaged, of another version, or of another program it returns a
+// *FileError.
 func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -176,7 +176,7 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 	return p, nil
 }
 
-// noArchive describes a file that cannot be opened as an archive.
+// noArchive returns the error for a file that is not a zip archive.
 func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	start := make([]byte, 64)
 	n, _ := r.ReadAt(start, 0)
@@ -196,11 +196,11 @@ func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 
 // reader reads members.
 type reader struct {
-	left int64 // of their total size
+	left int64 // remaining bytes of the total size
 	file int64 // the size of the archive
 }
 
-// header distinguishes our plan files from those of other programs and versions.
+// header decodes the header, and distinguishes plan files of this version from those of other versions and programs.
 func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	f := members[memberHeader]
 	switch {
@@ -258,11 +258,11 @@ func (r *reader) member(f *zip.File) ([]byte, error) {
 	switch n, err := in.Read(make([]byte, 1)); {
 	case n > 0:
 		return nil, errors.New("it has more than it says")
-	case err != io.EOF: // the end is where the checksum is compared
+	case err != io.EOF: // the checksum is compared at the end
 		return nil, err
 	}
 	return b, nil
 }
 
-// maxRatio is more than deflating a file can make of it.
+// maxRatio is above the maximum compression ratio of deflate.
 const maxRatio = 1100

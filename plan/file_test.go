@@ -54,7 +54,7 @@ func stateText(s *state.State) string {
 	return b.String()
 }
 
-// full is a plan in which everything is set.
+// full returns a plan in which every field is set.
 func full(t testing.TB) *plan.Plan {
 	t.Helper()
 	ty := cty.Object(map[string]cty.Type{"id": cty.String, "n": cty.Number, "any": cty.DynamicPseudoType,
@@ -145,7 +145,7 @@ func write(t testing.TB, p *plan.Plan) []byte {
 
 func decode(b []byte) (*plan.Plan, error) { return plan.Decode(bytes.NewReader(b), int64(len(b))) }
 
-func TestReadingGivesThePlanThatWasWritten(t *testing.T) {
+func TestDecodeReturnsTheWrittenPlan(t *testing.T) {
 	want := full(t)
 	got, err := decode(write(t, want))
 	if err != nil {
@@ -186,7 +186,7 @@ func TestThePlanFileCanBeListed(t *testing.T) {
 	}
 }
 
-// archive returns a zip of members.
+// archive returns a zip archive with the given members.
 func archive(members ...string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
@@ -198,7 +198,7 @@ func archive(members ...string) []byte {
 	return b.Bytes()
 }
 
-func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
+func TestOtherFilesAreRecognised(t *testing.T) {
 	whole := write(t, full(t))
 	for _, c := range []struct {
 		name    string
@@ -227,8 +227,8 @@ func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestNoFlippedBitPasses flips bits all over a plan file: reading fails with a FileError, or gives the plan that was
-// written, because the bit was one that means nothing to the archive.
+// TestNoFlippedBitPasses flips bits of a plan file: decoding fails with a FileError, or returns the original plan if
+// zip ignores the bit.
 func TestNoFlippedBitPasses(t *testing.T) {
 	want := full(t)
 	whole := write(t, want)
@@ -257,7 +257,7 @@ func TestNoFlippedBitPasses(t *testing.T) {
 	}
 }
 
-// sealed returns a plan file of members with correct checksums, as a deliberate forger would.
+// sealed returns a plan file with members with correct checksums, as a deliberate forger would make it.
 func sealed(members map[string][]byte) []byte {
 	sums := map[string]string{}
 	var list []string
@@ -298,7 +298,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		// What can be read can be used, and written and read again to the same.
+		// A plan that can be decoded can be used, and encoded and decoded again without changes.
 		p.Applyable()
 		p.Summary()
 		p.Prior()
@@ -312,7 +312,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzArchive reads any bytes as a plan file: they are refused in words for a person, or are a plan.
+// FuzzArchive decodes arbitrary bytes as a plan file: it returns a FileError or a plan.
 func FuzzArchive(f *testing.F) {
 	whole := write(f, full(f))
 	f.Add(whole)
@@ -335,7 +335,7 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// many is a plan of n changes.
+// many returns a plan with n changes.
 func many(n int) *plan.Plan {
 	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
 		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
@@ -385,7 +385,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// bomb is an archive like a plan file, whose members say and have what they like.
+// bomb returns an archive like a plan file, whose members have any declared size and content.
 func bomb(t *testing.T, claims map[string]uint64, deflated, content []byte) []byte {
 	t.Helper()
 	sum := fmt.Sprintf("%x", sha256.Sum256(content))
@@ -416,8 +416,8 @@ func bomb(t *testing.T, claims map[string]uint64, deflated, content []byte) []by
 	return b.Bytes()
 }
 
-// What a file unpacks to is bounded, whatever it says about itself.
-func TestPlansThatUnpackToTooMuchAreRefusedBeforeTheyAreUnpacked(t *testing.T) {
+// The unpacked size of a file is bounded, whatever sizes it declares.
+func TestPlansWithHugeContentAreRefused(t *testing.T) {
 	const size = 64 << 20
 	var deflated bytes.Buffer
 	w, err := flate.NewWriter(&deflated, flate.BestSpeed)
@@ -432,7 +432,7 @@ func TestPlansThatUnpackToTooMuchAreRefusedBeforeTheyAreUnpacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, c := range map[string]struct {
-		config, plan uint64 // what these members claim
+		config, plan uint64 // declared sizes of these members
 		summary      string
 	}{
 		"too much":            {1 << 30, 1, "Plan file is too large"},
@@ -454,7 +454,7 @@ func TestPlansThatUnpackToTooMuchAreRefusedBeforeTheyAreUnpacked(t *testing.T) {
 			}
 		})
 	}
-	// Together they are too much, and each of them is not. The first is what it says.
+	// Together they are too large, and each alone is not. The declared size of the first is correct.
 	file := bomb(t, map[string]uint64{"config.json": size, "plan.json": 1 << 30}, deflated.Bytes(), content)
 	_, err = plan.Decode(bytes.NewReader(file), int64(len(file)))
 	var problem *plan.FileError

@@ -1,8 +1,8 @@
 // Package plan defines plans: the changes, their reasons, and the graph of actions.
 //
-// A Plan is complete: an apply performs exactly its actions, in an order that its edges allow, and decides nothing
-// again. A Plan is immutable once planning has returned it. Write and Decode store it in a file, which only the same
-// version of the engine reads; for other tools tombolo.Project writes plans as JSON, text or Markdown.
+// A Plan is complete: an apply performs exactly its actions, in an order that its edges allow, without further
+// decisions. A Plan is immutable once planning has returned it. Write and Decode store it in a file, which only the
+// same version of the engine can read; for other tools tombolo.Project writes plans as JSON, text or Markdown.
 package plan
 
 import (
@@ -44,8 +44,8 @@ const (
 	DeleteThenCreate
 	CreateThenDelete
 	Forget
-	// ForgetThenCreate replaces an object that is not to be destroyed: the old one leaves the state once the new one
-	// exists.
+	// ForgetThenCreate replaces an object that must not be destroyed: the old one is removed from the state once the
+	// new one exists.
 	ForgetThenCreate
 )
 
@@ -64,7 +64,7 @@ func (a Action) Destroys() bool { return a == Delete || a == DeleteThenCreate ||
 // Deposes reports whether the action keeps the old object, as a deposed one, until there is a new one.
 func (a Action) Deposes() bool { return a == CreateThenDelete || a == ForgetThenCreate }
 
-// Reason is why an action was chosen where that is not obvious. The texts are those of the JSON plan format.
+// Reason is why an action was chosen if that is not obvious. The texts are those of the JSON plan format.
 type Reason string
 
 // The reasons.
@@ -90,7 +90,7 @@ const (
 // unknown values.
 type Change struct {
 	Object   addr.Object
-	PrevAddr addr.AbsResourceInstance // where the object was before a move; the same as Object.Instance otherwise
+	PrevAddr addr.AbsResourceInstance // the address before a move, otherwise Object.Instance
 	Provider addr.AbsProviderConfig
 	Action   Action
 	Reason   Reason
@@ -101,46 +101,46 @@ type Change struct {
 	Type          cty.Type
 	SchemaVersion int64
 
-	// ReplacePaths are the paths that made an update impossible.
+	// ReplacePaths are the paths that require the replacement.
 	ReplacePaths []cty.Path
 	// Private is the provider's planned private data.
 	Private []byte
-	// Dependencies of the object, in configuration terms, for the state.
+	// Dependencies are those of the object, as configuration addresses, for the state.
 	Dependencies        []addr.ConfigResource
 	CreateBeforeDestroy bool
-	// SkipDestroy, for the state: the object is never to be destroyed, only forgotten.
+	// SkipDestroy, for the state, means that the object must never be destroyed, only forgotten.
 	SkipDestroy bool
-	// Protected, for the state: the block says prevent_destroy, which is remembered when it is gone.
+	// Protected, for the state, means that the block sets prevent_destroy. This is kept when the block is removed.
 	Protected bool
-	// Unprotected: the state remembers prevent_destroy of the object, which stays, and its block no longer says it.
+	// Unprotected means that the state has prevent_destroy for the object, which is kept, but its block no longer sets
+	// it.
 	Unprotected bool
-	// DeposedKey is where the actions that depose keep the old object until it goes.
+	// DeposedKey is the key of the old object after an action that deposes it, until it is deleted.
 	DeposedKey addr.DeposedKey
 
 	Importing *Importing
-	// NotImported is the object that an optional import did not find, so that it is created.
+	// NotImported is the object that an optional import did not find, which is therefore created.
 	NotImported     *Importing
 	GeneratedConfig string
-	BeforeIdentity  cty.Value // cty.NilVal when the type has none
+	BeforeIdentity  cty.Value // cty.NilVal if the type has none
 	AfterIdentity   cty.Value
-	// Settled means that the configuration was wholly known, so that the planned value cannot become another one during
-	// apply.
+	// Settled means that the configuration was wholly known, so that the planned value cannot change during apply.
 	Settled bool
 }
 
-// Importing means that the object is taken over rather than created.
+// Importing means that the object is imported rather than created.
 type Importing struct {
 	ID       string
-	Identity cty.Value // cty.NilVal when an id names the object
+	Identity cty.Value // cty.NilVal if an id identifies the object
 	Unknown  bool
 	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 }
 
-// ByIdentity reports whether an identity names the object.
+// ByIdentity reports whether an identity rather than an id identifies the object.
 func (i *Importing) ByIdentity() bool { return i.ID == "" && i.Identity != cty.NilVal }
 
-// Argument returns the argument of the import block that names the object.
+// Argument returns the argument of the import block that identifies the object.
 func (i *Importing) Argument() string {
 	if i.ByIdentity() {
 		return "identity"
@@ -148,14 +148,15 @@ func (i *Importing) Argument() string {
 	return "id"
 }
 
-// Found sets the provider's identity of an object that was found by its identity: it may have more attributes.
+// Found sets the identity that the provider returned for an object that was imported by its identity: it may have more
+// attributes.
 func (i *Importing) Found(identity cty.Value) {
 	if i.ByIdentity() && identity != cty.NilVal && !identity.IsNull() {
 		i.Identity = identity
 	}
 }
 
-// Shown returns the id or identity as people may see it.
+// Shown returns the id or identity as it may be shown.
 func (i *Importing) Shown() string {
 	switch {
 	case i.Sensitive:
@@ -171,16 +172,17 @@ type OutputChange struct {
 	Name            string
 	Action          Action
 	Before, After   cty.Value // unmarked; After may hold unknown values; null when absent
-	Sensitive       bool      // now
+	Sensitive       bool      // the current value is sensitive
 	BeforeSensitive bool
 }
 
 // StepKind is the kind of a step of the action graph.
 type StepKind uint8
 
-// The kinds of steps. A Write creates, updates or reads the instances of a block; a Destroy deletes objects that are no
-// longer wanted or have to go before their replacement; a Dispose deletes deposed objects, those of this run included.
-// A Join does nothing: it connects many steps with many others, so that their edges are a sum and not a product.
+// The kinds of steps. A Write creates, updates or reads the instances of a block. A Destroy deletes objects that are no
+// longer needed or have to be deleted before their replacement is created. A Dispose deletes deposed objects, including
+// those of this run. A Join does nothing: it connects many steps with many others, so that the number of edges is a sum
+// and not a product.
 const (
 	Write StepKind = iota + 1
 	DestroyStep
@@ -189,19 +191,19 @@ const (
 )
 
 // Step is one node of the action graph: all changes of one kind to one resource block of one module instance. Its
-// changes have no order among each other. The edges are those that deletions need; writes also follow the references of
-// the configuration, which applying evaluates anyway.
+// changes are not ordered. The edges are those that deletions need; writes also follow the references of the
+// configuration, which the apply evaluates anyway.
 type Step struct {
 	Kind     StepKind
 	Resource addr.AbsResource
-	// Changes are indices into Plan.Changes.
+	// Changes are indexes into Plan.Changes.
 	Changes []int
-	// After lists the steps (indices into Plan.Steps) that must have ended before this one begins.
+	// After lists the steps (indexes into Plan.Steps) that must have ended before this one begins.
 	After []int
 }
 
-// Variable is the value of a root input variable as the caller gave it (nil Value: not given). Ephemeral values are not
-// kept: Given reports that there was one other than null.
+// Variable is the value of a root input variable as it was set (nil Value: not set). Ephemeral values are not kept:
+// Given reports that one other than null was set.
 type Variable struct {
 	Value     cty.Value
 	Sensitive bool
@@ -209,7 +211,7 @@ type Variable struct {
 	Given     bool
 }
 
-// Check returns an error for a plan whose parts do not fit together: one that was changed since it was made.
+// Check returns an error for an inconsistent plan, such as one that was changed after planning.
 func (p *Plan) Check() error {
 	for i, c := range p.Changes {
 		if c == nil {
@@ -234,7 +236,7 @@ func (p *Plan) Check() error {
 	return checkOrder(p.Steps)
 }
 
-// check returns an error for a step that names something that the plan does not have.
+// check returns an error if the step refers to a change or step that the plan does not have.
 func (s Step) check(self, steps, changes int) error {
 	for _, i := range s.After {
 		if i < 0 || i >= steps || i == self {
@@ -252,7 +254,7 @@ func (s Step) check(self, steps, changes int) error {
 	return nil
 }
 
-// checkOrder returns an error for steps that wait for each other.
+// checkOrder returns an error for steps in a cycle.
 func checkOrder(steps []Step) error {
 	waits, followers := make([]int, len(steps)), make([][]int, len(steps))
 	var ready []int
@@ -278,8 +280,8 @@ func checkOrder(steps []Step) error {
 	return nil
 }
 
-// CheckEphemeral refuses to apply the plan with other ephemeral variables than it was made with: their values are not
-// stored, so each must be set again, and no other. ranges, which may be nil, holds the places of values.
+// CheckEphemeral returns errors unless exactly the ephemeral variables that the plan was made with are set again: their
+// values are not stored. ranges, which may be nil, holds the positions of values.
 func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl.Range) diag.List {
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
@@ -315,8 +317,8 @@ type Plan struct {
 	// as in config ranges.
 	Config map[string][]byte
 
-	// Base is the stored state that the plan was made from; nil if there was none. Refreshed holds the edits of the
-	// refresh: refreshed objects, data sources, moves. Base with Refreshed folded in is the prior state.
+	// Base is the stored state that the plan was made from; or nil. Refreshed holds the edits of the refresh: refreshed
+	// objects, data sources, moves. Base with Refreshed folded in is the prior state.
 	Base      *state.State
 	Refreshed []state.Edit
 
@@ -324,64 +326,64 @@ type Plan struct {
 	Drift   []*Change
 	Outputs []*OutputChange
 	Steps   []Step
-	// Invocations are the actions to invoke, each list of one object in its order.
+	// Invocations are the actions to invoke; those of one object are in order.
 	Invocations []*Invocation
-	// Invoke names actions that the plan is for alone: nothing else happens.
+	// Invoke holds the actions of a plan that only invokes actions.
 	Invoke []addr.Target
-	// Expansions lists the instance keys of every module call of every module instance: apply does not find them out
-	// again.
+	// Expansions lists the instance keys of every module call of every module instance, so that the apply does not
+	// evaluate them again.
 	Expansions map[addr.ModuleInstance]map[string][]addr.Key
 	Checks     []state.CheckResult
 
 	Targets      []addr.Target
-	Except       []addr.Target // exclusions of -exclude, with all dependents; never together with Targets
+	Except       []addr.Target // exclusions of -exclude, with all dependents; excludes Targets
 	ForceReplace []addr.AbsResourceInstance
 	Relevant     []RelevantAttribute
-	// Unsettled lists interrupted creations with an unknown result. The plan leaves them alone, with everything that
+	// Unsettled lists interrupted creations with an unknown result. The plan does not touch them, nor anything that
 	// depends on them; LeftOut lists all of these.
 	Unsettled []addr.Target
 	LeftOut   []LeftOut
-	// Interrupted lists the tokens of the operations that were in flight when the plan was made. It takes no account of
-	// any other, whatever address the configuration has for it by now.
+	// Interrupted lists the tokens of the operations that were in flight when the plan was made. The plan ignores all
+	// others, even if the configuration now has another address for an object.
 	Interrupted []string
 
-	// Unrefreshed means that the plan relied on the stored objects without looking at the world.
+	// Unrefreshed means that the plan used the stored objects without reading the real ones.
 	Unrefreshed bool
-	// Unread lists the instances whose real objects were not read: with a minimal refresh because, as far as is stored,
-	// they do not change; and those of UnreadBySetting, because the project says that they are not to be read.
+	// Unread lists the instances whose real objects were not read by a minimal refresh because they have no changes
+	// according to the state; UnreadBySetting those that the project excludes from reading.
 	Unread, UnreadBySetting []addr.AbsResourceInstance
 
-	// Errored plans are shown but cannot be applied. Complete is false when a target or deferral left something out.
+	// Errored plans are shown but cannot be applied. Complete is false if a target or deferral left something out.
 	Errored  bool
 	Complete bool
 
-	// FunctionResults are hashes of the results of functions that look at files, checked again during apply.
+	// FunctionResults are hashes of the results of functions that read files; the apply checks them again.
 	FunctionResults map[string]string
-	// Nonsensitive lists the strings that the configuration calls so, though they come from secrets.
+	// Nonsensitive lists the strings that come from secrets, but that the configuration declares nonsensitive.
 	Nonsensitive []string
 }
 
-// LeftOut is a part of the configuration, or an object, that the plan leaves as it is though it may have to change.
+// LeftOut is a part of the configuration, or an object, that the plan does not touch although it may have to change.
 type LeftOut struct {
 	// Address is that of an instance, a block, a module call or an output value ("output.name").
 	Address string
 	Reason  LeftOutReason
-	// Because is the instance that the plan was told to leave alone: it may be the address itself.
+	// Because is the instance that the plan must not touch; it may be the address itself.
 	Because addr.AbsResourceInstance
 }
 
-// LeftOutReason is why a plan leaves something out.
+// LeftOutReason is the reason why a plan leaves something out.
 type LeftOutReason string
 
-// The reasons. An unsettled object is left alone itself, a dependent depends on one, and a needed object is kept
-// because an object that is left alone depends on it.
+// The reasons. An unsettled object is left out itself, a dependent depends on one, and a needed object is kept because
+// an object that is left out depends on it.
 const (
 	LeftOutUnsettled LeftOutReason = "excluded"
 	LeftOutDependent LeftOutReason = "depends_on"
 	LeftOutNeeded    LeftOutReason = "needed_by"
 )
 
-// Why returns the reason in a few words.
+// Why returns the reason in words.
 func (l LeftOut) Why() string {
 	switch l.Reason {
 	case LeftOutDependent:
@@ -398,7 +400,7 @@ type RelevantAttribute struct {
 	Path     cty.Path
 }
 
-// Prior is the state that the plan's changes start from.
+// Prior returns the state that the changes start from.
 func (p *Plan) Prior() *state.State {
 	b := p.Base.Builder()
 	b.Fold(p.Refreshed...)
@@ -426,15 +428,15 @@ func (p *Plan) Applyable() bool {
 	}
 	for _, o := range p.Outputs {
 		unseen := p.Mode == RefreshOnly && o.Action == Create && !ctyfast.WhollyKnown(o.After)
-		if o.Action != NoOp && !unseen { // a new output of what does not exist yet is nothing to store
+		if o.Action != NoOp && !unseen { // a new output that depends on missing objects is not stored
 			return true
 		}
 	}
 	return p.Mode == RefreshOnly && slices.ContainsFunc(p.Refreshed, p.changesObject)
 }
 
-// changesObject reports whether an edit changes a managed object in the state. A new address alone does not count, nor
-// does the current version of the schema, as in Terraform.
+// changesObject reports whether an edit changes a managed object in the state. As in Terraform, a new address alone is
+// not a change, nor is a new schema version.
 func (p *Plan) changesObject(e state.Edit) bool {
 	switch {
 	case e.Put != nil:
@@ -445,8 +447,8 @@ func (p *Plan) changesObject(e state.Edit) bool {
 	return false
 }
 
-// onlyUpgrades reports whether an object is stored again because its schema has another version now, or because its
-// provider changed it when it brought it to the version that it had, and for no other reason.
+// onlyUpgrades reports whether an object is stored again only because its schema has a new version, or because its
+// provider changed it while upgrading it to the same version.
 func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 	if p.Base == nil {
 		return false
@@ -463,10 +465,10 @@ func (p *Plan) onlyUpgrades(put *state.PutObject) bool {
 		!slices.ContainsFunc(p.Drift, func(c *Change) bool { return c.Object == put.Addr })
 }
 
-// Summary counts what apply would do.
+// Summary holds the numbers of changes by kind.
 type Summary struct{ Add, Change, Destroy, Import, Forget, Invoke int }
 
-// Summary counts the changes as people do: a replacement is one addition and one destruction.
+// Summary counts the changes: a replacement is one addition and one destruction.
 func (p *Plan) Summary() Summary {
 	s := Summary{Invoke: len(p.Invocations)}
 	for _, c := range p.Changes {

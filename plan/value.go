@@ -12,17 +12,18 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Value is an object or output value with the paths at which it is sensitive. The value itself carries no marks.
+// Value is an object or output value with the paths of its sensitive parts. The value itself has no marks.
 //
-// Printing a Value, or anything that holds one, shows no secrets: see String.
+// Printing a Value, or a struct that holds one, shows no secrets: see String.
 type Value struct {
 	Value     cty.Value
 	Sensitive []cty.Path
 }
 
-// Decode stores the value in what into points to: a cty.Value, an any (text, json.Number, bool, []any, map[string]any
-// or nil), or anything that encoding/json can read it into, by its rules: null leaves text, numbers, bools and structs
-// as they were. What is not known yet is null, except in a cty.Value. What is sensitive is given as it is.
+// Decode stores the value in the variable that into points to: a cty.Value, an any (string, json.Number, bool, []any,
+// map[string]any or nil), or any type that encoding/json can decode the value into. As in encoding/json, null does not
+// change strings, numbers, bools and structs. Unknown values become null, except in a cty.Value. Sensitive values are
+// stored in clear text.
 func (v Value) Decode(into any) error {
 	if to, ok := into.(*cty.Value); ok {
 		*to = v.Value
@@ -60,25 +61,25 @@ func (v Value) String() string {
 	return b.String()
 }
 
-// GoString returns the same: the fields of a Value show what is sensitive.
+// GoString returns String(), because the fields of a Value show sensitive values.
 func (v Value) GoString() string { return v.String() }
 
 // String returns the value on one line, for logs; see Value.String.
 func (v Variable) String() string { return textOf(v.Value, v.Sensitive || v.Ephemeral) }
 
-// GoString returns the same.
+// GoString returns String().
 func (v Variable) GoString() string { return v.String() }
 
-// String returns what happens to the output value on one line, for logs; see Value.String.
+// String returns the change on one line, for logs; see Value.String.
 func (c OutputChange) String() string {
 	return fmt.Sprintf("%s %s: %s -> %s", c.Action, c.Name, textOf(c.Before, c.BeforeSensitive),
 		textOf(c.After, c.Sensitive))
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (c OutputChange) GoString() string { return c.String() }
 
-// textOf returns a value that is sensitive as a whole or not at all.
+// textOf returns the text of a value that is wholly sensitive or not sensitive.
 func textOf(v cty.Value, sensitive bool) string {
 	out := Value{Value: v}
 	if sensitive {
@@ -87,7 +88,7 @@ func textOf(v cty.Value, sensitive bool) string {
 	return out.String()
 }
 
-// printValue writes a value that is at a path of a larger one.
+// printValue writes the part of a value at a path.
 func printValue(b *strings.Builder, v cty.Value, path cty.Path, hidden cty.PathSet) {
 	switch {
 	case hidden.Has(path):

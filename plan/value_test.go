@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// planted is a value with a secret at each kind of place.
+// planted is a value with a secret in each kind of position.
 var planted = plan.Value{
 	Value: cty.ObjectVal(map[string]cty.Value{
 		"id":   cty.UnknownVal(cty.String),

@@ -13,15 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Base implements every call except Schema: calls that need no work succeed, calls that the provider does not support
-// fail with a diagnostic. Implementations embed it and override the calls that they support.
+// Base implements every call except Schema: calls that need no work succeed, and calls that the provider does not
+// support return an error. Implementations embed it and override the calls that they support.
 type Base struct{}
 
 func missing(what, typ string) diag.List {
 	return diag.List{}.Errorf(nil, "Not supported by this provider", "The provider cannot %s %q.", what, typ)
 }
 
-// ValidateConfig accepts everything as it is.
+// ValidateConfig accepts every configuration unchanged.
 func (Base) ValidateConfig(_ context.Context, req ValidateConfigRequest) ValidateConfigResponse {
 	return ValidateConfigResponse{Prepared: req.Config}
 }
@@ -29,12 +29,12 @@ func (Base) ValidateConfig(_ context.Context, req ValidateConfigRequest) Validat
 // ValidateResource accepts everything.
 func (Base) ValidateResource(context.Context, ValidateResourceRequest) diag.List { return nil }
 
-// Configure needs nothing.
+// Configure does nothing.
 func (Base) Configure(context.Context, ConfigureRequest) ConfigureResponse {
 	return ConfigureResponse{}
 }
 
-// UpgradeState cannot know the schema; see DecodeStored for providers with a single schema version.
+// UpgradeState fails, because Base has no schema; see DecodeStored for providers with a single schema version.
 func (Base) UpgradeState(_ context.Context, req UpgradeStateRequest) UpgradeStateResponse {
 	return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
 }
@@ -64,7 +64,7 @@ func (Base) Plan(_ context.Context, req PlanRequest) PlanResponse {
 	return PlanResponse{Planned: req.Proposed, Diagnostics: missing("plan", req.Type)}
 }
 
-// Apply fails and leaves the object as it was.
+// Apply fails and returns the object unchanged.
 func (Base) Apply(_ context.Context, req ApplyRequest) ApplyResponse {
 	return ApplyResponse{State: req.Prior, Diagnostics: missing("apply", req.Type)}
 }
@@ -104,7 +104,7 @@ func (Base) RenewEphemeral(_ context.Context, req RenewEphemeralRequest) RenewEp
 	return RenewEphemeralResponse{Diagnostics: missing("renew the ephemeral resource", req.Type)}
 }
 
-// CloseEphemeral needs nothing.
+// CloseEphemeral does nothing.
 func (Base) CloseEphemeral(context.Context, CloseEphemeralRequest) diag.List { return nil }
 
 // CallFunction fails.
@@ -112,14 +112,14 @@ func (Base) CallFunction(_ context.Context, name string, _ []cty.Value) (cty.Val
 	return cty.DynamicVal, fmt.Errorf("the provider has no function %q", name)
 }
 
-// Stop needs nothing.
+// Stop does nothing.
 func (Base) Stop(context.Context) error { return nil }
 
-// Close needs nothing.
+// Close does nothing.
 func (Base) Close() error { return nil }
 
-// DecodeStored reads a stored object of the current schema version: what UpgradeState does when there is nothing to
-// upgrade. Attributes that the schema does not know are left out; those that are missing are null.
+// DecodeStored decodes a stored object of the current schema version, for UpgradeState of providers without upgrades.
+// Attributes that the schema does not have are left out; missing ones are null.
 func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateResponse {
 	if rt == nil {
 		return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of",
@@ -141,7 +141,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 	}
 	v, err := decodeJSON(req.Stored.JSON, ty)
 	if err != nil {
-		// A schema may have lost or gained attributes since: removed attributes are left out, new ones are null.
+		// The schema may have changed since: removed attributes are left out, new ones are null.
 		v, err = decodeJSON(fitted(req.Stored.JSON, ty), ty)
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 }
 
 func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
-	if v, ok := ctyfast.ReadJSON(data, ty); ok { // which reads no long numbers
+	if v, ok := ctyfast.ReadJSON(data, ty); ok { // which does not read long numbers
 		return v, nil
 	}
 	if err := CheckNumbers(data, ty, ctyjson.Unmarshal); err != nil {
@@ -161,7 +161,7 @@ func decodeJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	return ctyjson.Unmarshal(data, ty)
 }
 
-// fitted drops the members of a stored object that its type does not have, and adds those that it lacks, at any depth.
+// fitted removes the members of a stored object that its type does not have, and adds missing ones, at any depth.
 // Members of another kind are left to the decoder.
 func fitted(stored []byte, ty cty.Type) []byte {
 	dec := json.NewDecoder(bytes.NewReader(stored))

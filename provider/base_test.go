@@ -22,7 +22,7 @@ func TestDecodeStoredFitsObjectsOfOtherSchemas(t *testing.T) {
 	big := cty.MustParseNumberVal("12345678901234567890123")
 	for name, test := range map[string]struct {
 		stored string
-		want   cty.Value // NilVal: an error
+		want   cty.Value // NilVal if it must fail
 	}{
 		"an attribute that is gone": {`{"name":"a","size":1,"old":[{}],"rule":[]}`, cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal("a"), "size": cty.NumberIntVal(1),

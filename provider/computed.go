@@ -2,10 +2,10 @@ package provider
 
 import "github.com/zclconf/go-cty/cty"
 
-// MarkComputed returns the proposed value of a creation with what the provider is still to choose as unknown: every
-// computed attribute that has no value, also in nested blocks and objects, and computed blocks that are not configured.
-// Without that, the plan says that such an attribute stays null, and the engine refuses the answer of Apply that has a
-// value.
+// MarkComputed returns the proposed value of a creation with unknown values for everything that the provider will
+// choose: computed attributes without a value, including those in nested blocks and objects, and computed blocks that
+// are not configured. Without it, the plan would keep these attributes null, and the engine would refuse a value in the
+// answer of Apply.
 //
 //	func (p *notes) Plan(_ context.Context, r provider.PlanRequest) provider.PlanResponse {
 //		if !r.Prior.IsNull() {
@@ -14,7 +14,7 @@ import "github.com/zclconf/go-cty/cty"
 //		return provider.PlanResponse{Planned: provider.MarkComputed(p.block, r.Proposed)}
 //	}
 //
-// For an update, Proposed has the former values of computed attributes: set those to unknown that the update changes.
+// For an update, Proposed has the former values of computed attributes: set those that the update changes to unknown.
 func MarkComputed(b *Block, proposed cty.Value) cty.Value {
 	if proposed == cty.NilVal || proposed.IsNull() || !proposed.IsKnown() {
 		return proposed
@@ -33,7 +33,7 @@ func MarkComputed(b *Block, proposed cty.Value) cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// markAttributes returns the values of an object by attribute.
+// markAttributes returns the values of an object by attribute, with computed ones marked.
 func markAttributes(attributes map[string]*Attribute, object cty.Value) map[string]cty.Value {
 	values := object.AsValueMap()
 	if values == nil {
@@ -56,7 +56,7 @@ func markAttributes(attributes map[string]*Attribute, object cty.Value) map[stri
 	return values
 }
 
-// markEach applies a function to each of the objects that a nested block or attribute consists of.
+// markEach applies a function to each object in a nested block or attribute.
 func markEach(nesting Nesting, v cty.Value, mark func(cty.Value) cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// maxNumberBits limits the exponent of numbers from outside: 1e9999 still fits. The digits of 1e-99999, which are
+// maxNumberBits limits the exponent of numbers in received data: 1e9999 still fits. The digits of 1e-99999, which are
 // needed to show or store it, take a second to write, and those of 1e99999999 minutes.
 const maxNumberBits = 40_000
 
@@ -16,8 +16,8 @@ var (
 	errInfinite = errors.New("a number is infinite, and no state or plan can hold that")
 )
 
-// CheckNumbers refuses data with numbers that take too long to write. Call it before the decoder, since a set reads the
-// digits of its elements; usual data, in any encoding, is only searched for exponents and possible infinities.
+// CheckNumbers returns an error for data with numbers that take too long to write. Call it before the decoder, since a
+// set formats its elements; most data, in any encoding, is only searched for exponents and possible infinities.
 func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) error {
 	if !hasLongExponent(data) && !hasInfinity(data) {
 		return nil
@@ -48,7 +48,7 @@ func CheckNumbers(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.V
 	})
 }
 
-// withoutSets returns a type for the same data with lists in place of sets.
+// withoutSets returns the type with lists in place of sets.
 func withoutSets(ty cty.Type) cty.Type {
 	switch {
 	case ty.IsListType() || ty.IsSetType():
@@ -73,11 +73,12 @@ func withoutSets(ty cty.Type) cty.Type {
 
 func isLong(v cty.Value) bool {
 	n := v.AsBigFloat()
-	exponent := n.MantExp(nil) // 0 of infinities
+	exponent := n.MantExp(nil) // 0 for infinities
 	return exponent > maxNumberBits || exponent < -maxNumberBits
 }
 
-// hasLongExponent finds a digit or point, the letter of an exponent of ten or two, perhaps a sign, and five digits.
+// hasLongExponent searches for a digit or point, the letter of a decimal or binary exponent, an optional sign, and five
+// digits.
 func hasLongExponent(text []byte) bool {
 	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
 	for i := 1; i+5 < len(text); i++ {
@@ -99,8 +100,8 @@ func hasLongExponent(text []byte) bool {
 	return false
 }
 
-// hasInfinity finds a possible infinite number: a text that is short for one, by the quote or the sign before it or by
-// the length that msgpack puts there, or the bytes of a float.
+// hasInfinity searches for a possible infinite number: a short text that spells it, after a quote, a sign or the length
+// byte of msgpack, or the bytes of a float.
 func hasInfinity(data []byte) bool {
 	for i, c := range data {
 		rest := data[i+1:]

@@ -5,14 +5,14 @@
 // treats them alike. Package providertest is the test suite for all implementations.
 //
 // Rules for implementers:
-//   - Methods may be called concurrently once Configure has returned; Schema and the Validate methods also before.
+//   - Methods may be called concurrently once Configure has returned; Schema and the Validate methods even before.
 //   - Object values conform to the implied type of the schema's block. Unknown values appear only where documented.
 //   - Values arrive without marks; the engine keeps track of sensitivity.
 //   - Diagnostics carry paths into the object of the call (Diagnostic.Path), never source ranges.
-//   - The Object of a request is the address of what the call is about, for messages. It is the zero Object where there
-//     is none; the answer must not depend on it.
-//   - When the context of a call ends, return soon; an answer is still used.
-//   - Embed Base: it implements every call that the provider does not have, and keeps the implementation compiling when
+//   - The Object of a request is the address of the object of the call, for messages. It is the zero Object if there
+//     is none; the response must not depend on it.
+//   - When the context of a call ends, return soon; the response is still used.
+//   - Embed Base: it implements every call that the provider does not support, so that the code still compiles when
 //     calls are added.
 //
 // The names follow the plugin protocol (tfplugin 5 and 6).
@@ -32,11 +32,11 @@ import (
 
 // Provider manages the objects of one kind of remote (or local) system.
 type Provider interface {
-	// Schema describes everything that the provider has. It needs no configuration and its answer never changes.
+	// Schema returns the description of the provider. It needs no configuration, and always returns the same.
 	Schema(ctx context.Context) (*Schema, diag.List)
 
-	// ValidateConfig checks the provider block, which may hold unknown values, and returns it prepared (protocol 5
-	// providers may fill in defaults).
+	// ValidateConfig checks the provider block, which may hold unknown values, and returns it (providers of protocol 5
+	// may fill in defaults).
 	ValidateConfig(ctx context.Context, req ValidateConfigRequest) ValidateConfigResponse
 	// ValidateResource checks the configuration of a resource, data source, ephemeral resource, list block or action;
 	// it may hold unknown values.
@@ -50,20 +50,20 @@ type Provider interface {
 	UpgradeState(ctx context.Context, req UpgradeStateRequest) UpgradeStateResponse
 	// UpgradeIdentity does the same for a stored identity.
 	UpgradeIdentity(ctx context.Context, req UpgradeIdentityRequest) UpgradeIdentityResponse
-	// MoveState converts a stored object of another resource type, possibly of another provider, to one of this
+	// MoveState converts a stored object of another resource type, possibly of another provider, to a type of this
 	// provider.
 	MoveState(ctx context.Context, req MoveStateRequest) MoveStateResponse
 	// Import finds existing objects by id or identity. The engine reads each of them afterwards.
 	Import(ctx context.Context, req ImportRequest) ImportResponse
 
-	// Read returns the current object; a null object means that it is gone.
+	// Read returns the current object; a null object means that it no longer exists.
 	Read(ctx context.Context, req ReadRequest) ReadResponse
-	// Plan predicts the result of applying a configuration. It has no side effects.
+	// Plan returns the planned result of a configuration. It has no side effects.
 	Plan(ctx context.Context, req PlanRequest) PlanResponse
 	// Apply performs a planned change. On failure it returns the object that exists now, and the errors.
 	Apply(ctx context.Context, req ApplyRequest) ApplyResponse
 
-	// GenerateConfig writes the configuration of an object that exists. It is asked only of providers with the
+	// GenerateConfig returns a configuration for an existing object. It is only called for providers with the
 	// GenerateConfig capability.
 	GenerateConfig(ctx context.Context, req GenerateConfigRequest) GenerateConfigResponse
 
@@ -78,34 +78,35 @@ type Provider interface {
 	// ReadData reads a data source.
 	ReadData(ctx context.Context, req ReadDataRequest) ReadDataResponse
 
-	// OpenEphemeral, RenewEphemeral and CloseEphemeral manage objects that live for one run and are never stored.
+	// OpenEphemeral, RenewEphemeral and CloseEphemeral manage objects that exist for one run and are never stored.
 	OpenEphemeral(ctx context.Context, req OpenEphemeralRequest) OpenEphemeralResponse
 	RenewEphemeral(ctx context.Context, req RenewEphemeralRequest) RenewEphemeralResponse
 	CloseEphemeral(ctx context.Context, req CloseEphemeralRequest) diag.List
 
-	// CallFunction calls a function of the provider. It works without configuration. A failure of a particular argument
+	// CallFunction calls a function of the provider. It works without Configure. An error about a particular argument
 	// is a function.ArgError.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
-	// Stop asks running calls to end soon, for which there is Stopping; it returns at once. Close ends the provider and
-	// frees what it holds.
+	// Stop asks running calls to end soon, and returns immediately; see Stopping. Close ends the provider and releases
+	// its resources.
 	Stop(ctx context.Context) error
 	Close() error
 }
 
 // ClientCapabilities are the optional features that the engine supports.
 type ClientCapabilities struct {
-	// DeferralAllowed permits Deferred answers.
+	// DeferralAllowed permits Deferred responses.
 	DeferralAllowed bool
 	// WriteOnlyAttributesAllowed permits values for write-only attributes.
 	WriteOnlyAttributesAllowed bool
-	// StorePlannedPrivate: what Plan answers as private data comes back as PlannedPrivate when it is asked again.
+	// StorePlannedPrivate means that the private data in the response of Plan is passed back as PlannedPrivate when
+	// Plan is called again.
 	StorePlannedPrivate bool
 	// ComputedBlocksAllowed permits nested blocks that the provider fills in; see Block.Computed.
 	ComputedBlocksAllowed bool
 }
 
-// DeferredReason is why a provider cannot answer now. The zero value means that it can.
+// DeferredReason is the reason why a provider cannot answer yet. The zero value means that it can.
 type DeferredReason uint8
 
 // The reasons, numbered as in the protocol.
@@ -126,10 +127,10 @@ type ValidateConfigResponse struct {
 	Diagnostics diag.List
 }
 
-// ResourceKind distinguishes the families of types.
+// ResourceKind distinguishes the kinds of types.
 type ResourceKind uint8
 
-// The families.
+// The kinds.
 const (
 	ManagedResource ResourceKind = iota + 1
 	DataSource
@@ -145,13 +146,13 @@ type ValidateResourceRequest struct {
 	Type   string
 	Config cty.Value
 	Client ClientCapabilities
-	// IncludeObject (a bool) and Limit (a number) are those of a list block; cty.NilVal for other blocks.
+	// IncludeObject (a bool) and Limit (a number) are the arguments of a list block, and cty.NilVal for other blocks.
 	IncludeObject, Limit cty.Value
 }
 
 // ConfigureRequest holds the provider's configuration.
 type ConfigureRequest struct {
-	// TerraformVersion is the language version that the engine speaks.
+	// TerraformVersion is the language version that the engine implements.
 	TerraformVersion string
 	Config           cty.Value
 	Client           ClientCapabilities
@@ -160,7 +161,8 @@ type ConfigureRequest struct {
 // ConfigureResponse answers ConfigureRequest.
 type ConfigureResponse struct{ Diagnostics diag.List }
 
-// StoredObject is an object as a state holds it: JSON of any schema version, or the flat map of states before format 4.
+// StoredObject is an object in the form of a state: JSON of any schema version, or the flat map of states before format
+// 4.
 type StoredObject struct {
 	JSON []byte
 	Flat map[string]string
@@ -177,7 +179,7 @@ type UpgradeStateRequest struct {
 type UpgradeStateResponse struct {
 	State       cty.Value
 	Diagnostics diag.List
-	// AsStored means that State is the stored object as it is, and nothing was changed: it need not be compared.
+	// AsStored means that State is the stored object unchanged, so that the engine does not have to compare it.
 	AsStored bool
 }
 
@@ -207,7 +209,7 @@ type MoveStateRequest struct {
 	TargetType            string
 }
 
-// MoveStateResponse holds the object as one of the target type.
+// MoveStateResponse holds the object in the target type.
 type MoveStateResponse struct {
 	State       cty.Value
 	Private     []byte
@@ -215,12 +217,12 @@ type MoveStateResponse struct {
 	Diagnostics diag.List
 }
 
-// ImportRequest names an existing object, by ID or by Identity.
+// ImportRequest identifies an existing object by ID or by Identity.
 type ImportRequest struct {
 	Object   addr.Object
 	Type     string
 	ID       string
-	Identity cty.Value // cty.NilVal when the id is used
+	Identity cty.Value // cty.NilVal if the id is used
 	Client   ClientCapabilities
 }
 
@@ -232,12 +234,12 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// NoSuchObject is the summary of the error with which an import says that the object does not exist. Any other error,
-// of the network for instance, leaves that open.
+// NoSuchObject is the summary of an import error that means that the object does not exist. After any other error, such
+// as a network error, that is unknown.
 const NoSuchObject = "Cannot import non-existent remote object"
 
-// ImportResponse lists the objects that an import found. If there is none, it is empty, or has an error with the
-// summary NoSuchObject; plugins that other engines use need that error.
+// ImportResponse lists the objects that an import found. If there are none, it is empty, or has an error with the
+// summary NoSuchObject. Plugins for other engines must return that error.
 type ImportResponse struct {
 	Imported    []ImportedObject
 	Deferred    DeferredReason
@@ -255,7 +257,7 @@ type ReadRequest struct {
 	Client   ClientCapabilities
 }
 
-// ReadResponse holds the object as it is now; null when it is gone. cty.NilVal says nothing, and is an error.
+// ReadResponse holds the current object, or null if it no longer exists. cty.NilVal is an error.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
@@ -273,8 +275,8 @@ type PlanRequest struct {
 	Proposed     cty.Value
 	Config       cty.Value
 	PriorPrivate []byte
-	// PlannedPrivate is the private data of the plan that is being applied, when Plan is asked again because values
-	// have become known since.
+	// PlannedPrivate is the private data of the plan that is being applied. It is set when Plan is called again because
+	// unknown values have become known.
 	PlannedPrivate []byte
 	Meta           cty.Value
 	PriorIdentity  cty.Value
@@ -282,20 +284,20 @@ type PlanRequest struct {
 }
 
 // PlanResponse holds the planned value: Proposed, with unknown values for the computed attributes that Apply will
-// choose. What the plan has as null or known must be the same after Apply. MarkComputed does this for creations.
+// choose. Null and known values must be the same after Apply. MarkComputed marks computed attributes for creations.
 type PlanResponse struct {
 	Planned         cty.Value
 	RequiresReplace []cty.Path
 	Private         []byte
 	Identity        cty.Value
-	// LegacyTypeSystem asks the engine to tolerate what old frameworks cannot avoid: planned values that differ from
-	// the configuration. Violations become log lines then.
+	// LegacyTypeSystem asks the engine to tolerate planned values that differ from the configuration, which old
+	// frameworks cannot avoid. The engine then only logs violations.
 	LegacyTypeSystem bool
 	Deferred         DeferredReason
 	Diagnostics      diag.List
 }
 
-// ApplyRequest asks to make the planned change. Prior is null for a create, Planned is null for a delete.
+// ApplyRequest requests the planned change. Prior is null for a create, Planned is null for a delete.
 type ApplyRequest struct {
 	Object          addr.Object
 	Type            string
@@ -306,21 +308,21 @@ type ApplyRequest struct {
 	Meta            cty.Value
 	PlannedIdentity cty.Value
 
-	// Intent is the engine's token of this operation, unique in a run. A provider whose answer can outlive the engine
-	// (a program whose output is spooled) files it under this token; others ignore it.
+	// Intent is the engine's token of this operation, unique in a run. A provider whose response can outlive the engine
+	// (a program whose output is spooled) stores the response under this token; others ignore it.
 	Intent string
-	// Record holds data that the engine needs back together with an answer that outlived it; only such a provider calls
-	// it. It may be nil.
+	// Record returns data that the engine needs back together with a response that outlived it; only such a provider
+	// calls it. It may be nil.
 	Record func() []byte
-	// Partial may be called, any number of times, with the known part of the object (its ID, say) during the call. The
-	// engine records it durably before Partial returns. It may be nil.
+	// Partial may be called repeatedly during the call with the known part of the object, such as its ID. It returns
+	// once the engine has durably recorded it. It may be nil.
 	Partial func(state cty.Value, private []byte)
 }
 
-// ApplyResponse holds the object that exists after the call: null when none does. With errors, State is the object as
-// far as it got: null says that nothing was created. cty.NilVal means that this is not known (the answer was lost, or
-// Stop ended the call before the service answered): the engine keeps a creation on its list of open operations then. It
-// does the same when State is unknown as a whole, or null although there is no error.
+// ApplyResponse holds the object that exists after the call, or null if there is none. After an error, State is the
+// object as far as it was created: null means that nothing was created. cty.NilVal means that this is unknown (the
+// response was lost, or Stop ended the call before the service answered): the engine then keeps a creation as an open
+// operation. It does the same if State as a whole is unknown, or null without an error.
 type ApplyResponse struct {
 	State            cty.Value
 	Private          []byte
@@ -361,7 +363,7 @@ type OpenEphemeralResponse struct {
 	Diagnostics diag.List
 }
 
-// RenewEphemeralRequest prolongs an ephemeral object.
+// RenewEphemeralRequest renews an ephemeral object.
 type RenewEphemeralRequest struct {
 	Type    string
 	Private []byte
@@ -374,14 +376,14 @@ type RenewEphemeralResponse struct {
 	Diagnostics diag.List
 }
 
-// CloseEphemeralRequest ends an ephemeral object.
+// CloseEphemeralRequest closes an ephemeral object.
 type CloseEphemeralRequest struct {
 	Type    string
 	Private []byte
 }
 
 // Function describes a function of a provider. Its Impl, if set, may be called in process; otherwise
-// Provider.CallFunction is.
+// Provider.CallFunction is called.
 type Function struct {
 	Params          []FunctionParam
 	VarParam        *FunctionParam
@@ -402,7 +404,7 @@ type FunctionParam struct {
 	DescriptionKind DescriptionKind
 }
 
-// Spec returns the function in the form of package function; call is usually Provider.CallFunction bound to a name.
+// Spec returns the function as a function.Function; call is usually Provider.CallFunction bound to the function's name.
 func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function.Function {
 	param := func(p FunctionParam) function.Parameter {
 		return function.Parameter{
@@ -415,7 +417,7 @@ func (f *Function) Spec(call func(args []cty.Value) (cty.Value, error)) function
 		Description: f.Description,
 		Type:        function.StaticReturnType(f.Return),
 		Impl: func(args []cty.Value, ret cty.Type) (cty.Value, error) {
-			// An argument that is unknown anywhere inside is not sent unless its parameter takes unknown values.
+			// An argument with unknown parts is only passed if its parameter accepts unknown values.
 			for i, a := range args {
 				p := f.param(i)
 				if p != nil && !p.AllowUnknown && !ctyfast.WhollyKnown(a) {
@@ -442,44 +444,44 @@ func (f *Function) param(i int) *FunctionParam {
 	return f.VarParam
 }
 
-// Factory starts a provider. It is called at most once for each provider configuration, and once more for schemas and
+// Factory starts a provider. It is called at most once for each provider configuration, and once for schemas and
 // functions.
 type Factory func(ctx context.Context) (Provider, error)
 
-// ListRequest is a query for objects of a managed resource type.
+// ListRequest holds a query for objects of a managed resource type.
 type ListRequest struct {
 	Type string
-	// Config describes the objects to find, as an object of the schema in Schema.Lists. Providers that list types
-	// without a schema take an object whose attributes they choose; null and cty.NilVal mean everything then.
+	// Config describes the objects to find, and conforms to the schema in Schema.Lists. Providers without a schema for
+	// a list accept any object; then null and cty.NilVal mean everything.
 	Config cty.Value
 	// IncludeObject requests whole objects in addition to their identities.
 	IncludeObject bool
-	// Limit is how many objects are wanted at most; at least 1.
+	// Limit is the maximum number of objects to return, at least 1.
 	Limit int
 }
 
-// ListResponse has the objects that were found, in the order of the provider.
+// ListResponse holds the found objects, in the order of the provider.
 type ListResponse struct {
 	Results     []Listed
 	Diagnostics diag.List
 }
 
-// Listed is one object that exists.
+// Listed is one existing object.
 type Listed struct {
-	Identity cty.Value // the ID for an import
-	// DisplayName is for people; it may be empty.
+	Identity cty.Value // the id for an import
+	// DisplayName is a name for people; it may be empty.
 	DisplayName string
-	// Object is the object of the managed resource type, if it was asked for; else cty.NilVal.
+	// Object is the object of the managed resource type, if it was requested, otherwise cty.NilVal.
 	Object cty.Value
 }
 
-// GenerateConfigRequest holds an object.
+// GenerateConfigRequest holds an existing object.
 type GenerateConfigRequest struct {
 	Type  string
 	State cty.Value
 }
 
-// GenerateConfigResponse holds a configuration, of the type of the object, from which the object would be made.
+// GenerateConfigResponse holds a configuration of the object's type that would create the object.
 type GenerateConfigResponse struct {
 	Config      cty.Value
 	Diagnostics diag.List
@@ -492,24 +494,24 @@ type PlanActionRequest struct {
 	Client ClientCapabilities
 }
 
-// PlanActionResponse holds the reasons why it cannot.
+// PlanActionResponse holds errors if the action cannot be invoked.
 type PlanActionResponse struct {
 	Deferred    DeferredReason
 	Diagnostics diag.List
 }
 
-// InvokeActionRequest asks to perform an action. Its configuration is wholly known.
+// InvokeActionRequest requests an action. Its configuration is wholly known.
 type InvokeActionRequest struct {
 	Type   string
 	Config cty.Value
 	Client ClientCapabilities
-	// Progress may be called, any number of times and concurrently, with a message for people. It may be nil.
+	// Progress may be called repeatedly and concurrently with a message for the user. It may be nil.
 	Progress func(message string)
 }
 
 // InvokeActionResponse is the result of an action.
 type InvokeActionResponse struct {
-	// Lost means that the provider may have begun and its answer is not known.
+	// Lost means that the action may have begun, and that its result is unknown.
 	Lost        bool
 	Diagnostics diag.List
 }

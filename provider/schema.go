@@ -8,29 +8,30 @@ import (
 
 // Schema describes a provider. It is immutable once returned.
 type Schema struct {
-	Provider  *Block // nil when there is nothing to configure, as with an empty block
-	Meta      *Block // nil when the provider takes no provider_meta block
+	Provider  *Block // nil if there is nothing to configure, like an empty block
+	Meta      *Block // nil if the provider has no provider_meta block
 	Resources map[string]*ResourceType
 	Data      map[string]*ResourceType
 	Ephemeral map[string]*ResourceType
 	Functions map[string]*Function
-	// Lists describes how to search for managed resources of a type: the block config of list blocks.
+	// Lists describes the config blocks of list blocks, by the managed resource type that they list.
 	Lists map[string]*ResourceType
-	// Actions describes the block config of actions.
+	// Actions describes the config blocks of actions.
 	Actions map[string]*ResourceType
 
-	// StateOnly means that applying changes nothing outside of the state (terraform_data): no intent has to be
-	// journaled before.
+	// StateOnly means that an apply changes nothing outside of the state (terraform_data), so that no intent is
+	// recorded in the journal before.
 	StateOnly bool
-	// PlanDestroy: Plan is also called for deletes. GetProviderSchemaOptional and MoveResourceState as in the protocol.
+	// PlanDestroy means that Plan is also called for deletes. GetProviderSchemaOptional and MoveResourceState are as in
+	// the protocol.
 	PlanDestroy               bool
 	GetProviderSchemaOptional bool
 	MoveResourceState         bool
-	// GenerateConfig: the provider writes configurations of objects that are imported.
+	// GenerateConfig means that the provider generates configurations of imported objects.
 	GenerateConfig bool
 }
 
-// Type returns a resource type of a family, or nil if there is none.
+// Type returns a resource type of a kind, or nil if there is none.
 func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
 	switch kind {
 	case ManagedResource:
@@ -47,14 +48,14 @@ func (s *Schema) Type(kind ResourceKind, name string) *ResourceType {
 	return nil
 }
 
-// ResourceType describes a type of one of the families.
+// ResourceType describes a type of one of the kinds.
 type ResourceType struct {
 	Version int64
 	Block   *Block
-	// Identity describes what names an object of this type for ever; nil when the type has none.
+	// Identity describes the permanent identity of objects of this type; nil if the type has none.
 	Identity *IdentitySchema
-	// Newer names attributes and blocks that older engines do not know in this version of the schema, and refuse in a
-	// state: states leave them out where they are null. The plugin protocol does not transport it.
+	// Newer names attributes and blocks that this version of the schema has only in newer engines; older ones refuse
+	// them in a state. States omit them if they are null. The plugin protocol does not transport it.
 	Newer []string
 }
 
@@ -72,7 +73,7 @@ type IdentityAttribute struct {
 	OptionalForImport bool
 }
 
-// ImpliedType is the object type of the identity.
+// ImpliedType returns the object type of the identity.
 func (s *IdentitySchema) ImpliedType() cty.Type {
 	atys := make(map[string]cty.Type, len(s.Attributes))
 	for name, a := range s.Attributes {
@@ -90,7 +91,7 @@ const (
 	Markdown
 )
 
-// Nesting is how nested blocks or nested attributes of one name form a value.
+// Nesting is the form of the value of nested blocks or attributes with one name.
 type Nesting uint8
 
 // The nesting modes. NestingGroup is a block that is never null: its attributes are null instead.
@@ -102,7 +103,7 @@ const (
 	NestingMap
 )
 
-// Block describes the content of a block. Do not change it after first use: derived facts are computed once.
+// Block describes the content of a block. Do not change it after first use: derived data is computed once.
 type Block struct {
 	Attributes map[string]*Attribute
 	Blocks     map[string]*NestedBlock
@@ -112,10 +113,10 @@ type Block struct {
 	Deprecated      bool
 	// DeprecationMessage names the replacement; Deprecated is set as well.
 	DeprecationMessage string
-	// Computed is for nested blocks: the provider may fill them in where the configuration has none. Plans are then
-	// asked for with null in their place, also for a list, set or map of blocks, which a plan may answer with anything
-	// but that, unknown included. Everything in them must be Computed, too, and they have no MinItems. Engines without
-	// ClientCapabilities.ComputedBlocksAllowed know nothing of this: report an error where it is needed.
+	// Computed is for nested blocks: the provider may fill them in if the configuration has none. Plan then gets null
+	// in their place, even for a list, set or map of blocks, and may answer with any other value, including unknown.
+	// Everything in them must be Computed, too, and they have no MinItems. Engines without
+	// ClientCapabilities.ComputedBlocksAllowed do not support this: return an error where it is needed.
 	Computed bool
 
 	once    sync.Once
@@ -141,7 +142,7 @@ type Attribute struct {
 	DeprecationMessage string
 }
 
-// NestedObject describes an attribute whose value consists of objects with attributes of their own.
+// NestedObject describes an attribute whose value consists of objects with their own attributes.
 type NestedObject struct {
 	Nesting    Nesting
 	Attributes map[string]*Attribute
@@ -155,10 +156,10 @@ type NestedBlock struct {
 	MaxItems int // 0: no limit
 }
 
-// blockFacts are computed once for each block.
+// blockFacts is derived data, computed once for each block.
 type blockFacts struct {
-	// sensitiveAttributes and sensitiveBlocks are the names of those that are sensitive, or hold something sensitive at
-	// any depth.
+	// sensitiveAttributes and sensitiveBlocks are the names of those that are sensitive, or contain a sensitive
+	// attribute at any depth.
 	sensitiveAttributes, sensitiveBlocks []string
 	writeOnly                            bool // some attribute at any depth is write-only
 	dynamic                              bool // some attribute at any depth may be of any type
@@ -189,7 +190,7 @@ func (b *Block) prepare() {
 	})
 }
 
-// ImpliedType is the object type of values that conform to the block.
+// ImpliedType returns the type of values that conform to the block.
 func (b *Block) ImpliedType() cty.Type {
 	if b == nil {
 		return cty.EmptyObject
@@ -204,8 +205,8 @@ func (b *Block) HasSensitive() bool {
 	return len(attributes)+len(blocks) > 0
 }
 
-// Sensitive returns the names of the attributes and blocks that are sensitive, or hold something sensitive at any
-// depth, in no order. They must not be changed.
+// Sensitive returns the names of the attributes and blocks that are sensitive, or contain a sensitive attribute at any
+// depth, in no particular order. The slices must not be modified.
 func (b *Block) Sensitive() (attributes, blocks []string) {
 	b.prepare()
 	return b.facts.sensitiveAttributes, b.facts.sensitiveBlocks
@@ -226,7 +227,7 @@ func (b *Block) HasDynamic() bool {
 	return b.facts.dynamic
 }
 
-// EmptyValue is the value of a block with nothing set: null attributes, empty collections of blocks.
+// EmptyValue returns the value of an empty block: null attributes, empty collections of blocks.
 func (b *Block) EmptyValue() cty.Value {
 	vals := make(map[string]cty.Value, len(b.Attributes)+len(b.Blocks))
 	for name, a := range b.Attributes {
@@ -238,7 +239,7 @@ func (b *Block) EmptyValue() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// ImpliedType is the type of the attribute's value.
+// ImpliedType returns the type of the attribute's value.
 func (a *Attribute) ImpliedType() cty.Type {
 	if a.Nested != nil {
 		return a.Nested.ImpliedType()
@@ -246,7 +247,8 @@ func (a *Attribute) ImpliedType() cty.Type {
 	return a.Type
 }
 
-// ConfigType returns the type of a configuration: nested objects may leave out attributes that are not required.
+// ConfigType returns the type of the attribute in a configuration: nested objects may leave out attributes that are not
+// required.
 func (a *Attribute) ConfigType() cty.Type {
 	if a.Nested == nil {
 		return a.Type
@@ -273,7 +275,7 @@ func (a *Attribute) contains() (sensitive, writeOnly bool) {
 	return sensitive, writeOnly
 }
 
-// ObjectType is the type of one nested object.
+// ObjectType returns the type of one nested object.
 func (o *NestedObject) ObjectType() cty.Type {
 	atys := make(map[string]cty.Type, len(o.Attributes))
 	for name, a := range o.Attributes {
@@ -282,10 +284,10 @@ func (o *NestedObject) ObjectType() cty.Type {
 	return cty.Object(atys)
 }
 
-// ImpliedType is the type of the whole attribute: one object, or a collection of them.
+// ImpliedType returns the type of the whole attribute: one object, or a collection of them.
 func (o *NestedObject) ImpliedType() cty.Type { return o.Nesting.of(o.ObjectType()) }
 
-// of is the type of nested attributes whose objects have a type.
+// of returns the type of nested attributes with the given object type.
 func (n Nesting) of(ty cty.Type) cty.Type {
 	switch n {
 	case NestingList:
@@ -298,10 +300,11 @@ func (n Nesting) of(ty cty.Type) cty.Type {
 	return ty
 }
 
-// dynamic reports whether a type holds the dynamic pseudo-type: collections of such blocks must be tuples and objects.
+// dynamic reports whether a type contains the dynamic pseudo-type: collections of such blocks must be tuples and
+// objects.
 func dynamic(ty cty.Type) bool { return ty.HasDynamicTypes() }
 
-// ImpliedType is the type of all nested blocks of the name together.
+// ImpliedType returns the type of all nested blocks of the name together.
 func (nb *NestedBlock) ImpliedType() cty.Type {
 	ty := nb.Block.ImpliedType()
 	switch nb.Nesting {
@@ -321,7 +324,7 @@ func (nb *NestedBlock) ImpliedType() cty.Type {
 	return ty
 }
 
-// EmptyValue is the value with no such block written.
+// EmptyValue returns the value without any such block.
 func (nb *NestedBlock) EmptyValue() cty.Value {
 	ty := nb.Block.ImpliedType()
 	switch nb.Nesting {
@@ -343,8 +346,7 @@ func (nb *NestedBlock) EmptyValue() cty.Value {
 	return cty.NullVal(ty)
 }
 
-// AttributeAt finds the attribute that a path leads to or passes through last; nil when the path names a block or
-// nothing.
+// AttributeAt returns the last attribute on a path, or nil if the path does not exist or has only blocks.
 func (b *Block) AttributeAt(path cty.Path) *Attribute {
 	var found *Attribute
 	block := b

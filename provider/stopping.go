@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// ErrStopping is why a call ended that Stopping.Interruptible cut off.
+// ErrStopping is the cause when Stop cancels a context of Stopping.
 var ErrStopping = errors.New("the run is being interrupted")
 
-// Stopping is for providers that end some of their calls when Stop asks for it. It may be used concurrently.
+// Stopping helps providers to end some of their calls on Stop. It may be used concurrently.
 type Stopping struct {
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -27,10 +27,10 @@ func (s *Stopping) Stop(context.Context) error {
 	return nil
 }
 
-// Context returns a context that ends with Stop, because of ErrStopping.
+// Context returns a context that Stop cancels with the cause ErrStopping.
 func (s *Stopping) Context() context.Context { return s.ctx }
 
-// Interruptible returns a context for a call that may be cut off: it also ends with Stop. The caller must call done
+// Interruptible returns a context for a call that may be interrupted: Stop also cancels it. The caller must call done
 // when the call has ended.
 func (s *Stopping) Interruptible(ctx context.Context) (call context.Context, done func()) {
 	call, cancel := context.WithCancelCause(ctx)

@@ -20,7 +20,7 @@ const (
 	sums   = "SHA256SUMS"
 )
 
-// checksums reads the file of checksums of a release: hexadecimal SHA-256 by the name of the file.
+// checksums reads the checksum file of a release: hexadecimal SHA-256 by file name.
 func checksums(dist string) (map[string]string, error) {
 	f, err := os.Open(filepath.Join(dist, sums))
 	if err != nil {
@@ -39,7 +39,7 @@ func checksums(dist string) (map[string]string, error) {
 	return list, lines.Err()
 }
 
-// printFormula prints the formula for Homebrew. It is no cask: macOS puts unsigned programs of casks into quarantine.
+// printFormula prints the Homebrew formula. It is not a cask, because macOS quarantines unsigned programs of casks.
 func printFormula(_ context.Context, dist string, out io.Writer) error {
 	list, err := checksums(dist)
 	if err != nil {
@@ -79,10 +79,10 @@ end
 	return err
 }
 
-// keyMark is where install.sh has the public key.
+// keyMark is the placeholder of the public key in install.sh.
 const keyMark = "@KEY@"
 
-// printInstaller prints install.sh with a public key in it.
+// printInstaller prints install.sh with the public key.
 func printInstaller(_ context.Context, key string, out io.Writer) error {
 	text, err := os.ReadFile(key)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// artifact is an entry of the file artifacts.json that goreleaser writes.
+// artifact is an entry of the file artifacts.json of goreleaser.
 type artifact struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
@@ -40,8 +40,8 @@ func artifacts(dist string) (list []artifact, err error) {
 	return list, json.Unmarshal(text, &list)
 }
 
-// writeImage writes DIST/image, an OCI layout with an image for linux on amd64 and arm64: the program, the certificates
-// that Mozilla trusts, and an empty /tmp. Its digest depends on nothing but these.
+// writeImage writes DIST/image, an OCI layout with an image for linux on amd64 and arm64: the program, Mozilla's root
+// certificates, and an empty /tmp. Its digest only depends on these.
 func writeImage(_ context.Context, dist string, out io.Writer) error {
 	list, err := artifacts(dist)
 	if err != nil {
@@ -78,7 +78,7 @@ func writeImage(_ context.Context, dist string, out io.Writer) error {
 	return err
 }
 
-// layout is a folder of blobs by their digests.
+// layout is a folder of blobs, named by their digests.
 type layout struct{ dir string }
 
 func (l layout) blob(mediaType string, content []byte) (oci.Descriptor, error) {
@@ -146,7 +146,7 @@ func (l layout) image(binary, arch string) (oci.Descriptor, error) {
 	return manifest, err
 }
 
-// layerOf returns the only layer of an image as an archive, its files all of one time.
+// layerOf returns the only layer of an image as an archive with fixed modification times.
 func layerOf(binary []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -176,7 +176,7 @@ func layerOf(binary []byte) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// certificates returns the roots that Mozilla trusts without further conditions, in PEM.
+// certificates returns Mozilla's unconstrained root certificates in PEM.
 func certificates() []byte {
 	var all [][]byte
 	for root := range bundle.Roots() {
@@ -187,7 +187,7 @@ func certificates() []byte {
 	slices.SortFunc(all, func(a, b []byte) int { return cmp.Compare(string(a), string(b)) })
 	var b bytes.Buffer
 	for _, der := range all {
-		_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // a buffer takes everything
+		_ = pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: der}) // writes to a buffer do not fail
 	}
 	return b.Bytes()
 }

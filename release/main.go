@@ -1,4 +1,4 @@
-// Command release makes what a release consists of beside its archives. The script release/build calls it; see
+// Command release builds the parts of a release other than its archives. The script release/build calls it; see
 // docs/releases.md.
 //
 //	go run ./release version                  prints the version of this tree

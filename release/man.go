@@ -22,11 +22,11 @@ const (
 	title   = "Tombolo"
 )
 
-// completions are the shells that have a script, and the name of its file in a package.
+// completions are the shells with a completion script, and its file name in a package.
 var completions = map[string]string{"bash": "tombolo.bash", "zsh": "_tombolo", "fish": "tombolo.fish",
 	"powershell": "tombolo.ps1"}
 
-// prepare writes DIR/man and DIR/completions. The scripts are those that the program prints.
+// prepare writes DIR/man and DIR/completions. The scripts are the program's output.
 func prepare(ctx context.Context, dir string, _ io.Writer) error {
 	pages := filepath.Join(dir, "man")
 	scripts := filepath.Join(dir, "completions")
@@ -52,7 +52,7 @@ func prepare(ctx context.Context, dir string, _ io.Writer) error {
 	return nil
 }
 
-// manPages returns the pages of section 1 by the names of their files: one for the program, one for each command.
+// manPages returns the pages of section 1 by file name: one for the program, one for each command.
 func manPages() map[string][]byte {
 	app := newApp()
 	pages := map[string][]byte{}
@@ -74,7 +74,7 @@ func manPages() map[string][]byte {
 	return pages
 }
 
-// writePages writes a page in Markdown for each command that people use, for the site.
+// writePages writes a Markdown page for each visible command, for the website.
 func writePages(_ context.Context, dir string, _ io.Writer) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -113,12 +113,12 @@ func markdownPage(cmd *command.Command, path string) []byte {
 	return b.Bytes()
 }
 
-// cell keeps a text within a cell of a table.
+// cell escapes a text for a table cell.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(text)
 }
 
-// examplesFenced puts the indented lines of a text into blocks of code.
+// examplesFenced converts the indented lines of a text to fenced code blocks.
 func examplesFenced(text string) string {
 	var b strings.Builder
 	inside := false
@@ -141,7 +141,7 @@ func newApp() *command.App {
 	return app
 }
 
-// commands returns the commands that people use, by their paths.
+// commands returns the visible commands by path.
 func commands() map[string]*command.Command {
 	found := map[string]*command.Command{}
 	var walk func(list []*command.Command, before string)
@@ -190,10 +190,10 @@ func commandPage(app *command.App, cmd *command.Command, path, name string) []by
 	return p.Bytes()
 }
 
-// page is a manual page in the language of roff's macros "man".
+// page is a manual page in roff, with the macro package "man".
 type page struct {
 	bytes.Buffer
-	opened bool // a section began, and nothing is in it yet
+	opened bool // the current section is still empty
 }
 
 func newPage(name, short string) *page {
@@ -209,7 +209,7 @@ func (p *page) section(name string) {
 	p.opened = true
 }
 
-// begin separates a paragraph from the one before.
+// begin starts a new paragraph.
 func (p *page) begin() {
 	if !p.opened {
 		p.WriteString(".PP\n")
@@ -259,7 +259,7 @@ func (p *page) example(lines []string) {
 	p.WriteString(".fi\n")
 }
 
-// escape keeps roff from reading a text as commands: backslashes, hyphens, and a dot or quote at the start of a line.
+// escape escapes roff's special characters: backslashes, hyphens, and a dot or quote at the start of a line.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -81,7 +81,7 @@ func TestThePartsOfABinaryAreListed(t *testing.T) {
 	}
 }
 
-// dist writes what goreleaser leaves: binaries, their list and the checksums of archives.
+// dist writes the files that goreleaser creates: binaries, their list and the checksums of archives.
 func dist(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -202,8 +202,8 @@ func TestTheFormulaNamesEveryArchive(t *testing.T) {
 	}
 }
 
-// TestInstaller runs install.sh against a mirror on this machine: as it should be, and with everything wrong that must
-// keep the program from being installed.
+// TestInstaller runs install.sh against a local mirror: once with valid files, and with each fault that must prevent
+// the installation.
 func TestInstaller(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
 		t.Skip("needs openssl")

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// The parts of CycloneDX 1.5 that a list of Go modules needs.
+// The part of CycloneDX 1.5 for a list of Go modules.
 type (
 	bom struct {
 		Format      string      `json:"bomFormat"`
@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// printSBOM prints the modules that the Go command put into a binary, with their hashes. It says the same each time.
+// printSBOM prints the modules of a Go binary, with their hashes. Its output is reproducible.
 func printSBOM(_ context.Context, file string, out io.Writer) error {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -82,7 +82,7 @@ func printSBOM(_ context.Context, file string, out io.Writer) error {
 	return err
 }
 
-// moduleOf returns the component of a module. Its hash is that of go.sum, "h1:" and SHA-256 in base64.
+// moduleOf returns the component of a module. Its hash is in the form of go.sum: "h1:" and SHA-256 in base64.
 func moduleOf(m *debug.Module) (component, error) {
 	for m.Replace != nil {
 		m = m.Replace

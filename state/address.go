@@ -10,10 +10,10 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// The readers of addresses in this file take the common forms apart by hand, because a state may hold 100 000 of them,
-// and leave the rest (escapes in keys, letters beyond ASCII) to package addr.
+// The parsers in this file handle the common forms of addresses by hand, because a state may hold 100 000 of them, and
+// pass all others (escapes in keys, letters beyond ASCII) to package addr.
 
-// parseModule reads the path of a module instance; nothing is the root.
+// parseModule parses the path of a module instance; "" is the root.
 func parseModule(s string) (addr.ModuleInstance, error) {
 	if m, rest, ok := cutModule(s); ok && rest == "" {
 		return m, nil
@@ -26,7 +26,7 @@ func parseModule(s string) (addr.ModuleInstance, error) {
 	return t.Module, nil
 }
 
-// cutModule reads the module steps that a text starts with, if they are of the common form.
+// cutModule parses the module steps at the start of a text; ok is false if they are not in the common form.
 func cutModule(s string) (m addr.ModuleInstance, rest string, ok bool) {
 	for strings.HasPrefix(s, "module.") {
 		s = s[len("module."):]
@@ -79,7 +79,7 @@ func cutKey(s string) (key addr.Key, rest string, ok bool) {
 	return addr.StringKey(text), rest, true
 }
 
-// parseDependency reads the address of a resource in the configuration.
+// parseDependency parses the address of a resource in the configuration.
 func parseDependency(s string) (addr.ConfigResource, error) {
 	if m, rest, ok := cutModule(s); ok {
 		mode := addr.Managed
@@ -113,8 +113,8 @@ func asciiName(s string) bool {
 
 func validName(s string) bool { return asciiName(s) || hclsyntax.ValidIdentifier(s) }
 
-// parseProvider reads a provider configuration address. States of Terraform 0.12 have `provider.NAME` with no source:
-// its address then has the namespace "-", which `state replace-provider` turns into a real one.
+// parseProvider parses a provider configuration address. States of Terraform 0.12 have `provider.NAME` without a
+// source: its address then has the namespace "-", which `state replace-provider` can replace.
 func parseProvider(s string) (addr.AbsProviderConfig, error) {
 	c, err := addr.ParseAbsProviderConfig(s)
 	if err == nil {
@@ -128,7 +128,7 @@ func parseProvider(s string) (addr.AbsProviderConfig, error) {
 			return addr.AbsProviderConfig{Module: m.Config(), Provider: p, Alias: alias}, nil
 		}
 	}
-	// The same, as Terraform writes it back.
+	// The same in the form that Terraform writes.
 	const namespace = `"` + addr.DefaultProviderHost + `/-/`
 	if strings.Contains(s, namespace) {
 		if c, err := addr.ParseAbsProviderConfig(strings.Replace(s, namespace, `"`+addr.DefaultProviderHost+`/x/`,

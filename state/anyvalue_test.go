@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAnyValueAtAnyPlaceIsRefusedOrSurvives puts other values into every place of a state: what is taken is written and
-// read unchanged.
+// TestAnyValueAtAnyPlaceIsRefusedOrSurvives puts other values at every place of a state: accepted states are encoded
+// and decoded unchanged.
 func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 	text, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestAnyValueAtAnyPlaceIsRefusedOrSurvives(t *testing.T) {
 		}()
 		checkDecode(t, in)
 	}
-	seen := map[string]int{} // places of one kind: four will do
+	seen := map[string]int{} // four places of each kind are enough
 	var visit func(kind string, v any, set func(any))
 	visit = func(kind string, v any, set func(any)) {
 		if seen[kind]++; seen[kind] > 4 {

@@ -14,7 +14,7 @@ type Change struct {
 }
 
 // Changes compares the managed objects of two states, either of which may be nil, and lists those that differ, sorted
-// by address. What both states share costs little.
+// by address. Shared parts are not compared.
 func Changes(old, now *State) (all []Change) {
 	var none State
 	if old == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, every order and every
+// testdata/terraform.tfstate was written by Terraform 1.11.4 (state push): it has every field, all orders and every
 // kind of key.
 
 func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
@@ -33,12 +33,12 @@ func TestTerraformStateRoundTripsByteForByte(t *testing.T) {
 	}
 }
 
-// asOurs returns a state of Terraform 1.11.4 with the version that we write.
+// asOurs returns a state of Terraform 1.11.4 with the version that this package writes.
 func asOurs(text []byte) string {
 	return strings.Replace(string(text), `"terraform_version": "1.11.4"`, `"terraform_version": "`+LanguageVersion+`"`, 1)
 }
 
-func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
+func TestReadAcceptsAnyChunkSizes(t *testing.T) {
 	want, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDecodeKeepsEveryField(t *testing.T) {
 	}
 }
 
-func TestDecodeTakesProvidersOfInstancesUpToTheResource(t *testing.T) {
+func TestDecodeMovesInstanceProvidersToTheResource(t *testing.T) {
 	s := decodeText(t, `{"version":4,"resources":[{"mode":"managed","type":"t","name":"x","instances":[
 		{"index_key":0,"schema_version":0,"attributes":{},"provider":"provider[\"registry.opentofu.org/h/t\"]","skip_destroy":true},
 		{"index_key":1,"schema_version":0,"attributes":{},"provider":"provider[\"registry.opentofu.org/h/t\"].west"}]}]}`)
@@ -181,8 +181,8 @@ func TestDecodeReadsProviderAddressesOfOldStates(t *testing.T) {
 	}
 }
 
-// damaged lists documents that must be refused, with the words that the message must have. Terraform 1.11.4 takes those
-// marked with + without a word.
+// damaged maps documents that must be refused to the words that the error must contain. Terraform 1.11.4 accepts those
+// marked with + silently.
 func damaged() map[string][2]string {
 	whole := `{"version":4,"terraform_version":"1.11.4","serial":3,"lineage":"l","outputs":{},"resources":[` +
 		`{"mode":"managed","type":"t","name":"x","provider":"provider[\"registry.terraform.io/h/t\"]","instances":[` +
@@ -270,7 +270,7 @@ func TestDecodeRefusesDamagedDocuments(t *testing.T) {
 	}
 }
 
-func TestDecodeErrorsSayWhere(t *testing.T) {
+func TestDecodeErrorsHavePositions(t *testing.T) {
 	_, err := Decode(
 		[]byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"x","provider":"provider[\"h/t\"]","instances":[{},{"index_key":1,"status":"q"}]}]}`))
 	want := `invalid state at byte 134, in resources[0] (data.t.x).instances[1]: unknown status "q"`
@@ -292,7 +292,7 @@ func TestEveryCutOfAStateIsRefused(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
+func TestEncodeRefusesInvalidJSONAttributes(t *testing.T) {
 	b := (*State)(nil).Builder()
 	b.Fold(Edit{Put: &PutObject{Addr: instance("t.x"), Object: &Object{Attributes: json.RawMessage(`{"a":`)}}})
 	if err := b.State().Encode(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "t.x") {
@@ -300,7 +300,7 @@ func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
 	}
 }
 
-func TestEmptyStateIsWhatTerraformWrites(t *testing.T) {
+func TestEmptyStateEqualsTerraform(t *testing.T) {
 	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.15.9\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
 		"\"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
 	if got := encode(t, &State{Serial: 1, Lineage: "x"}); got != want {
@@ -343,7 +343,8 @@ func decodeFile(t testing.TB, name string) *State {
 	return decodeText(t, string(b))
 }
 
-// FuzzDecode checks that any input either is refused or gives a state that survives writing and reading unchanged.
+// FuzzDecode checks that any input is either refused or decoded to a state that survives encoding and decoding
+// unchanged.
 func FuzzDecode(f *testing.F) {
 	whole, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {

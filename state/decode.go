@@ -18,29 +18,29 @@ import (
 // FormatVersion is the version of the state format that this package reads and writes.
 const FormatVersion = 4
 
-// Damage is why a document could not be read as a state.
+// Damage is the reason why a document could not be decoded as a state.
 type Damage uint8
 
 // The kinds of damage.
 const (
-	Malformed  Damage = iota + 1 // cut, changed by hand, or broken by a crash
+	Malformed  Damage = iota + 1 // truncated, edited by hand, or damaged by a crash
 	Empty                        // no bytes at all
 	Foreign                      // not a state
 	NewerState                   // of a later format version
 	OlderState                   // of format version 1 to 3
-	Encrypted                    // a state that its key opens
+	Encrypted                    // an encrypted state
 )
 
-// DecodeError is the error of a state document: the problem, its place, and what to do.
+// DecodeError is the error of a state document: the problem, its position, and what to do.
 type DecodeError struct {
 	Damage Damage
 	Offset int64  // in bytes from the start
-	Where  string // such as resources[3] (aws_vpc.main).instances[0]; empty for the document as a whole
+	Where  string // such as resources[3] (aws_vpc.main).instances[0]; empty for the whole document
 	What   string
 	Advice string
 }
 
-// Error returns one sentence or two.
+// Error returns one or two sentences.
 func (e *DecodeError) Error() string {
 	var b strings.Builder
 	b.WriteString("invalid state")
@@ -61,11 +61,11 @@ const adviceRestore = "Nothing was changed. Restore an earlier state, from a bac
 	"beside it) or from the history of its store, in a service with state push -force; do not apply before that, " +
 	"because a run without the state would create everything again"
 
-// Read decodes a state document from a stream. It reads on to the end of the stream: nothing may follow the document.
-// Problems of the document are *DecodeError; others come from the reader.
+// Read decodes a state document from a stream, up to its end: nothing may follow the document. Problems of the document
+// are *DecodeError; other errors come from the reader.
 func Read(r io.Reader) (*State, error) { return decode(newScanner(r)) }
 
-// Decode decodes a state document. The state does not hold on to b.
+// Decode decodes a state document. The state does not retain b.
 func Decode(b []byte) (*State, error) { return decode(newBytesScanner(b)) }
 
 func decode(s *scanner) (*State, error) {
@@ -82,7 +82,7 @@ func decode(s *scanner) (*State, error) {
 	return st, err
 }
 
-// sniff recognises by its first bytes what is no state at all.
+// sniff recognises input by its first bytes that cannot be a state.
 func sniff(s *scanner) error {
 	if !s.more() {
 		if !errors.Is(s.readErr, io.EOF) {
@@ -117,7 +117,7 @@ func sniff(s *scanner) error {
 	return nil
 }
 
-// decoder reads one document. Texts that come again and again are parsed once.
+// decoder decodes one document. Repeated texts are parsed once.
 type decoder struct {
 	*scanner
 	modules   map[string]addr.ModuleInstance
@@ -126,11 +126,11 @@ type decoder struct {
 	paths     map[string]cty.Path
 	words     map[string]string
 
-	actions bool // an object may be an action: operations are invocations, too
+	actions bool // an object may be an action, as in invocations
 
 	attrs []byte // reused while an object's attributes are read
 
-	// Where the decoder is, for messages.
+	// The current position, for messages.
 	section  string
 	resource int
 	instance int
@@ -154,7 +154,7 @@ func (d *decoder) where() string {
 
 var topFields = []string{"version", "terraform_version", "serial", "lineage", "outputs", "resources", "check_results"}
 
-// encryptedData is the member that encrypted states have.
+// encryptedData is the member that marks encrypted states.
 const encryptedData = "encrypted_data"
 
 // strangers holds members that identify a document without a version.

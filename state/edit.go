@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Edit is one change to a state: the only way in which states change. Exactly one of the pointers is set.
-// Edits are data: the journal stores them, a plan carries those that refreshing caused.
+// Edit is one change to a state: states only change through edits. Exactly one of the pointers is set. Edits are data:
+// the journal stores them, and a plan holds those of its refresh.
 type Edit struct {
 	Put    *PutObject
 	Drop   *DropObject
@@ -19,18 +19,18 @@ type Edit struct {
 	Seen   *SeenObject
 }
 
-// PutObject stores an object, replacing the one at its place.
+// PutObject stores an object, replacing an existing one.
 type PutObject struct {
 	Addr     addr.Object
 	Provider addr.AbsProviderConfig
 	Object   *Object
 }
 
-// DropObject removes an object; removing what is not there is no error.
+// DropObject removes an object. A missing object is not an error.
 type DropObject struct{ Addr addr.Object }
 
-// DeposeObject turns the current object of an instance into a deposed one. Reverse undoes that, unless there is a new
-// current one.
+// DeposeObject makes the current object of an instance a deposed one. Reverse undoes that, unless there is a new
+// current object.
 type DeposeObject struct {
 	Instance addr.AbsResourceInstance
 	Key      addr.DeposedKey
@@ -40,7 +40,7 @@ type DeposeObject struct {
 // MoveObject moves an instance, with its deposed objects, to another address.
 type MoveObject struct{ From, To addr.AbsResourceInstance }
 
-// SetOutput stores a root output value, or removes it when Value is nil.
+// SetOutput stores a root output value, or removes it if Value is nil.
 type SetOutput struct {
 	Name  string
 	Value *Output
@@ -49,26 +49,27 @@ type SetOutput struct {
 // SetChecks replaces all check results.
 type SetChecks struct{ Results []CheckResult }
 
-// SeenObject notes that an object was looked at and is as it is stored; of what is not there it notes nothing. At is in
-// seconds since 1970.
+// SeenObject records that the real object was read and equals the stored one; it does nothing if the object is not
+// stored. At is in seconds since 1970.
 type SeenObject struct {
 	Addr addr.Object
 	At   int64
 }
 
 // Builder folds edits into a state. It is safe for concurrent use. State may be called at any time; the next change
-// after it costs a copy of the map of resources. The zero value starts from nothing; State.Builder starts from a state.
+// after it costs a copy of the map of resources. The zero value starts from an empty state; State.Builder starts from a
+// given state.
 type Builder struct {
 	mu    sync.Mutex
 	state *State
-	// shared means that state was handed out (or came from outside): its maps must be copied before the next change.
-	// fresh lists the resources that were copied since.
+	// shared means that state was returned (or passed in): its maps must be copied before the next change. fresh lists
+	// the resources that were copied since.
 	shared bool
 	fresh  map[addr.AbsResource]bool
 	dirty  bool
 }
 
-// Builder starts editing a copy of the state; nil starts from nothing.
+// Builder starts editing a copy of the state; nil is an empty state.
 func (s *State) Builder() *Builder {
 	if s == nil {
 		s = &State{}
@@ -76,7 +77,7 @@ func (s *State) Builder() *Builder {
 	return &Builder{state: s, shared: true}
 }
 
-// unshare makes the maps of the state the builder's own.
+// unshare copies the maps of the state for the builder.
 func (b *Builder) unshare() {
 	if b.state != nil && !b.shared {
 		return
@@ -131,7 +132,7 @@ func (b *Builder) fold(e Edit) {
 	}
 }
 
-// seen notes when an object was looked at.
+// seen records when a real object was read.
 func (b *Builder) seen(s SeenObject) {
 	stored := b.state.Object(s.Addr)
 	if stored == nil {
@@ -142,7 +143,7 @@ func (b *Builder) seen(s SeenObject) {
 	b.put(b.own(s.Addr.Instance.AbsResource(), false), s.Addr, &o)
 }
 
-// own returns a resource that may be changed, which is created with create.
+// own returns a resource that may be modified; with create, it creates a missing one.
 func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	r := b.state.resources[a]
 	switch {
@@ -162,8 +163,8 @@ func (b *Builder) own(a addr.AbsResource, create bool) *Resource {
 	return r
 }
 
-// instanceCopy returns an own copy of an instance within an owned resource. Instances are small: they are copied at
-// each change.
+// instanceCopy replaces an instance within an owned resource by a copy, and returns it. Instances are small: they are
+// copied at each change.
 func instanceCopy(r *Resource, key addr.Key) *Instance {
 	i := &Instance{}
 	if old := r.Instances[key]; old != nil {
@@ -173,7 +174,8 @@ func instanceCopy(r *Resource, key addr.Key) *Instance {
 	return i
 }
 
-// ownedBy returns an object that says itself which instance of a provider block manages it, if it is one of several.
+// ownedBy returns the object with its own provider configuration set, if p is one of several instances of a provider
+// block.
 func ownedBy(o *Object, p addr.AbsProviderConfig) *Object {
 	keyed := o != nil && o.Provider != nil && !o.Provider.Key.IsNone()
 	if o == nil || p.Key.IsNone() && !keyed || keyed && *o.Provider == p {
@@ -212,7 +214,7 @@ func (b *Builder) drop(a addr.Object) {
 	b.prune(r, a.Instance.Key)
 }
 
-// prune removes what holds nothing any more.
+// prune removes the instance and the resource if they are empty.
 func (b *Builder) prune(r *Resource, key addr.Key) {
 	if i := r.Instances[key]; i != nil && i.Current == nil && len(i.Deposed) == 0 {
 		delete(r.Instances, key)
@@ -261,21 +263,21 @@ func (b *Builder) move(m MoveObject) {
 	to.Instances[m.To.Key] = i
 }
 
-// Dirty reports whether anything was folded since the builder was made.
+// Dirty reports whether anything was folded since the builder was created.
 func (b *Builder) Dirty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.dirty
 }
 
-// Object returns the current form of an object, or nil if there is none.
+// Object returns an object with all edits so far, or nil if there is none.
 func (b *Builder) Object(a addr.Object) *Object {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state.Object(a)
 }
 
-// State returns an immutable state with all edits so far. Lineage and serial are those of the start.
+// State returns an immutable state with all edits so far. Lineage and serial are those of the initial state.
 func (b *Builder) State() *State {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// The JSON form of edits, intents and single objects, which journals and plan files hold. Objects look as in a state
-// file.
+// The JSON form of edits, intents and single objects, which journals and plan files hold. Objects have the form of the
+// state file.
 
 // EncodeEdits returns edits as a JSON array on one line.
 func EncodeEdits(edits []Edit) ([]byte, error) {
@@ -24,7 +24,7 @@ func EncodeEdits(edits []Edit) ([]byte, error) {
 	return e.b, unencodable(e.err)
 }
 
-// EncodingError means that a value cannot be encoded: the problem is the value, not the storage.
+// EncodingError means that a value cannot be encoded: the cause is the value, not the storage.
 type EncodingError struct{ Err error }
 
 // Error describes the value that cannot be encoded.
@@ -40,7 +40,7 @@ func unencodable(err error) error {
 	return &EncodingError{err}
 }
 
-// DecodeEdits reads what EncodeEdits returns.
+// DecodeEdits decodes the output of EncodeEdits.
 func DecodeEdits(b []byte) (edits []Edit, err error) {
 	d := newPartDecoder(b)
 	return edits, d.whole(d.array(func(int) error {
@@ -50,14 +50,14 @@ func DecodeEdits(b []byte) (edits []Edit, err error) {
 	}))
 }
 
-// MarshalJSON returns the edit as EncodeEdits does.
+// MarshalJSON returns the edit in the form of EncodeEdits.
 func (edit Edit) MarshalJSON() ([]byte, error) {
 	e := &encoder{}
 	e.edit(edit)
 	return e.b, e.err
 }
 
-// UnmarshalJSON reads what MarshalJSON returns.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (edit *Edit) UnmarshalJSON(b []byte) (err error) {
 	d := newPartDecoder(b)
 	*edit, err = d.edit()
@@ -89,7 +89,7 @@ func EncodeIntent(i Intent) ([]byte, error) {
 
 var intentFields = []string{"id", "object", "action", "provider", "planned", "started", "dependencies"}
 
-// DecodeIntent reads what EncodeIntent returns.
+// DecodeIntent decodes the output of EncodeIntent.
 func DecodeIntent(b []byte) (i Intent, err error) {
 	d := newPartDecoder(b)
 	d.actions = true
@@ -125,7 +125,7 @@ func EncodeObject(o *Object) ([]byte, error) {
 	return e.b, e.err
 }
 
-// DecodeObject reads what EncodeObject returns.
+// DecodeObject decodes the output of EncodeObject.
 func DecodeObject(b []byte) (*Object, error) {
 	d := newPartDecoder(b)
 	_, _, o, err := d.readObject()
@@ -139,7 +139,7 @@ func newPartDecoder(b []byte) *decoder {
 	return &decoder{scanner: newBytesScanner(b), resource: -1, instance: -1}
 }
 
-// whole converts the result of reading a part to that of reading the whole text.
+// whole converts the result of decoding a value to that of decoding the whole text, after which nothing may follow.
 func (d *decoder) whole(err error) error {
 	if err == nil {
 		err = d.finish()
@@ -151,7 +151,7 @@ func (d *decoder) whole(err error) error {
 	return err
 }
 
-// place writes where an object is.
+// place encodes the address of an object.
 func (e *encoder) place(o addr.Object) {
 	e.open('{')
 	e.placeMembers(o, addr.AbsProviderConfig{})
@@ -286,7 +286,7 @@ func (d *decoder) setOutput(o *SetOutput) error {
 	}, nil)
 }
 
-// place is the place of an object, with further members of some edits.
+// place is the address of an object, with further members of some edits.
 type place struct {
 	resource addr.AbsResource
 	key      addr.Key

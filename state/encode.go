@@ -19,8 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Encode writes the state as a version 4 document, byte for byte as Terraform lays it out. A nil state is the empty
-// one.
+// Encode writes the state as a version 4 document, byte for byte in the layout of Terraform. A nil state is written as
+// the empty one.
 func (s *State) Encode(w io.Writer) error {
 	e := &encoder{w: w, indent: true, b: make([]byte, 0, 64<<10+4<<10)}
 	e.document(s)
@@ -29,9 +29,9 @@ func (s *State) Encode(w io.Writer) error {
 	return e.err
 }
 
-// encoder appends JSON to b, and hands it on when enough has come together. The first error sticks.
+// encoder appends JSON to b, and writes it to w in large chunks. The first error is kept.
 type encoder struct {
-	w      io.Writer // nil: everything stays in b
+	w      io.Writer // if nil, everything stays in b
 	b      []byte
 	indent bool
 	level  int
@@ -51,7 +51,7 @@ func (e *encoder) fail(err error) {
 	}
 }
 
-// line starts a new line at the present depth.
+// line starts a new line at the current depth.
 func (e *encoder) line() {
 	if !e.indent {
 		return
@@ -112,7 +112,7 @@ func (e *encoder) trueMember(name string, is bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// text writes a string as encoding/json does, so that documents compare equal with Terraform's.
+// text writes a string like encoding/json, so that documents are equal to Terraform's.
 func (e *encoder) text(s string) {
 	e.b = append(e.b, '"')
 	start := 0
@@ -253,8 +253,8 @@ func (e *encoder) document(s *State) {
 	e.close('}')
 }
 
-// fileOrder sorts as Terraform's files do: by the texts of module, mode, type and name. (That puts module.a[10] before
-// module.a[2], unlike the order of addresses.)
+// fileOrder returns the resources in the order of Terraform's files: by the texts of module, mode, type and name. (That
+// puts module.a[10] before module.a[2], unlike the order of addresses.)
 func fileOrder(s *State) []*Resource {
 	return slices.SortedFunc(maps.Values(s.resources), func(a, b *Resource) int {
 		return cmp.Or(cmp.Compare(a.Addr.Module.String(), b.Addr.Module.String()),
@@ -262,7 +262,7 @@ func fileOrder(s *State) []*Resource {
 	})
 }
 
-// fileKeys sorts as Terraform's files do: no key, strings, numbers.
+// fileKeys returns the keys in the order of Terraform's files: no key, strings, numbers.
 func fileKeys(r *Resource) []addr.Key {
 	rank := func(k addr.Key) int {
 		if _, ok := k.Int(); ok {
@@ -327,7 +327,7 @@ func (e *encoder) resource(r *Resource) {
 			e.object(r, key, k, i.Deposed[k])
 		}
 		if e.w != nil && len(e.b) > 64<<10 {
-			last := e.b[len(e.b)-1] // item and close look back by one
+			last := e.b[len(e.b)-1] // item and close need the previous byte
 			e.b = e.b[:len(e.b)-1]
 			e.flush()
 			e.b = append(e.b, last)
@@ -405,8 +405,8 @@ func (e *encoder) attributes(r *Resource, key addr.Key, o *Object) {
 	}
 }
 
-// value writes raw JSON that came from outside, after a check unless it was checked before: one bad object must not
-// make the whole state unreadable.
+// value writes raw JSON from outside of the package, after a check unless it was already checked: one invalid object
+// must not make the whole state unreadable.
 func (e *encoder) value(r *Resource, key addr.Key, raw json.RawMessage, checked bool) {
 	if !checked && !json.Valid(raw) {
 		e.fail(fmt.Errorf("the attributes of %s are not valid JSON", r.Addr.Instance(key)))

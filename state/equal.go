@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// SameContent reports whether two states hold the same, whatever their serials, lineages and writers: writing b after a
-// would only change the serial. What both states share costs nothing to compare.
+// SameContent reports whether two states have the same content, ignoring serials, lineages and versions: writing b
+// after a would only change the serial. Shared parts are not compared.
 func (s *State) SameContent(o *State) bool {
 	var none State
 	if s == nil {

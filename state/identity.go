@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// IdentityText writes the parts of an identity, in the order of their names.
+// IdentityText formats the attributes of an identity, sorted by name.
 func IdentityText(v cty.Value) string {
 	var parts []string
 	for it := v.ElementIterator(); it.Next(); {

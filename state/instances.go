@@ -36,7 +36,7 @@ func (d *decoder) resources(s *State) error {
 	})
 }
 
-// merge adds the instances of a resource that is listed in two parts, which some tools write.
+// merge adds the instances of a resource that is listed twice, as some tools write it.
 func merge(into, from *Resource) error {
 	if into.Provider != from.Provider {
 		return fmt.Errorf("the resource is listed twice, with different providers")
@@ -71,7 +71,7 @@ var resourceFields = []string{"module", "mode", "type", "name", "provider", "ins
 func (d *decoder) readResource() (*Resource, error) {
 	at := d.offset()
 	r := &Resource{Instances: map[addr.Key]*Instance{}}
-	var owners []*Object // objects that name their provider themselves
+	var owners []*Object // objects with their own provider
 	total := 0
 	err := d.fields(resourceFields, func(i int) (err error) {
 		if i < 5 {
@@ -113,7 +113,7 @@ func (d *decoder) readResource() (*Resource, error) {
 	return r, nil
 }
 
-// resourceHead reads a member that identifies the resource or its provider.
+// resourceHead decodes a member that identifies the resource or its provider.
 func (d *decoder) resourceHead(r *Resource, i int) (err error) {
 	at := d.offset()
 	word := ""
@@ -149,7 +149,7 @@ func (d *decoder) resourceHead(r *Resource, i int) (err error) {
 	return err
 }
 
-// place stores an object under its keys, and reports whether the place was free.
+// place stores an object under its keys, and reports whether there was none yet.
 func (r *Resource) place(key addr.Key, deposed addr.DeposedKey, o *Object) bool {
 	i := r.Instances[key]
 	if i == nil {
@@ -169,8 +169,8 @@ func (r *Resource) place(key addr.Key, deposed addr.DeposedKey, o *Object) bool 
 	return free
 }
 
-// settle checks that the resource is whole. OpenTofu may name the provider with each instance instead of with the
-// resource; where that says nothing new, it is taken up to the resource, which is where Terraform looks for it.
+// settle checks that the resource is complete. OpenTofu may store the provider in each instance instead of the
+// resource; if all are the same, it is moved to the resource, where Terraform expects it.
 func (r *Resource) settle(owners []*Object, total int) string {
 	switch {
 	case r.Addr.Resource.Mode == 0:
@@ -190,13 +190,13 @@ func (r *Resource) settle(owners []*Object, total int) string {
 		}
 	}
 	if !r.Provider.Key.IsNone() {
-		r.Instances = r.withOwners().Instances // which instance it is, each object says itself
+		r.Instances = r.withOwners().Instances // each object names its provider instance
 		r.Provider = r.Provider.Block()
 	}
 	return ""
 }
 
-// ownedByInstances reports whether an object of the resource belongs to one of several instances of a provider block.
+// ownedByInstances reports whether several instances of a provider block manage the objects of the resource.
 func (r *Resource) ownedByInstances() bool {
 	for _, i := range r.Instances {
 		if i.Current != nil && i.Current.Provider != nil && !i.Current.Provider.Key.IsNone() {
@@ -211,8 +211,8 @@ func (r *Resource) ownedByInstances() bool {
 	return false
 }
 
-// Manager returns the provider configuration of an object of the resource as edits have it: the one of the resource, or
-// the instance of it that the object names.
+// Manager returns the provider configuration of an object of the resource in the form of edits: that of the resource,
+// or the instance of it that the object names.
 func (r *Resource) Manager(o *Object) addr.AbsProviderConfig {
 	if o != nil && o.Provider != nil && !o.Provider.Key.IsNone() {
 		return *o.Provider
@@ -220,7 +220,7 @@ func (r *Resource) Manager(o *Object) addr.AbsProviderConfig {
 	return r.Provider
 }
 
-// withOwners returns the resource without a provider, with objects that each name their own: so OpenTofu writes it.
+// withOwners returns the resource without a provider, and with the provider in each object, as OpenTofu writes it.
 func (r *Resource) withOwners() *Resource {
 	of := r.Provider
 	owned := func(o *Object) *Object {
@@ -247,15 +247,15 @@ var objectFields = []string{"index_key", "status", "deposed", "schema_version", 
 	"identity_schema_version", "identity", "private", "dependencies", "create_before_destroy", "provider",
 	"skip_destroy", protectedField, readAtField}
 
-// These fields only this program has.
+// Fields that only this program writes.
 const (
 	protectedField = "tombolo_prevent_destroy"
 	readAtField    = "tombolo_read_at"
 )
 
-// readObject reads an element of "instances": one object, current or deposed.
+// readObject decodes an element of "instances": one object, current or deposed.
 func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object, err error) {
-	made := &struct { // one allocation for what always comes together
+	made := &struct { // one allocation for values that are always needed together
 		Object
 		cache decoded
 	}{}
@@ -275,7 +275,7 @@ func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object
 		return key, deposed, nil, err
 	}
 	if o.Identity == nil {
-		o.IdentityVersion = 0 // the version of nothing
+		o.IdentityVersion = 0 // a version without an identity
 	}
 	if o.Attributes != nil {
 		o.Flat = nil
@@ -348,7 +348,7 @@ func (d *decoder) objectField(o *Object, i int) (err error) {
 	return err
 }
 
-// natural reads a number that is not negative.
+// natural decodes a number that is not negative.
 func (d *decoder) natural() (int64, error) {
 	n, err := d.uint(math.MaxInt64)
 	return int64(n), err
@@ -393,7 +393,7 @@ func (d *decoder) deposedKey() (addr.DeposedKey, error) {
 	return addr.DeposedKey(word), nil
 }
 
-// key reads an instance key: a string or a whole number.
+// key decodes an instance key: a string or a whole number.
 func (d *decoder) key() (addr.Key, error) {
 	c, err := d.next()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// pathStep is one step of a path as the state file writes it: {"type":"get_attr","value":"name"}, or "index" with a
+// pathStep is one step of a path in the form of the state file: {"type":"get_attr","value":"name"}, or "index" with a
 // value that carries its own type.
 type pathStep struct {
 	Type  string          `json:"type"`
@@ -39,7 +39,7 @@ func EncodePath(p cty.Path) ([]byte, error) {
 	return json.Marshal(steps)
 }
 
-// ParsePath reads what EncodePath returns.
+// ParsePath decodes the output of EncodePath.
 func ParsePath(b []byte) (cty.Path, error) {
 	var steps []pathStep
 	if err := json.Unmarshal(b, &steps); err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Renaming holds the blocks under which the objects of a block are found now: several, when they went different ways or
-// some stayed. Dependencies name blocks, so they have to follow what moves.
+// Renaming maps a block to the blocks that its objects belong to after moves: several, if they moved to different
+// blocks or some did not move. Dependencies name blocks, so they have to be renamed.
 type Renaming map[addr.ConfigResource][]addr.ConfigResource
 
-// Moves returns the renaming that results from moving instances of a state.
+// Moves returns the renaming for moves of instances of a state.
 func (s *State) Moves(moves []MoveObject) Renaming {
 	r := Renaming{}
 	gone := make(map[addr.AbsResourceInstance]bool, len(moves))
@@ -37,14 +37,14 @@ func (s *State) Moves(moves []MoveObject) Renaming {
 	return r
 }
 
-// Note adds that objects of one block belong to another one now.
+// Note records that objects of one block now belong to another one.
 func (r Renaming) Note(was, is addr.ConfigResource) {
 	if list := r[was]; len(list) == 0 || list[len(list)-1] != is { // Follow drops repetitions
 		r[was] = append(list, is)
 	}
 }
 
-// Follow returns dependencies under their present names, sorted; the same list when nothing in it has another name.
+// Follow returns dependencies under their new names, sorted, or the same list if nothing changes.
 func (r Renaming) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 	if !slices.ContainsFunc(deps, func(d addr.ConfigResource) bool { return r[d] != nil }) {
 		return deps
@@ -61,7 +61,7 @@ func (r Renaming) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 	return slices.Compact(out)
 }
 
-// Rename lets the dependencies of all objects follow a renaming.
+// Rename applies a renaming to the dependencies of all objects.
 func (b *Builder) Rename(r Renaming) {
 	for _, res := range b.State().Resources() {
 		for key, instance := range res.Instances {
@@ -79,8 +79,8 @@ func (b *Builder) rename(r Renaming, p addr.AbsProviderConfig, at addr.Object, o
 	}
 }
 
-// Object returns an object with its dependencies under their present names; the same object, which may be nil, when
-// that changes nothing.
+// Object returns an object with its dependencies under their new names, or the same object, which may be nil, if
+// nothing changes.
 func (r Renaming) Object(o *Object) *Object {
 	if o == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// The readers of scalars take null for "not there", as the state format does everywhere.
+// The methods for scalars treat null as absent, as everywhere in the state format.
 
 func (d *decoder) text() (string, error) {
 	if null, err := d.null(); null || err != nil {
@@ -28,12 +28,12 @@ func (d *decoder) texts() (out []string, err error) {
 	return out, err
 }
 
-// word reads a text that is likely to come again.
+// word decodes a text that is likely to be repeated.
 func (d *decoder) word() (string, error) {
 	return intern(d, &d.words, func(s string) (string, error) { return s, nil })
 }
 
-// intern reads a text and what it means, which is worked out once for each text.
+// intern decodes a text and returns its parsed form, which is computed once for each text.
 func intern[T any](d *decoder, known *map[string]T, parse func(string) (T, error)) (T, error) {
 	var none T
 	if null, err := d.null(); null || err != nil {
@@ -79,7 +79,7 @@ func (d *decoder) bool() (bool, error) {
 	return false, d.errorf("expected true or false, found %s", describe(c))
 }
 
-// uint reads a whole number that is not negative; null is 0.
+// uint decodes a whole number that is not negative; null is 0.
 func (d *decoder) uint(most uint64) (uint64, error) {
 	c, err := d.next()
 	if err != nil {

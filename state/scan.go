@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth limits nesting in state files, so that hostile input ends in an error and not in an exhausted stack.
+// maxDepth limits nesting in state files, so that hostile input causes an error and not a stack overflow.
 const maxDepth = 10_000
 
-// scanner reads JSON from a stream, strictly and in one pass. It exists because a state must not be read the lenient
-// way of encoding/json (duplicate members, other letter case, replaced bytes), and because the attributes of each
-// object have to come out as compact JSON of their own without building anything in between.
+// scanner scans JSON from a stream, strictly and in one pass. A state must not be decoded as leniently as encoding/json
+// does (duplicate members, other letter case, replaced bytes), and the attributes of each object are needed as compact
+// JSON without intermediate values.
 //
 // Slices that methods return are valid until the next call.
 type scanner struct {
 	r       io.Reader
-	buf     []byte // what was read and not yet consumed is buf[pos:]
+	buf     []byte // buf[pos:] was read and not yet consumed
 	pos     int
 	base    int64 // offset of buf[0] in the input
 	scratch []byte
@@ -36,7 +36,7 @@ func newBytesScanner(b []byte) *scanner {
 	return &scanner{buf: b, readErr: io.EOF}
 }
 
-// scanError is a problem at an offset; the decoder adds where in the document that is.
+// scanError is a problem at an offset; the decoder adds the position in the document.
 type scanError struct {
 	offset int64
 	msg    string
@@ -50,7 +50,7 @@ func (s *scanner) errorf(format string, args ...any) error {
 	return &scanError{s.offset(), fmt.Sprintf(format, args...)}
 }
 
-// more makes at least one byte available, and reports whether there is one.
+// more makes at least one byte available if there is one, and reports whether there is.
 func (s *scanner) more() bool {
 	if s.pos < len(s.buf) {
 		return true
@@ -68,7 +68,7 @@ func (s *scanner) more() bool {
 	return len(s.buf) > 0
 }
 
-// end is the error for input that ends too early.
+// end returns the error for input that ends too early.
 func (s *scanner) end() error {
 	if s.readErr != nil && !errors.Is(s.readErr, io.EOF) {
 		return s.readErr
@@ -76,7 +76,7 @@ func (s *scanner) end() error {
 	return &scanError{s.offset(), "the file ends here, in the middle of the document: it was cut off"}
 }
 
-// next skips white space and returns the byte that the next token starts with, without taking it.
+// next skips white space and returns the byte that the next token starts with, without consuming it.
 func (s *scanner) next() (byte, error) {
 	for s.more() {
 		for i, c := range s.buf[s.pos:] {
@@ -90,7 +90,7 @@ func (s *scanner) next() (byte, error) {
 	return 0, s.end()
 }
 
-// take consumes one given byte after white space.
+// take skips white space and consumes the given byte.
 func (s *scanner) take(want byte) error {
 	c, err := s.next()
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *scanner) enter() error {
 	return nil
 }
 
-// object reads an object; each gets the name of each member and must consume its value.
+// object reads an object; each is called with the name of each member and must consume its value.
 func (s *scanner) object(each func(name string) error) error {
 	return s.members('{', '}', func() error {
 		b, err := s.string()
@@ -136,10 +136,10 @@ func (s *scanner) object(each func(name string) error) error {
 	})
 }
 
-// fields reads an object with known members; each gets the index of a member's name and must consume its value. Members
-// of other names are skipped, as Terraform does; other, if not nil, hears of them. Members that come twice or differ in
-// letter case only are refused: programs disagree about what such a document says, and a state may seem empty to one of
-// them.
+// fields reads an object with known members; each is called with the index of a member's name and must consume its
+// value. Members with other names are skipped, as in Terraform, after a call of other unless it is nil. Members that
+// are repeated, or that differ only in letter case, are refused: programs interpret such documents differently, and a
+// state may seem empty to one of them.
 func (s *scanner) fields(names []string, each func(i int) error, other func(name string)) error {
 	var seen uint32
 	return s.members('{', '}', func() error {
@@ -175,7 +175,7 @@ func (s *scanner) fields(names []string, each func(i int) error, other func(name
 	})
 }
 
-// array reads an array; each must consume one element.
+// array reads an array; each is called for each element and must consume it.
 func (s *scanner) array(each func(i int) error) error {
 	i := -1
 	return s.members('[', ']', func() error {
@@ -229,14 +229,14 @@ func (s *scanner) null() (bool, error) {
 	return true, s.literal("null")
 }
 
-// string reads a string and resolves its escapes.
+// string reads a string and decodes its escapes.
 func (s *scanner) string() ([]byte, error) {
 	if c, err := s.next(); err != nil {
 		return nil, err
 	} else if c != '"' {
 		return nil, s.errorf("expected a string, found %s", describe(c))
 	}
-	// Most strings lie in the window, are ASCII and have no escapes.
+	// Most strings are in the buffer, are ASCII and have no escapes.
 	for i, c := range s.buf[s.pos+1:] {
 		if c == '"' {
 			text := s.buf[s.pos+1 : s.pos+1+i]
@@ -260,7 +260,7 @@ func (s *scanner) string() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// raw appends the next value in compact form, checked.
+// raw appends the next value in compact form, with validation.
 func (s *scanner) raw(dst []byte) ([]byte, error) {
 	c, err := s.next()
 	if err != nil {
@@ -283,9 +283,9 @@ func (s *scanner) raw(dst []byte) ([]byte, error) {
 	return nil, s.errorf("expected a value, found %s", describe(c))
 }
 
-// rawMembers is the raw twin of members: it appends while it checks.
+// rawMembers reads members like members, and appends them while it validates.
 func (s *scanner) rawMembers(dst []byte, open byte) ([]byte, error) {
-	close := open + 2 // in ASCII both closing brackets stand two behind their opening ones
+	close := open + 2 // in ASCII, each closing bracket is its opening one plus two
 	s.pos++
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -383,7 +383,7 @@ func (s *scanner) rawString(dst []byte) ([]byte, error) {
 	return nil, s.end()
 }
 
-// escape appends one escape sequence, checked.
+// escape appends one escape sequence after validation.
 func (s *scanner) escape(dst []byte) ([]byte, error) {
 	need := 2
 	for n := 0; n < need; n++ {
@@ -449,7 +449,7 @@ func validNumber(b []byte) bool {
 		if b = b[1:]; len(b) > 0 && (b[0] == '+' || b[0] == '-') {
 			b = b[1:]
 		}
-		// A number such as 1e999999999 would be written out with all its digits one day.
+		// A number such as 1e999999999 could later be written with all its digits.
 		if len(b) > 4 || !digits() {
 			return false
 		}
@@ -471,7 +471,7 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// finish ensures that nothing but white space follows.
+// finish ensures that only white space follows.
 func (s *scanner) finish() error {
 	c, err := s.next()
 	var cut *scanError

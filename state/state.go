@@ -8,21 +8,22 @@
 // Attributes keep their stored JSON form until their type is known; see Object.
 //
 // The package does not access files: tombolo.LocalStore, tombolo.MemoryStore and the backends implement Store. Package
-// storetest is the test suite for all of them, and says of each failure what was expected.
+// storetest is the test suite for all of them, and reports for each failure what was expected.
 //
-// A Store is a database with a journal, not a place for bytes. Whoever writes one keeps these promises:
-//   - The store makes the lineage of a new state, and counts the serial: writing the same content again changes
+// A Store is a transactional database with a journal, not only a place for bytes. Implementations must keep these
+// rules:
+//   - The store generates the lineage of a new state, and increments the serial: writing the same content again changes
 //     neither.
-//   - A journal stores each record before the call returns. Reading lays the journal over the last snapshot, so that
+//   - A journal stores each record before the call returns. Reading applies the journal to the last snapshot, so that
 //     readers see results at once, and never see less than before.
-//   - The next session after a killed run recovers its journal: results are folded into the state, and operations
-//     without a result stay in Snapshot.InFlight until Resolve names them. Recovering twice is recovering once.
+//   - The session after an interrupted run recovers its journal: results are folded into the state, and operations
+//     without a result stay in Snapshot.InFlight until Resolve names them. Recovery is idempotent.
 //   - Sessions with LockRequest.Unlocked do not take the lock, but only one of all sessions can have a journal.
 //   - The context of a session ends with its lock. Afterwards Begin and Write are errors, and so is a second Unlock.
 //   - Deleting the default workspace, or one that does not exist, is an error; so is a name that CheckWorkspaceName
 //     refuses.
 //
-// To keep states in a database of one's own, a backend "program" is less work: it only reads, writes, locks and appends
+// To keep states in your own database, a backend "program" takes less work: it only reads, writes, locks and appends
 // (docs/state-programs.md).
 package state
 
@@ -39,19 +40,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// LanguageLevel is the level of the language that the engine speaks: the first two numbers of LanguageVersion and of
-// the engine's own version. Raising the level begins here.
+// LanguageLevel is the version of the language that the engine implements: the first two numbers of LanguageVersion and
+// of the engine's own version. To raise the level, begin here.
 const LanguageLevel = "1.15"
 
-// LanguageVersion is the Terraform version whose language, formats and protocols the engine speaks. It is written into
-// states, plans and `version -json`, and required_version is compared with it.
+// LanguageVersion is the Terraform version whose language, formats and protocols the engine implements. It is written
+// to states, plans and the output of `version -json`, and compared with required_version.
 const LanguageVersion = LanguageLevel + ".9"
 
-// State holds the objects of one workspace after a run. The zero value is the empty state of no lineage.
+// State holds the objects of one workspace after a run. The zero value is the empty state without a lineage.
 type State struct {
-	// Version that wrote it, as read; informational.
+	// Version that wrote the state; informational.
 	TerraformVersion string
-	// Serial grows with every write; Lineage stays from the first write on.
+	// Serial increases with every write; Lineage never changes after the first write.
 	Serial  uint64
 	Lineage string
 
@@ -60,13 +61,13 @@ type State struct {
 	checks    []CheckResult
 }
 
-// Output is a stored output value of the root module. Value may be unknown-free only.
+// Output is a stored output value of the root module. Value must be wholly known.
 type Output struct {
 	Value     cty.Value
 	Sensitive bool
 }
 
-// String returns the value as JSON, for logs; a sensitive one is not shown.
+// String returns the value as JSON, for logs, or a placeholder if it is sensitive.
 func (o Output) String() string {
 	if o.Sensitive {
 		return "(sensitive value)"
@@ -78,16 +79,16 @@ func (o Output) String() string {
 	return string(text)
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (o Output) GoString() string { return o.String() }
 
-// String returns which state it is and how much it holds, for logs: its values may be secret.
+// String returns the lineage, the serial and the size of the state, for logs. It omits values, which may be secret.
 func (s State) String() string {
 	return fmt.Sprintf("state %q, serial %d, with %d resources and %d outputs", s.Lineage, s.Serial, len(s.resources),
 		len(s.outputs))
 }
 
-// GoString returns the same.
+// GoString returns String().
 func (s State) GoString() string { return s.String() }
 
 // Resource holds the instances of a resource in one module instance.
@@ -107,7 +108,7 @@ func (r *Resource) Keys() []addr.Key {
 	return keys
 }
 
-// Instance holds the objects of one instance: a current one (or nil), and deposed ones that wait for deletion.
+// Instance holds the objects of one instance: a current one (or nil), and deposed ones that are not deleted yet.
 type Instance struct {
 	Current *Object
 	Deposed map[addr.DeposedKey]*Object
@@ -123,50 +124,49 @@ func (i *Instance) DeposedKeys() []addr.DeposedKey {
 	return keys
 }
 
-// Status reports whether an object is whole.
+// Status is the status of an object: ready or tainted.
 type Status uint8
 
-// An object is Tainted when its creation did not end well (or a person said so): it is replaced by the next apply.
+// An object is Tainted if its creation failed (or a user tainted it): the next apply replaces it.
 const (
 	Ready Status = iota
 	Tainted
 )
 
-// Object is one remote object as last known. It is immutable; make changed ones with With* or by copying the exported
-// fields into a new literal.
+// Object is one remote object as last known. It is immutable; to change one, use With* or copy the exported fields to a
+// new literal.
 type Object struct {
 	Status        Status
 	SchemaVersion int64
-	// Attributes is the value in the JSON form of the type system; nil for states of very old versions, which have
-	// Flat.
+	// Attributes is the value in cty's JSON form; nil in states of very old versions, which have Flat.
 	Attributes json.RawMessage
 	Flat       map[string]string
-	// Sensitive lists the paths of values that the configuration made sensitive, in a stable order.
+	// Sensitive lists the paths of values that are sensitive in the configuration, in a stable order.
 	Sensitive []cty.Path
-	// Private belongs to the provider.
+	// Private is data of the provider.
 	Private []byte
 	// Dependencies lists the resources, in configuration terms, that must outlive this object, sorted.
 	Dependencies        []addr.ConfigResource
 	CreateBeforeDestroy bool
 	IdentityVersion     int64
 	Identity            json.RawMessage
-	// Provider overrides Resource.Provider where instances of one resource have different ones; usually nil.
+	// Provider overrides Resource.Provider if instances of one resource have different providers; usually nil.
 	Provider *addr.AbsProviderConfig
-	// SkipDestroy: the object is forgotten instead of destroyed (read from states of other tools, kept).
+	// SkipDestroy means that the object is forgotten instead of destroyed (found in states of other tools, and kept).
 	SkipDestroy bool
-	// Protected: the block of the object said prevent_destroy when it was last applied, and the project remembers that.
-	// Other tools read states with it, and drop it when they write.
+	// Protected means that the block of the object set prevent_destroy in its last apply, and that the project records
+	// this. Other tools can read states with this field, and remove it when they write.
 	Protected bool
-	// ReadAt is when the real object was last looked at, in seconds since 1970, in projects where the age of stored
-	// objects counts; 0 is unknown. Other tools drop it, too.
+	// ReadAt is when the real object was last read, in seconds since 1970, in projects that configure the maximum age
+	// of stored objects; 0 means unknown. Other tools remove it, too.
 	ReadAt int64
 
 	decoded *decoded
 }
 
 // decoded caches the value for one type. An object that has it also has attributes that are known to be valid JSON:
-// raw. (Copying an object and replacing its attributes leaves a cache behind that is not its own; comparing with raw
-// finds that out.)
+// raw. (Copying an object and replacing its attributes leaves a cache that does not fit; the comparison with raw
+// detects that.)
 type decoded struct {
 	raw   json.RawMessage
 	once  sync.Once
@@ -175,8 +175,8 @@ type decoded struct {
 	err   error
 }
 
-// NewObject returns an object from a wholly known value of the given type. Marks must have been taken off; their paths
-// belong in Sensitive. The encoding happens here, once. Attributes that newer names are left out where they are null.
+// NewObject returns an object from a wholly known value of the given type. Marks must have been removed; their paths
+// belong in Sensitive. The value is encoded once, here. Attributes in newer are left out if they are null.
 func NewObject(v cty.Value, ty cty.Type, o Object, newer ...string) (*Object, error) {
 	raw, err := ctyfast.MarshalJSON(withoutNulls(v, ty, newer))
 	if err != nil {
@@ -188,7 +188,7 @@ func NewObject(v cty.Value, ty cty.Type, o Object, newer ...string) (*Object, er
 	return &o, nil
 }
 
-// withoutNulls takes attributes that are null off an object and its type.
+// withoutNulls removes the named attributes that are null from an object and its type.
 func withoutNulls(v cty.Value, ty cty.Type, names []string) (cty.Value, cty.Type) {
 	absent := func(name string) bool { return ty.HasAttribute(name) && ctyfast.Attr(v, name).IsNull() }
 	if v.IsNull() || !slices.ContainsFunc(names, absent) {
@@ -204,7 +204,7 @@ func withoutNulls(v cty.Value, ty cty.Type, names []string) (cty.Value, cty.Type
 	return cty.ObjectVal(vals), cty.Object(atys)
 }
 
-// Value decodes the attributes as a value of the type. The first result is kept, so asking again costs nothing.
+// Value decodes the attributes as a value of the type. The first result is cached.
 func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	d := o.cache()
 	if d == nil {
@@ -220,8 +220,7 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	return d.value, d.err
 }
 
-// unmarshal is that of package cty/json, which panics on some values that do not fit their type (an empty list for a
-// tuple).
+// unmarshal calls package cty/json, which panics on some values that do not fit their type (an empty list for a tuple).
 func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -231,7 +230,7 @@ func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
 	return ctyfast.UnmarshalJSON(raw, ty)
 }
 
-// cache returns the object's own cache; nil when it has none.
+// cache returns the object's own cache, or nil if it does not have one.
 func (o *Object) cache() *decoded {
 	d := o.decoded
 	if d == nil || len(d.raw) == 0 || len(d.raw) != len(o.Attributes) || &d.raw[0] != &o.Attributes[0] {
@@ -247,7 +246,7 @@ func (o *Object) WithStatus(s Status) *Object {
 	return &c
 }
 
-// CheckResult holds the results of the checkable objects of one configuration object.
+// CheckResult holds the results of checks for one object of the configuration.
 type CheckResult struct {
 	Kind       string // resource, output, check, var
 	ConfigAddr string
@@ -255,7 +254,7 @@ type CheckResult struct {
 	Objects    []CheckedObject
 }
 
-// CheckedObject is the outcome for one instance.
+// CheckedObject is the result for one instance.
 type CheckedObject struct {
 	Addr     string
 	Status   string
@@ -295,7 +294,7 @@ func (s *State) Object(a addr.Object) *Object {
 	return i.Current
 }
 
-// ProviderOf returns the provider configuration that an object was last managed with.
+// ProviderOf returns the provider configuration that last managed an object.
 func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	if o := s.Object(a); o != nil && o.Provider != nil {
 		return *o.Provider
@@ -306,12 +305,12 @@ func (s *State) ProviderOf(a addr.Object) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{}
 }
 
-// Resources returns all resources in the order of their addresses. (The state file has its own order, by text.)
+// Resources returns all resources in the order of their addresses. (The state file is sorted by text.)
 func (s *State) Resources() []*Resource {
 	if s == nil {
 		return nil
 	}
-	// Module paths are texts; comparing takes them apart, so group by module first.
+	// Module paths are strings that each comparison parses, so group by module first.
 	byModule := map[addr.ModuleInstance][]*Resource{}
 	for _, r := range s.resources {
 		byModule[r.Addr.Module] = append(byModule[r.Addr.Module], r)

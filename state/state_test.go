@@ -60,7 +60,7 @@ func TestStatesDoNotChangeUnderTheirReaders(t *testing.T) {
 	}
 }
 
-func TestEditsFoldAsTheySay(t *testing.T) {
+func TestEditsAreFolded(t *testing.T) {
 	a := instance("t.a").Instance
 	for name, c := range map[string]struct {
 		edits []Edit
@@ -106,7 +106,7 @@ func TestEditsFoldAsTheySay(t *testing.T) {
 	}
 }
 
-func TestDecodeEditsRefusesWhatIsNotWhole(t *testing.T) {
+func TestDecodeEditsRefusesIncompleteEdits(t *testing.T) {
 	for _, text := range []string{
 		``, `{}`, `[{}]`, `[{"put":{"mode":"managed","type":"t","name":"a"}}]`, `[{"drop":{"type":"t","name":"a"}}]`,
 		`[{"drop":{"mode":"managed","type":"t","name":"a"},"checks":null}]`,
@@ -142,7 +142,7 @@ func TestIntentsAndObjectsSurviveEncoding(t *testing.T) {
 		!slices.Equal(got.Dependencies, want.Dependencies) {
 		t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
 	}
-	want.Dependencies = nil // as in journals of before they were recorded
+	want.Dependencies = nil // as in journals of earlier versions
 	if text, err = EncodeIntent(want); err != nil || bytes.Contains(text, []byte("dependencies")) {
 		t.Errorf("%v: %s", err, text)
 	}
@@ -247,7 +247,7 @@ func TestResourcesComeInTheOrderOfAddresses(t *testing.T) {
 	}
 }
 
-// contested is a workspace whose lock is free after some tries.
+// contested is a workspace whose lock becomes free after some attempts.
 type contested struct {
 	Workspace
 	busy  int
@@ -297,7 +297,7 @@ func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c := &contested{busy: 1, err: &LockedError{}} // between taking the lock and writing who has it
+		c := &contested{busy: 1, err: &LockedError{}} // between taking the lock and writing its holder
 		if _, err := Acquire(t.Context(), c, LockRequest{}, time.Minute, nil); err != nil || len(c.tries) != 2 {
 			t.Errorf("a holder that has not said yet who it is: %d tries, %v", len(c.tries), err)
 		}
@@ -310,7 +310,7 @@ func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 	})
 }
 
-// A holder is known, and its lock can be freed, whatever form another program gives the rest.
+// LockInfo is decoded, and the lock can be released, whatever form another program uses for the other members.
 func TestHoldersAreReadInAnyForm(t *testing.T) {
 	for text, want := range map[string]LockInfo{
 		`{"ID":"a","Created":"yesterday","Who":"me"}`:        {ID: "a", Who: "me"},
@@ -336,7 +336,7 @@ func TestHoldersAreReadInAnyForm(t *testing.T) {
 	}
 }
 
-// TestOlderVersionsReadObjectsOfTerraformData stores no block that they refuse.
+// TestOlderVersionsReadObjectsOfTerraformData checks that no stored block is one that older versions refuse.
 func TestOlderVersionsReadObjectsOfTerraformData(t *testing.T) {
 	vals := map[string]cty.Value{"id": cty.StringVal("i"), "input": cty.NullVal(cty.DynamicPseudoType),
 		"output": cty.StringVal("o"), "triggers_replace": cty.NullVal(cty.DynamicPseudoType)}

@@ -15,11 +15,11 @@ import (
 // DefaultWorkspace is the workspace that always exists.
 const DefaultWorkspace = "default"
 
-// Store keeps the states of one backend, one for each workspace. Implementations pass package storetest. Methods may be
-// called concurrently.
+// Store keeps the states of one backend, one for each workspace. Implementations must pass package storetest. Methods
+// may be called concurrently.
 type Store interface {
-	// Workspaces lists the workspaces that exist; DefaultWorkspace is always among them, except for services where
-	// each has its own name.
+	// Workspaces lists the existing workspaces. DefaultWorkspace is always among them, except in services in which each
+	// workspace has its own name.
 	Workspaces(ctx context.Context) ([]string, error)
 	// Workspace returns access to one state, which need not exist yet.
 	Workspace(name string) (Workspace, error)
@@ -30,23 +30,23 @@ type Store interface {
 // Workspace is one state in a store.
 type Workspace interface {
 	Name() string
-	// Read returns the newest state without a lock: the last snapshot with the journal applied over it. It writes
+	// Read returns the newest state without a lock: the last snapshot with the journal applied to it. It writes
 	// nothing.
 	Read(ctx context.Context) (*Snapshot, error)
-	// Lock takes the lock, recovers an interrupted run, and returns the state. It tries once: a lock held by another is
-	// a *LockedError at once (see Acquire for waiting).
+	// Lock takes the lock, recovers an interrupted run, and returns the state. It tries once: if another session holds
+	// the lock, it returns a *LockedError immediately (Acquire waits).
 	Lock(ctx context.Context, req LockRequest) (Session, error)
-	// ForceUnlock breaks a lock with the given id, held by another.
+	// ForceUnlock releases the lock with the given id, which another session holds.
 	ForceUnlock(ctx context.Context, id string) error
 }
 
 // LockRequest describes who requests a lock, and for which operation.
 type LockRequest struct {
 	Info LockInfo
-	// Unlocked opens a session without the store's shared lock (-lock=false). The journal's own lock still holds.
+	// Unlocked opens a session without the store's shared lock (-lock=false). The journal's own lock is still taken.
 	Unlocked bool
 	// Damaged allows a session on a stored state that cannot be read, in stores over services; elsewhere it has no
-	// effect. The snapshot has no state then, the operations of the journal stay open, and Replace writes a state.
+	// effect. Then the snapshot has no state, the operations in the journal stay open, and Replace writes a state.
 	Damaged bool
 }
 
@@ -72,13 +72,13 @@ const (
 	OperationNewWorkspace    Operation = "workspace-new"
 	OperationDeleteWorkspace Operation = "workspace-delete"
 
-	// OperationWrite is a single write of a run without a lock, in services that take states only under one.
+	// OperationWrite is a single write of a run without a lock, in services that require a lock for writes.
 	OperationWrite Operation = "write"
-	// OperationTest is the lock that the backend inmem holds if its block says so.
+	// OperationTest is the lock that the backend inmem holds if its block requests it.
 	OperationTest Operation = "test"
 )
 
-// LockInfo describes a lock to people; its JSON form is Terraform's.
+// LockInfo describes a lock; its JSON form is Terraform's.
 type LockInfo struct {
 	ID        string
 	Operation Operation
@@ -89,8 +89,8 @@ type LockInfo struct {
 	Path      string
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What another program wrote in its own form, such as a time, says
-// nothing: the rest still says who holds the lock, and what frees it.
+// UnmarshalJSON implements json.Unmarshaler. It ignores members that another program wrote in a different form, such as
+// a time: the others still show who holds the lock, and how to release it.
 func (i *LockInfo) UnmarshalJSON(text []byte) error {
 	var raw struct{ ID, Operation, Info, Who, Version, Created, Path json.RawMessage }
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -102,16 +102,16 @@ func (i *LockInfo) UnmarshalJSON(text []byte) error {
 	}{{raw.ID, &i.ID}, {raw.Operation, &i.Operation}, {raw.Info, &i.Info}, {raw.Who, &i.Who},
 		{raw.Version, &i.Version}, {raw.Created, &i.Created}, {raw.Path, &i.Path}} {
 		if f.text != nil {
-			_ = json.Unmarshal(f.text, f.to) // an unreadable state is not changed
+			_ = json.Unmarshal(f.text, f.to) // a field that cannot be decoded keeps its zero value
 		}
 	}
 	return nil
 }
 
-// ErrNoWorkspaces means that a store has one state and no more.
+// ErrNoWorkspaces means that a store has only one state.
 var ErrNoWorkspaces = errors.New("workspaces not supported")
 
-// LockedError means that another holds the lock. Info is nil when nothing is known of it.
+// LockedError means that another session holds the lock. Info is nil if the holder is unknown.
 type LockedError struct {
 	Info *LockInfo
 	Err  error
@@ -130,7 +130,7 @@ func (e *LockedError) Error() string {
 		since = " since " + e.Info.Created.Format(time.RFC3339)
 	}
 	operation := ""
-	if e.Info.Operation != "" { // not all programs say what they do
+	if e.Info.Operation != "" { // not all programs record an operation
 		operation = fmt.Sprintf("operation %s, ", e.Info.Operation)
 	}
 	return fmt.Sprintf("the state is locked by %s%s (%slock id %s)", e.Info.Who, since, operation, e.Info.ID)
@@ -141,53 +141,51 @@ func (e *LockedError) Unwrap() error { return e.Err }
 
 // Snapshot is a state as read, with the open operations of an interrupted run.
 type Snapshot struct {
-	// State is nil when nothing was ever stored.
+	// State is nil if no state was ever stored.
 	State *State
-	// InFlight lists operations that had begun when a run was killed and whose outcome is unknown.
+	// InFlight lists operations without a result that had begun when a run was interrupted.
 	InFlight []InFlight
-	// Unfolded lists results that could not be applied over the state, because another tool wrote it since. Nothing is
-	// discarded: they stay in the journal until they are resolved.
+	// Unfolded lists results that could not be applied to the state, because another tool wrote it in the meantime.
+	// They stay in the journal until they are resolved.
 	Unfolded []Unfolded
-	// Running is a run that was writing during the read; nil if there was none. InFlight are then its current
-	// operations, which is not a problem.
+	// Running is a run that was writing during the read, or nil. InFlight then holds its current operations, which are
+	// not a problem.
 	Running *RunInfo
-	// Blank names a state file of zero bytes that was taken for an empty state: no file beside it shows that it ever
-	// had more.
+	// Blank names a state file of zero bytes that was read as an empty state: no file beside it shows that it ever had
+	// content.
 	Blank string
 }
 
-// Session is a held lock on a workspace. Its context ends when the lock is lost; every write fails from then on.
+// Session is a held lock on a workspace. Its context ends when the lock is lost; after that every write fails.
 type Session interface {
 	Context() context.Context
-	// Snapshot is the state as it was when the lock was taken, after recovery, or as last written by this session.
+	// Snapshot returns the state as it was when the lock was taken, after recovery, or as last written by this session.
 	Snapshot() *Snapshot
 	// Begin opens a journal on top of the snapshot. One journal at a time.
 	Begin(ctx context.Context, run RunInfo) (Journal, error)
-	// Write replaces the whole state at once. The lineage must match unless either has none; the serial must be at
-	// least the stored one, and becomes one more than the given one when the content differs. A mismatch is a
+	// Write replaces the whole state. The lineages must match unless one is empty. The serial must be at least the
+	// stored one; the stored serial becomes the given one plus one if the content differs. A mismatch is a
 	// *ConflictError.
 	Write(ctx context.Context, s *State) error
-	// Replace is Write without comparing lineage and serial, for `state push -force`.
+	// Replace is like Write without the comparison of lineage and serial, for `state push -force`.
 	Replace(ctx context.Context, s *State) error
-	// Resolve ends in-flight operations and unfolded results, named by their tokens, with the edits that this takes.
-	// While a journal is open it goes through that journal. A token that names nothing is an error, and then nothing
-	// happens.
+	// Resolve ends in-flight operations and unfolded results, named by their tokens, and applies the edits. While a
+	// journal is open, it uses that journal. If a token does not exist, it returns an error and changes nothing.
 	Resolve(ctx context.Context, tokens []string, edits ...Edit) error
-	// Unlock releases the lock. It is an error to unlock with an open journal; the lock is still released, and the next
+	// Unlock releases the lock. With an open journal it returns an error, but still releases the lock, and the next
 	// session recovers the journal.
 	Unlock() error
 }
 
-// Deleter is a session that can remove its workspace with all that belongs to it, and end: no other run gets between
-// the caller's read of the state and its removal. The lock is also released after an error. Operations that are still
-// open are an error.
+// Deleter is a session that can delete its workspace and end: no other run can change the state between the caller's
+// read and the deletion. The lock is also released after an error. Operations that are still open are an error.
 type Deleter interface{ Delete() error }
 
-// Identified is a Session that knows the id of its lock: a service may have chosen another one than was asked for.
+// Identified is a Session that returns the id of its lock: a service may have chosen another one than was requested.
 type Identified interface{ LockID() string }
 
-// Creator is a session that can make its workspace exist when nothing is stored in it yet, where a workspace is nothing
-// but its state.
+// Creator is a session that can create its workspace before a state is stored, in stores in which a workspace is only
+// its state.
 type Creator interface{ Create() error }
 
 // RunInfo describes a run for readers of its journal.
@@ -200,10 +198,11 @@ type RunInfo struct {
 // Action is the action of an operation on an object.
 type Action string
 
-// The actions. ActionInvoke is the invocation of an action, whose address the object is. ActionProvision covers the
-// provisioners of an object: it is in the state, and as a creation it is tainted until they have ended. ActionMove is
-// the move of an object to another state: both have an operation for it, which a Handover describes. ActionHook covers
-// the hooks of the project that run after an operation on the object; Planned holds what they need to run again.
+// The actions. ActionInvoke is the invocation of an action, whose address is in place of an object's. ActionProvision
+// covers the provisioners of an object: the object is in the state and, if it was created, tainted until they have
+// ended. ActionMove is the move of an object to another state: both states have an operation for it, with a Handover.
+// ActionHook covers the hooks of the project that run after an operation on the object; Planned holds the data to run
+// them again.
 const (
 	ActionCreate    Action = "create"
 	ActionUpdate    Action = "update"
@@ -217,27 +216,27 @@ const (
 
 // Intent announces an operation that may change something outside the process.
 type Intent struct {
-	// ID is unique within the run; with the run's id it is the token of the operation.
+	// ID is unique within the run; with the run's id it forms the token of the operation.
 	ID       string
 	Object   addr.Object
 	Action   Action
 	Provider addr.AbsProviderConfig
-	// Planned is the planned value as JSON, unknown values left out; for people who have to find the object.
+	// Planned is the planned value as JSON without unknown values, to help people find the object.
 	Planned json.RawMessage
-	// Dependencies are those that the object will be stored with: while it is not known whether it exists, they have to
-	// stay, even if its block is gone. Older journals have none.
+	// Dependencies are those that the object will be stored with: as long as it is unknown whether the object exists,
+	// they must be kept, even if its block is removed. Older journals have none.
 	Dependencies []addr.ConfigResource
 	Started      time.Time
 }
 
-// Token identifies an operation globally: programs receive it, and `recover` accepts it.
+// Token identifies an operation globally: programs receive it, and the command `recover` accepts it.
 func Token(run RunInfo, op string) string { return run.ID + "/" + op }
 
 // InFlight is an operation without a result.
 type InFlight struct {
 	Intent
 	Run RunInfo
-	// Partial is the object as far as it was known when the run ended; nil when nothing was.
+	// Partial is the object as far as it was known when the run ended, or nil.
 	Partial *Object
 }
 
@@ -252,14 +251,14 @@ type Unfolded struct {
 	Why   string
 }
 
-// Token names the operation, or the record for edits that belong to none.
+// Token names the operation, or the record if the edits belong to no operation.
 func (u Unfolded) Token() string { return Token(u.Run, u.Op) }
 
-// ConflictError means that a state cannot be written because of what is stored: another lineage, a newer serial, or
-// something that another program wrote since the state was read. Nothing was changed.
+// ConflictError means that a state was not written because it conflicts with the stored one: another lineage, a newer
+// serial, or a write of another program since the state was read.
 type ConflictError struct{ Found, Expected, Advice string }
 
-// Error returns both sides and what to do.
+// Error names both sides and what to do.
 func (e *ConflictError) Error() string {
 	msg := "the stored state is not the expected one: found " + e.Found + ", expected " + e.Expected
 	if e.Advice != "" {
@@ -268,8 +267,8 @@ func (e *ConflictError) Error() string {
 	return msg
 }
 
-// SavedError means that a run could not be stored as it should, and where it was saved instead. Nothing is lost: the
-// next session of the same workspace folds it in.
+// SavedError means that the results of a run could not be stored in their place, and where they were saved instead.
+// Nothing is lost: the next session of the same workspace folds them in.
 type SavedError struct {
 	Where []string
 	Err   error
@@ -302,7 +301,7 @@ func (e *RecoverError) Error() string { return "recover an interrupted run: " + 
 // Unwrap returns the cause.
 func (e *RecoverError) Unwrap() error { return e.Err }
 
-// ReadError means that the lock was free, and taken, but what it guards could not be read. The lock is released again.
+// ReadError means that the lock was taken, but the state could not be read. The lock was released.
 type ReadError struct{ Err error }
 
 // Error returns what failed.
@@ -311,32 +310,32 @@ func (e *ReadError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Journal records a run durably. Methods may be called concurrently; those that wait for the disk share one sync. After
-// any error the journal is broken: start nothing new, record the operations in flight, and Close.
+// Journal records a run durably. Methods may be called concurrently; those that write to disk share one sync. After any
+// error the journal is broken: start no new operation, record the results of those in flight, and Close.
 type Journal interface {
-	// Intent is durable when it returns.
+	// Intent records the start of an operation; durable when it returns.
 	Intent(i Intent) error
 	// Partial records an early result; durable when it returns.
 	Partial(op string, o *Object) error
-	// Result ends an operation with the edits that it caused; durable when it returns. The edits are folded into
-	// Working. It works on a broken journal too, as long as there is any place left to write to.
+	// Result ends an operation with its edits; durable when it returns. The edits are folded into Working. It also
+	// works on a broken journal, as long as there is a place left to write to.
 	Result(op string, edits ...Edit) error
-	// Record appends edits that no outside effect depends on: ordered before everything later, durable with the next
-	// record that waits, or at Close.
+	// Record appends edits that no external effect depends on: they are ordered before all later records, and durable
+	// with the next record that is, or at Close.
 	Record(edits ...Edit) error
-	// Working is the state so far.
+	// Working returns the builder of the current state.
 	Working() *Builder
 	// Checkpoint writes a snapshot now.
 	Checkpoint(ctx context.Context) error
-	// Err is the first error that broke the journal.
+	// Err returns the first error that broke the journal.
 	Err() error
-	// Close writes the final snapshot when anything changed, or when nothing was ever stored, and ends the journal;
-	// operations without a result stay behind as in flight. When the snapshot cannot be written it is a *SavedError.
+	// Close writes the final snapshot if anything changed, or if nothing was ever stored, and ends the journal;
+	// operations without a result stay in flight. If the snapshot cannot be written, the error is a *SavedError.
 	Close(ctx context.Context) error
 }
 
-// Fits compares lineage and serial of a new state with those of the stored one, which may be nil: it is a
-// *ConflictError when the new one is no later version of it.
+// Fits returns a *ConflictError unless the new state has the lineage of the stored one, which may be nil, and a serial
+// that is not older.
 func Fits(old, st *State) error {
 	switch {
 	case old == nil:
@@ -353,7 +352,7 @@ func Fits(old, st *State) error {
 	return nil
 }
 
-// CheckWorkspaceName refuses names that no workspace can have.
+// CheckWorkspaceName returns an error for an invalid workspace name.
 func CheckWorkspaceName(name string) error {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
 		return fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name "+
@@ -362,16 +361,16 @@ func CheckWorkspaceName(name string) error {
 	return nil
 }
 
-// longestPause is the longest time between two tries for a lock. Terraform goes up to 16 seconds: where many wait, the
-// lock is then free most of the time.
+// longestPause is the maximum time between two attempts to lock. Terraform's is up to 16 seconds: with many waiting
+// runs, the lock is then free most of the time.
 const longestPause = 4 * time.Second
 
-// firstPause is the time before the second try. Runs of one program hold a lock for less than a tenth of a second.
+// firstPause is the time before the second attempt. Runs of one program hold a lock for less than a tenth of a second.
 const firstPause = 50 * time.Millisecond
 
 // Acquire locks a workspace, waiting up to timeout for another holder: first for firstPause, then twice as long each
-// time, up to longestPause. A holder of whom nothing is known is waited for as well: it may not have written yet who it
-// is, or no longer hold the lock. waiting is called once when there is something to wait for; it may be nil.
+// time, up to longestPause. It also waits for an unknown holder, which may not have written its LockInfo yet, or just
+// released the lock. waiting, which may be nil, is called once before the first wait.
 func Acquire(ctx context.Context, ws Workspace, req LockRequest, timeout time.Duration, waiting func(*LockedError)) (
 	Session, error) {
 	deadline := time.Now().Add(timeout)

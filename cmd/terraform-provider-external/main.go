@@ -1,5 +1,5 @@
-// Command terraform-provider-external is the provider `external` as a plugin: data and objects that come from programs
-// in any language, for Terraform and OpenTofu. Tombolo has the same provider built in.
+// Command terraform-provider-external is the provider `external` as a plugin for Terraform and OpenTofu: data sources
+// and objects from programs in any language. Tombolo has the same provider built in.
 package main
 
 import (
@@ -14,7 +14,8 @@ import (
 )
 
 func main() {
-	// The standard error of programs goes to the host's log: Terraform reads lines of this format from a plugin's.
+	// The standard error of programs goes to the host's log: Terraform reads lines of this format from a plugin's
+	// standard error.
 	log := hclog.New(&hclog.LoggerOptions{Name: "external", Level: hclog.Trace, Output: os.Stderr, JSONFormat: true})
 	serve.Main(serve.Options{
 		Address: "registry.terraform.io/hashicorp/external",

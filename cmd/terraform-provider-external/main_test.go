@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// The test binary is the plugin when it has its name.
+// The test binary is the plugin if it has the plugin's name.
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); strings.HasPrefix(name, "terraform-provider-external") &&
 		!strings.HasSuffix(name, ".test") {
@@ -39,7 +39,7 @@ data "external" "b" {
 output "handshake_variables" { value = data.external.b.result.seen }
 `
 
-// project is a directory in which terraform runs with a CLI configuration.
+// project is a directory for terraform, with a CLI configuration.
 type project struct {
 	t         *testing.T
 	dir       string
@@ -113,7 +113,7 @@ func TestTerraformInstallsThePluginFromAMirror(t *testing.T) {
 	p.terraform(nil, "destroy", "-auto-approve")
 }
 
-// The program that docs/programs.md shows, with the plugin under the address that it gives.
+// The program in docs/programs.md works with the plugin under the documented address.
 func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3 on PATH: the documentation uses it")
@@ -150,7 +150,7 @@ func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	}
 }
 
-func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {
+func TestTerraformRunsThePluginWithDevOverrides(t *testing.T) {
 	dir := t.TempDir()
 	p := newProject(t, fmt.Sprintf("dev_overrides {\n \"hashicorp/external\" = %q\n}", dir))
 	plugin(t, dir, "terraform-provider-external")
@@ -181,7 +181,7 @@ func TestTerraformUsesThePluginThatRunsInADebugger(t *testing.T) {
 	if setting == "" {
 		t.Fatal("it does not say how to reach it")
 	}
-	for range 2 { // it outlives a command
+	for range 2 { // the plugin outlives a command
 		if out := p.terraform([]string{setting}, "apply", "-auto-approve", "-no-color"); !strings.Contains(out,
 			`handshake_variables = "0"`) {
 			t.Errorf("no result in:\n%s", out)

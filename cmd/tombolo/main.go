@@ -1,7 +1,7 @@
-// Command tombolo creates, changes and destroys what a configuration in the Terraform language describes.
+// Command tombolo creates, changes and destroys the objects that a configuration in the Terraform language declares.
 //
-// Under the name of a plugin, terraform-provider-NAME, and beside a manifest it is the provider that the manifest
-// describes: see package generic.
+// If it is called terraform-provider-NAME and has a manifest beside it, it is the plugin for the provider in the
+// manifest: see package generic.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
-	_ "github.com/tombolo-iac/tombolo/internal/startup" // collects no garbage while the program starts
+	_ "github.com/tombolo-iac/tombolo/internal/startup" // disables garbage collection during start
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 

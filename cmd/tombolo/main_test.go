@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// asProgram is the variable with which this test is the program itself.
+// asProgram is the environment variable that makes the test binary run as the program.
 const asProgram = "TOMBOLO_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// started runs the program as a process of its own, and returns what it prints.
+// started runs the program in a separate process and returns its output.
 func started(t *testing.T, env ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "version")
@@ -31,7 +31,7 @@ func started(t *testing.T, env ...string) string {
 	return string(out)
 }
 
-// Were the package startup initialized late, or the tables of libraries three times as large, this would fail.
+// This fails if package startup is initialized late, or if libraries allocate much more memory during initialization.
 func TestTheStartCollectsNoGarbage(t *testing.T) {
 	if said := started(t, "GOGC="); strings.Contains(said, "gc 1 @") {
 		t.Errorf("it has collected garbage: %s", said)

@@ -21,26 +21,26 @@ import (
 
 const storedArguments = "testdata/arguments.json"
 
-// peers are programs whose arguments are stored: with the variable that names each, or the command on PATH, and how
-// many of our kinds of backends each has. The last is a build without those that are modules of their own.
+// peers are the programs whose arguments are stored, each with the variable that names it, or the command in PATH, and
+// the number of backends of ours that it has. The last is a build without the backends that are separate modules.
 var peers = map[string]struct {
 	variable, command string
 	kinds             int
 }{"terraform 1.11.4": {"TOMBOLO_TERRAFORM", "terraform", 13}, "tofu 1.12.6": {"TOMBOLO_TOFU", "tofu", 13},
 	"terraform 1.15.9": {"TOMBOLO_TERRAFORM_NEW", "terraform-1.15.9", 5}}
 
-// byDocumentation are the names that Terraform's documentation of version 1.15, and of 1.14 for the pages that did not
-// change, has for the other backends. It is read by people: nothing asks for it.
+// byDocumentation stands for the arguments of the other backends according to Terraform's documentation of version
+// 1.15, or 1.14 for pages that did not change. A person has copied them; the test does not fetch them.
 const byDocumentation = "terraform 1.15, its documentation"
 
-// ownKinds are backends that neither program has, or not in a build that was at hand.
+// ownKinds are backends that neither program has, or only in a build that was not available.
 var ownKinds = map[string]string{"program": "is ours", "oci": "came with Terraform 1.12"}
 
-// types are the arguments of a backend with what they take, in the words of Terraform. OBJECT.NAME is an attribute of
-// an object, or an argument of a block.
+// types maps the arguments of a backend to their types in Terraform's syntax. OBJECT.NAME is an attribute of an object,
+// or an argument of a block.
 type types map[string]string
 
-// ours returns the arguments of a kind: those that Terraform has, and those that only others have.
+// ours returns the arguments of a kind: those that Terraform has, and those that it does not have.
 func ours(kind string) (theirs, more types) {
 	theirs, more = types{}, types{}
 	k := backend.Kinds()[kind]
@@ -65,9 +65,9 @@ func ours(kind string) (theirs, more types) {
 	return theirs, more
 }
 
-// The blocks of all backends take the arguments of Terraform and OpenTofu, with their types. What is stored here are
-// the answers of these programs; TOMBOLO_BACKEND_ARGUMENTS=write has them asked anew, and =check compares.
-func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
+// The blocks of all backends accept the arguments of Terraform and OpenTofu, with their types. The output of these
+// programs is stored; TOMBOLO_BACKEND_ARGUMENTS=write runs them again, and =check compares.
+func TestBackendsHaveTheArgumentsOfOtherPrograms(t *testing.T) {
 	var stored map[string]map[string]types
 	text, err := os.ReadFile(storedArguments)
 	if err == nil {
@@ -99,7 +99,7 @@ func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
 	}
 }
 
-// compare compares the arguments of a kind with those that others have.
+// compare compares the arguments of a kind with those of the other programs.
 func compare(t *testing.T, kind string, stored map[string]map[string]types) {
 	t.Helper()
 	all, more := ours(kind)
@@ -129,7 +129,7 @@ func compare(t *testing.T, kind string, stored map[string]map[string]types) {
 	}
 }
 
-// askedArguments asks the programs.
+// askedArguments runs the programs and returns their arguments.
 func askedArguments(t *testing.T) map[string]map[string]types {
 	t.Helper()
 	all := map[string]map[string]types{}
@@ -149,7 +149,7 @@ func askedArguments(t *testing.T) map[string]map[string]types {
 	return all
 }
 
-// header is what stands before the braces of a block.
+// header returns the text before the braces of a block.
 func header(kind string) string {
 	if kind == "cloud" {
 		return "cloud "
@@ -157,7 +157,7 @@ func header(kind string) string {
 	return fmt.Sprintf("backend %q ", kind)
 }
 
-// initialized runs init with a block, and returns what it says, in one line, and what it records.
+// initialized runs init with a block, and returns its output in one line and its record.
 func initialized(t *testing.T, bin, block string, env []string) (said string, record []byte) {
 	t.Helper()
 	dir := t.TempDir()
@@ -183,7 +183,7 @@ func asExit(err error, to **exec.ExitError) (ok bool) {
 	return ok
 }
 
-// recordedNames returns the arguments that a program records, where there is a service for the backend, and ours.
+// recordedNames returns the arguments that a program records, if there is a service for the backend, and ours.
 func recordedNames(t *testing.T, bin, kind string) []string {
 	t.Helper()
 	names, more := ours(kind)
@@ -191,7 +191,7 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 	maps.DeleteFunc(names, func(name, _ string) bool { return strings.Contains(name, ".") })
 	if slices.Contains(backendtest.Kinds(), kind) {
 		s := backendtest.Serve(t, kind)
-		file := filepath.Join(t.TempDir(), "config") // of kubectl, without which Terraform does not begin
+		file := filepath.Join(t.TempDir(), "config") // kubectl configuration, without which Terraform does not start
 		text := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: a}}]\n" +
 			"users: [{name: a, user: {}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -215,10 +215,10 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 var takes = regexp.MustCompile(`Inappropriate value for attribute "(\w+)": (?:attribute "(\w+)": )?` +
 	`(?:element "zz": )?((?:\w+ of )?\w+) required`)
 
-// wrong is a value that no argument takes.
+// wrong is a value that no argument accepts.
 const wrong = "{ zz = [true] }"
 
-// askedTypes returns what arguments take: a program says it when they have a value that none takes.
+// askedTypes returns the types of arguments, which a program names when it gets an invalid value.
 func askedTypes(t *testing.T, bin, kind string, names []string) types {
 	t.Helper()
 	all := typesIn(t, bin, kind, names, "%s")
@@ -243,7 +243,7 @@ func askedTypes(t *testing.T, bin, kind string, names []string) types {
 	return all
 }
 
-// innerNames are the names that are asked for inside of objects and blocks: all that any backend of ours has anywhere.
+// innerNames returns the names to try inside of objects and blocks: all names in any of our backends.
 func innerNames() (all []string) {
 	for kind := range backend.Kinds() {
 		theirs, more := ours(kind)
@@ -257,7 +257,7 @@ func innerNames() (all []string) {
 	return slices.Compact(all)
 }
 
-// typesIn asks about names in a block, or in one inside of it.
+// typesIn returns the types of names in a block, or in a block inside of it.
 func typesIn(t *testing.T, bin, kind string, names []string, inside string) types {
 	t.Helper()
 	list := strings.Join(names, " = "+wrong+"\n") + " = " + wrong
@@ -273,14 +273,14 @@ func typesIn(t *testing.T, bin, kind string, names []string, inside string) type
 		case strings.Contains(said, expected+" Did you mean to define a block"):
 			all[name] = "a block"
 		case !strings.Contains(said, expected) && all[name] == "":
-			all[name] = "object" // which has attributes of its own
+			all[name] = "object" // its attributes are tried later
 		}
 	}
 	return all
 }
 
-// attributeTypes asks about the attributes of an object: a program names one at a time, and says nothing of those that
-// it does not have.
+// attributeTypes returns the types of the attributes of an object. A program reports one attribute at a time, and
+// ignores those that it does not have.
 func attributeTypes(t *testing.T, bin, kind, object string) types {
 	t.Helper()
 	all, values := types{}, map[string]string{}

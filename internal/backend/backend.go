@@ -1,6 +1,6 @@
-// Package backend holds the types of backends, their arguments, and the record that init keeps of a backend block in
-// the data folder. The record makes a change of the block noticed: with another place the state would be missing, and
-// apply would create everything again. It is Terraform's, byte for byte.
+// Package backend holds the types of backends, their arguments, and the record of a backend block that init keeps in
+// the data folder. The record reveals that the block has changed: with another place the state would be missing, and
+// apply would create everything again. It equals Terraform's byte for byte.
 package backend
 
 import (
@@ -31,19 +31,20 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Backend is the place of states: the settings of a backend block, or init's record of them.
+// Backend is the location of states: the settings of a backend block, or init's record of them.
 type Backend struct {
 	Type string
-	// Config has a value for every argument of the type; null for those that are not set. For an unknown type it is
-	// cty.NilVal. It may hold passwords.
+	// Config has a value for every argument of the type, or null for those that are not set. For an unknown type it is
+	// cty.NilVal. It may contain passwords.
 	Config cty.Value
-	// Hash is the hash of the block as it is written. It is Terraform's, so that both accept the record of the other.
+	// Hash is the hash of the block as written. It equals Terraform's, so that each program accepts the record of the
+	// other.
 	Hash uint64
-	// block is the configuration of the block alone, without settings from other sources.
+	// block is the configuration of the block itself, without settings from other sources.
 	block cty.Value
-	// record is the configuration as a program recorded it, with the arguments that the program has.
+	// record is the configuration as a program recorded it, with the arguments of that program.
 	record json.RawMessage
-	// ranges holds the places where arguments are set, without secret ones: their code must not be shown.
+	// ranges holds the source ranges of arguments, except for secret ones, whose code must not be shown.
 	ranges map[string]hcl.Range
 }
 
@@ -74,8 +75,8 @@ func Of(root *config.Module) (*Backend, diag.List) {
 	return b, diags
 }
 
-// Body returns the arguments of a block, or of a file of settings. Objects may be written as blocks, as the other
-// programs allow for some.
+// Body returns the arguments of a block, or of a file with settings. Objects may be written as blocks, which the other
+// programs allow for some arguments.
 func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	schema := &hcl.BodySchema{}
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Blocks)) {
@@ -129,8 +130,7 @@ func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 	return attrs, diags
 }
 
-// settled returns the arguments of a block with references replaced by their values, and without those that have an
-// error.
+// settled returns the arguments of a block with references replaced by their values. It omits those with an error.
 func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.List) {
 	var diags diag.List
 	out := maps.Clone(attrs)
@@ -150,7 +150,7 @@ func settled(root *config.Module, attrs hcl.Attributes) (hcl.Attributes, diag.Li
 	return out, diags
 }
 
-// FromValue returns a backend of an object or a map with its arguments, which may be null.
+// FromValue returns a backend whose arguments are in an object or a map; they may be null.
 func FromValue(name string, config cty.Value) (*Backend, diag.List) {
 	b := &Backend{Type: name}
 	if b.kind() == nil {
@@ -166,7 +166,7 @@ func FromValue(name string, config cty.Value) (*Backend, diag.List) {
 	return b, b.Set(attrs)
 }
 
-// Types returns the backends, each as the type of an object with its arguments.
+// Types returns the backends by name, each as an object type with its arguments.
 func Types() map[string]cty.Type {
 	types := map[string]cty.Type{}
 	for name := range kinds {
@@ -179,24 +179,24 @@ func Types() map[string]cty.Type {
 	return types
 }
 
-// Place describes the place of the states, for people.
+// Place describes the kind of storage, for messages.
 func (b *Backend) Place() string { return b.kind().Place }
 
-// kind returns the kind of the backend; nil for an unknown type.
+// kind returns the kind of the backend, or nil for an unknown type.
 func (b *Backend) kind() *remote.Kind { return kinds[b.Type] }
 
-// attributes are the arguments of the type.
+// attributes returns the arguments of the type.
 func (b *Backend) attributes() map[string]*provider.Attribute {
 	all := maps.Clone(b.kind().Schema.Attributes)
 	maps.Copy(all, b.kind().More)
 	return all
 }
 
-// Arguments are the names of all arguments of the type.
+// Arguments returns the names of all arguments of the type.
 func (b *Backend) Arguments() []string { return slices.Sorted(maps.Keys(b.attributes())) }
 
-// recorded returns the configuration as Terraform records it. With an argument that Terraform lacks, it is as OpenTofu
-// records it: with all of its own arguments, set or not.
+// recorded returns the configuration as Terraform records it. If it sets an argument that Terraform lacks, it is
+// recorded as by OpenTofu: with all of OpenTofu's arguments, set or not.
 func (b *Backend) recorded() cty.Value {
 	values := b.Config.AsValueMap()
 	more := b.kind().More
@@ -211,14 +211,13 @@ func (b *Backend) recorded() cty.Value {
 	return cty.ObjectVal(values)
 }
 
-// Simple reports whether an argument takes a text, a number or a truth value, so that the command line can set it as
-// text.
+// Simple reports whether an argument is a string, a number or a bool, so that the command line can set it as text.
 func (b *Backend) Simple(name string) bool {
 	a := b.attributes()[name]
 	return a == nil || a.ImpliedType().IsPrimitiveType()
 }
 
-// Text is the value of an argument that is a string; "" when it is not set.
+// Text returns a string argument, or "" if it is not set.
 func (b *Backend) Text(name string) string {
 	if v := b.Config.GetAttr(name); !v.IsNull() {
 		return v.AsString()
@@ -226,7 +225,7 @@ func (b *Backend) Text(name string) string {
 	return ""
 }
 
-// Set applies settings: those of a block, of a file or of the command line.
+// Set applies settings from a block, a file or the command line.
 func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	schema := b.attributes()
 	values := map[string]cty.Value{}
@@ -234,7 +233,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		if ty := a.ImpliedType(); b.Config != cty.NilVal {
 			values[name] = b.Config.GetAttr(name)
 		} else if values[name] = cty.NullVal(ty); b.kind().Blocks[name] && ty.IsSetType() {
-			values[name] = cty.SetValEmpty(ty.ElementType()) // no such block
+			values[name] = cty.SetValEmpty(ty.ElementType()) // there is no such block
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
@@ -269,7 +268,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 	return diags
 }
 
-// constant returns the problems of a setting that must be a constant.
+// constant returns the problems of a setting that is not a constant.
 func constant(name string, of hcl.Diagnostics) (diags diag.List) {
 	for _, d := range of {
 		if d.Summary == "Variables not allowed" {
@@ -284,14 +283,14 @@ func constant(name string, of hcl.Diagnostics) (diags diag.List) {
 	return diags
 }
 
-// Located copies the places of the arguments from the block that this record was made of.
+// Located copies the source ranges of the arguments from the block of which this is the record.
 func (b *Backend) Located(block *Backend) *Backend {
 	located := *b
 	located.ranges = block.ranges
 	return &located
 }
 
-// listed returns the names of arguments, of many only a few.
+// listed returns the names of arguments for messages, or only the first if there are many.
 func listed(names []string) string {
 	const few = 8
 	switch {
@@ -303,7 +302,7 @@ func listed(names []string) string {
 	return strings.Join(names, " and ")
 }
 
-// wanted returns the type of an argument, and the path at which a value differs from it.
+// wanted returns the expected type of an argument, and the path at which a value differs from it.
 func wanted(want cty.Type, err error) string {
 	if want.IsPrimitiveType() {
 		return "it must be a " + want.FriendlyName()
@@ -324,12 +323,12 @@ func ctypath(p cty.Path) (text string) {
 	return text
 }
 
-// Check reports invalid settings, after those of the command line were applied.
+// Check reports invalid settings, after those of the command line have been applied.
 func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	if block == nil || b.Type != "local" {
 		return nil
 	}
-	attrs, _ := block.Body.JustAttributes() // Of has reported their problems
+	attrs, _ := block.Body.JustAttributes() // Of has reported the problems
 	for _, one := range [][2]string{{"path", "Invalid local state file path"},
 		{"workspace_dir", "Invalid local workspace directory path"}} {
 		name, summary := one[0], one[1]
@@ -346,14 +345,15 @@ func (b *Backend) Check(block *config.Backend) (diags diag.List) {
 	return diags
 }
 
-// hash returns Terraform's and OpenTofu's hash of a block: the type, and all arguments in the order of their names.
+// hash returns the hash of a block as Terraform and OpenTofu compute it, from the type and all arguments, sorted by
+// name.
 func hash(label string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(label), config}).Hash())
 }
 
 // IsRecordOf reports whether this is init's record of a block, perhaps with additional settings. Each program hashes
-// the arguments that it has, set or not. So if the record has other arguments than ours, the hash over those is
-// compared.
+// all arguments that it has, set or not, so if the record has other arguments than ours, IsRecordOf compares the hash
+// of those.
 func (b *Backend) IsRecordOf(block *Backend) bool {
 	if b == nil || block == nil || b.Type != block.Type {
 		return false
@@ -365,8 +365,7 @@ func (b *Backend) IsRecordOf(block *Backend) bool {
 	return ok && b.Hash == hash(b.Type, config)
 }
 
-// shaped returns a value with the attributes that recorded objects have. It also reports whether the value sets no
-// others.
+// shaped returns a value with the attributes of the recorded objects. It also reports whether the value sets no others.
 func shaped(v cty.Value, record json.RawMessage) (cty.Value, bool) {
 	var names map[string]json.RawMessage
 	if v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || json.Unmarshal(record, &names) != nil {
@@ -388,7 +387,7 @@ func shaped(v cty.Value, record json.RawMessage) (cty.Value, bool) {
 	return cty.ObjectVal(values), ok
 }
 
-// SamePlace reports whether two backends keep their states at the same place.
+// SamePlace reports whether two backends keep their states in the same location.
 func (b *Backend) SamePlace(other *Backend) bool {
 	if b == nil || other == nil {
 		return b == other
@@ -396,10 +395,10 @@ func (b *Backend) SamePlace(other *Backend) bool {
 	return b.Type == other.Type && b.kind() != nil && ctyfast.RawEquals(b.Config, other.Config)
 }
 
-// IsCloud reports whether a cloud block says where states are, or said it.
+// IsCloud reports whether the backend comes from a cloud block, or from the record of one.
 func (b *Backend) IsCloud() bool { return b != nil && b.Type == cloudType }
 
-// Block returns the name of the block that says where states are, for people.
+// Block returns the kind of block that configures the backend, for messages.
 func (b *Backend) Block() string {
 	if b.IsCloud() {
 		return "a cloud block"
@@ -407,17 +406,16 @@ func (b *Backend) Block() string {
 	return fmt.Sprintf("a backend block of the type %q", b.Type)
 }
 
-// InMemory reports whether states end with the process.
+// InMemory reports whether states are lost when the process ends.
 func (b *Backend) InMemory() bool { return b != nil && b.Type == "inmem" }
 
-// InService reports whether states are kept by a service, which a driver reaches.
+// InService reports whether a service that a driver reaches keeps the states.
 func (b *Backend) InService() bool { return b != nil && b.kind() != nil && b.kind().Open != nil }
 
-// Readable reports whether the states of a backend can be read: a record may be one of a backend that only Terraform
-// has.
+// Readable reports whether the states of a backend can be read: a record may be of a backend that only Terraform has.
 func (b *Backend) Readable() bool { return b == nil || b.kind() != nil }
 
-// Programs returns the programs that are started to reach the states because the working directory names them.
+// Programs returns the programs that are started to access the states because the working directory names them.
 func (b *Backend) Programs(o remote.Surroundings) []remote.Program {
 	if !b.InService() || b.kind().Programs == nil {
 		return nil
@@ -425,7 +423,7 @@ func (b *Backend) Programs(o remote.Surroundings) []remote.Program {
 	return b.kind().Programs(b.Config, o)
 }
 
-// Driver returns the driver of the service. Its problems of an argument have the place where that is set.
+// Driver returns the driver of the service. Problems of arguments have their source ranges.
 func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Driver, diag.List) {
 	driver, diags := b.kind().Open(ctx, b.Config, o)
 	for i, d := range diags {
@@ -442,8 +440,7 @@ func (b *Backend) Driver(ctx context.Context, o remote.Surroundings) (remote.Dri
 	return driver, diags
 }
 
-// Asked returns the required arguments that are not set, in the order of their names, each with its description: a
-// person can be asked for them.
+// Asked returns the required arguments that are not set, sorted by name, and their descriptions, for prompts.
 func (b *Backend) Asked(getenv func(string) string) (names, texts []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.kind().Needed)) {
 		variable := b.kind().Needed[name]
@@ -462,7 +459,7 @@ func (b *Backend) Options() (o BackendOptions) {
 	return BackendOptions{Path: b.Text("path"), WorkspaceDir: b.Text("workspace_dir")}
 }
 
-// BackendOptions are the part of a store's options that a backend decides.
+// BackendOptions holds the options of a store that depend on the backend.
 type BackendOptions struct{ Path, WorkspaceDir string }
 
 // Store returns the options of a store, with defaults for all others.
@@ -470,12 +467,12 @@ func (o BackendOptions) Store() store.Options {
 	return store.Options{Path: o.Path, WorkspaceDir: o.WorkspaceDir}
 }
 
-// backendFile is the record on disk, in Terraform's format, which once was a state file.
+// backendFile is the record on disk, in Terraform's format, which derives from an old format of states.
 type backendFile struct {
 	Version          int             `json:"version"`
 	TerraformVersion string          `json:"terraform_version"`
 	Backend          *backendSection `json:"backend,omitempty"`
-	Remote           json.RawMessage `json:"remote,omitempty"` // of versions before 0.9
+	Remote           json.RawMessage `json:"remote,omitempty"` // written by versions before 0.9
 }
 
 type backendSection struct {
@@ -487,7 +484,7 @@ type backendSection struct {
 // recordName is the record's name in the data folder.
 const recordName = "terraform.tfstate"
 
-// Recorded returns init's record in a data folder; nil when there is no record, or when it names no backend.
+// Recorded returns init's record in a data folder, or nil if there is no record or if it names no backend.
 func Recorded(dataDir string) (*Backend, error) {
 	name := filepath.Join(dataDir, recordName)
 	text, err := regular.Read(name, regular.Note)
@@ -515,7 +512,7 @@ func Recorded(dataDir string) (*Backend, error) {
 	return b, nil
 }
 
-// recordedConfig reads a recorded configuration. Another program may have more arguments, or fewer.
+// recordedConfig decodes a recorded configuration. Another program may have more or fewer arguments.
 func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute) (cty.Value, error) {
 	var recorded map[string]json.RawMessage
 	if err := json.Unmarshal(text, &recorded); err != nil {
@@ -536,8 +533,8 @@ func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute)
 	return cty.ObjectVal(values), nil
 }
 
-// Record writes the record; a nil backend is the layout of the working directory. Links in the name of the data folder
-// may not lead out of base.
+// Record writes the record; a nil backend means the local layout in the working directory. Links in the path of the
+// data folder must not lead out of base.
 func Record(base, dataDir string, b *Backend) error {
 	file := backendFile{Version: 3, TerraformVersion: state.LanguageVersion}
 	perm := fs.FileMode(0o666)
@@ -562,7 +559,8 @@ func Record(base, dataDir string, b *Backend) error {
 	})
 }
 
-// typeOf is the type of a configuration as the schema has it: a value of any type is recorded with its type.
+// typeOf returns the type of a configuration according to the schema: a value of a dynamic type is recorded with its
+// type.
 func (b *Backend) typeOf(value cty.Value) cty.Type {
 	types := map[string]cty.Type{}
 	for name, a := range b.attributes() {
@@ -573,7 +571,7 @@ func (b *Backend) typeOf(value cty.Value) cty.Type {
 	return cty.Object(types)
 }
 
-// secret reports whether an argument that must not be shown is set.
+// secret reports whether a sensitive argument is set.
 func (b *Backend) secret() bool {
 	for name, a := range b.attributes() {
 		if a.Sensitive && !b.Config.GetAttr(name).IsNull() {
@@ -583,7 +581,7 @@ func (b *Backend) secret() bool {
 	return false
 }
 
-// secret reports whether the value of an argument, or a part of it, must not be shown.
+// secret reports whether an argument, or a part of it, is sensitive.
 func secret(a *provider.Attribute) bool {
 	if a.Sensitive || a.Nested == nil {
 		return a.Sensitive

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// The hashes are those that Terraform 1.11.4 and OpenTofu 1.12.6 have recorded of the same blocks: each of the programs
-// takes the record of another for its own.
+// The hashes are those that Terraform 1.11.4 and OpenTofu 1.12.6 recorded for the same blocks: each program accepts the
+// records of the others.
 func TestHashes(t *testing.T) {
 	for text, want := range map[string]uint64{
 		`backend "pg" {}`: 1949691007,
@@ -27,8 +27,8 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// The records are those of Terraform 1.11.4 and OpenTofu 1.12.6, whose backend "http" has one argument more.
-func TestRecordsOfOtherProgramsAreTheSameBlock(t *testing.T) {
+// The records are from Terraform 1.11.4 and OpenTofu 1.12.6, whose backend "http" has one more argument.
+func TestRecordsOfOtherProgramsMatchTheBlock(t *testing.T) {
 	const (
 		block = "backend \"http\" {\n address = \"http://127.0.0.1:1/x\"\n retry_max = \"0\"\n }"
 		names = `"client_ca_certificate_pem": null, "client_certificate_pem": null, "client_private_key_pem": null,
@@ -63,7 +63,7 @@ func TestRecordsOfOtherProgramsAreTheSameBlock(t *testing.T) {
 	}
 }
 
-// A record that this program cannot read says where the objects are, so it does not count as none.
+// A record that this version cannot read still names the location of objects, so it is an error, not a missing record.
 func TestRecordsOfOtherVersionsAreRefused(t *testing.T) {
 	const remote = `"remote": {"type": "http", "config": {"address": "http://127.0.0.1:1/"}}`
 	for record, want := range map[string]string{
@@ -88,7 +88,7 @@ func TestRecordsOfOtherVersionsAreRefused(t *testing.T) {
 	}
 }
 
-// blockOf reads a backend block.
+// blockOf decodes a backend block.
 func blockOf(t *testing.T, text string) *backend.Backend {
 	t.Helper()
 	dir := t.TempDir()

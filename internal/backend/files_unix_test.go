@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// TestFilesOfBackendsAreRegular names a pipe that nobody writes to, and a device without an end, wherever a backend
-// block can name a file. Each is refused at once.
+// TestFilesOfBackendsAreRegular passes a pipe without a writer, and an endless device, wherever a backend block can
+// name a file. Each is refused immediately.
 func TestFilesOfBackendsAreRegular(t *testing.T) {
 	text := cty.StringVal
 	list := func(name string) cty.Value { return cty.ListVal([]cty.Value{text(name)}) }
@@ -31,7 +31,7 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 	conn := func(format string) func(name string) cty.Value {
 		return func(name string) cty.Value { return text(strings.ReplaceAll(format, "FILE", name)) }
 	}
-	// What stands in these files names another.
+	// These files name other files.
 	within := func(content string) string {
 		outer := filepath.Join(t.TempDir(), "outer")
 		if err := os.WriteFile(outer, []byte(content), 0o600); err != nil {

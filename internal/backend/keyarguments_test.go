@@ -22,21 +22,21 @@ import (
 
 const storedKeyArguments = "testdata/keyarguments.json"
 
-// sealers are the blocks that encryption settings may have, by what stands before their name. The method unencrypted
-// refuses nothing, because OpenTofu does not read its block.
+// sealers are the blocks in encryption settings: the text before their names. The method unencrypted is not in the list
+// because OpenTofu ignores the content of its block.
 var sealers = []string{`key_provider "pbkdf2"`, `key_provider "aws_kms"`, `key_provider "gcp_kms"`,
 	`key_provider "azure_vault"`, `key_provider "openbao"`, `key_provider "external"`, `method "aes_gcm"`,
 	`method "external"`, `method "unencrypted"`}
 
-// keyAnswers holds the answers of a program to blocks of encryption settings.
+// keyAnswers holds the output of a program for blocks of encryption settings.
 type keyAnswers struct {
-	Names  []string                     // all that were asked for in each block
-	Blocks map[string]map[string]string // what each name is there
+	Names  []string                     // all names that were tried in each block
+	Blocks map[string]map[string]string // block -> name -> kind of the name
 }
 
 // The blocks of encryption settings have the arguments and inner blocks of OpenTofu; types, and which arguments are
-// required, are not compared. The names that are asked for are all that stand in OpenTofu's program as names of
-// arguments, and ours. Its answers are stored; TOMBOLO_BACKEND_ARGUMENTS=write asks it again, and =check compares.
+// required, are not compared. The names that are tried are all argument names in OpenTofu's binary, and ours. Its
+// output is stored; TOMBOLO_BACKEND_ARGUMENTS=write runs it again, and =check compares.
 func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 	var stored keyAnswers
 	text, err := os.ReadFile(storedKeyArguments)
@@ -74,7 +74,7 @@ func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 	}
 	ours := askedOf(stored.Names, wordsOf)
 	for block, answers := range stored.Blocks {
-		for name, what := range answers { // we take some as arguments as well, which is how JSON has them
+		for name, what := range answers { // we accept some blocks as arguments as well, as JSON needs
 			if said := wordsOf(settingsWith(block, stored.Names, name)); what == "a block" &&
 				!strings.Contains(said, "Unsupported block") {
 				ours[block][name] = what
@@ -92,12 +92,12 @@ func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 	}
 }
 
-// keyKinds are the key providers that are declared beside this package.
+// keyKinds returns the key providers that are declared in other packages.
 func keyKinds() map[string]*encryption.Kind {
 	return backend.KeyProviders(remote.Surroundings{Getenv: func(string) string { return "" }})
 }
 
-// ownNames are the arguments of our key providers of clouds.
+// ownNames returns the arguments of our key providers of clouds.
 func ownNames() (all []string) {
 	for _, k := range keyKinds() {
 		all = slices.AppendSeq(all, maps.Keys(k.Arguments))
@@ -107,7 +107,7 @@ func ownNames() (all []string) {
 
 var nameInProgram = regexp.MustCompile(`hcl:"([a-z][a-z0-9_]*)`)
 
-// namesIn returns what a program has as names of arguments, and ours.
+// namesIn returns the argument names in a program's binary, and ours.
 func namesIn(t *testing.T, bin string) []string {
 	t.Helper()
 	text, err := os.ReadFile(bin)
@@ -118,14 +118,14 @@ func namesIn(t *testing.T, bin string) []string {
 	for _, found := range nameInProgram.FindAllSubmatch(text, -1) {
 		all = append(all, string(found[1]))
 	}
-	// These are read in other ways.
+	// The search of the binary does not find these.
 	all = append(all, "passphrase", "chain", "iterations", "hash_function", "salt_length", "keys", "aad",
 		"encrypt_command", "decrypt_command")
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// askedOf asks about all names in all blocks, and about those in inner blocks.
+// askedOf returns the kinds of all names in all blocks, including inner blocks.
 func askedOf(names []string, ask func(settings string) string) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, block := range sealers {
@@ -140,7 +140,7 @@ func askedOf(names []string, ask func(settings string) string) map[string]map[st
 	return all
 }
 
-// settingsWith has all names in a block, or in one inside of it.
+// settingsWith returns settings with all names in a block, or in a block inside of it.
 func settingsWith(block string, names []string, inside string) string {
 	list := strings.Join(names, " = \"x\"\n") + " = \"x\"\n"
 	if inside != "" {
@@ -156,7 +156,7 @@ func settingsWith(block string, names []string, inside string) string {
 	return text + "state {\nmethod = " + method + "\n}\n"
 }
 
-// kindsOf reads an answer to all names: it says which are not expected.
+// kindsOf parses the output for settings with all names, which reports unexpected ones.
 func kindsOf(names []string, prefix, said string) map[string]string {
 	all := map[string]string{}
 	for _, name := range names {
@@ -171,7 +171,7 @@ func kindsOf(names []string, prefix, said string) map[string]string {
 	return all
 }
 
-// wordsOf returns what we say to settings, in one line.
+// wordsOf returns our messages for settings, in one line.
 func wordsOf(settings string) string {
 	c, diags := encryption.Parse(settings, "settings")
 	if !diags.HasErrors() {

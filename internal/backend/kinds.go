@@ -20,10 +20,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kinds holds the types of backends.
+// kinds maps the types of backends to their kinds.
 var kinds = map[string]*remote.Kind{
 	"local": {Name: "local", Place: "local files", Schema: texts("path", "workspace_dir")},
-	// States live as long as the process; lock_id sets a lock that is never released.
+	// States are lost when the process ends; lock_id sets a lock that is never released.
 	"inmem":      {Name: "inmem", Place: "memory, for a single run", Schema: texts("lock_id")},
 	"consul":     new(consul.Kind()),
 	"http":       new(httpstore.Kind()),
@@ -38,13 +38,13 @@ var kinds = map[string]*remote.Kind{
 	"oci":        new(oraclecloud.Kind()),
 	"oss":        new(oss.Kind()),
 
-	"program": new(program.Kind()), // ours alone
+	"program": new(program.Kind()), // only in Tombolo
 }
 
-// cloudType is the type of what a cloud block says.
+// cloudType is the type of the backend that a cloud block configures.
 const cloudType = "cloud"
 
-// texts is the schema of a block whose arguments are all strings.
+// texts returns the schema of a block whose arguments are all strings.
 func texts(names ...string) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
 	for _, name := range names {
@@ -53,7 +53,7 @@ func texts(names ...string) *provider.Block {
 	return b
 }
 
-// KeyProviders are the key providers of encryption settings that clouds have, by their kind.
+// KeyProviders returns the key providers of clouds, by kind.
 func KeyProviders(o remote.Surroundings) map[string]*encryption.Kind {
 	return map[string]*encryption.Kind{"aws_kms": s3.KeyProvider(o), "azure_vault": azure.KeyProvider(o),
 		"gcp_kms": gcs.KeyProvider(o)}

@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// letters are all characters that names of workspaces may have.
+// letters are the characters that names of workspaces may contain.
 const letters = "abcXYZ0189-_.~$&+=:@"
 
-// oddNames are names of workspaces: some that services are known to stumble over, and others by chance.
+// oddNames returns names of workspaces: some that are known to cause problems in services, and random ones.
 func oddNames() []string {
 	names := []string{"a+b", "a&b=c", "a:b@c", "$a", "a..b", ".a", "a.", "~", "a.lock", "journal", "a-", "default2",
 		"A", "env:", "tombolo", "a.tfstate", "%"}
@@ -36,8 +36,8 @@ func oddNames() []string {
 	return slices.Compact(names)
 }
 
-// A workspace of whatever name is locked, written, listed, read and deleted by itself, in every backend that takes the
-// name. Services check signatures, which cover names as they are escaped.
+// A workspace with an unusual name is locked, written, listed, read and deleted independently of others, in every
+// backend that accepts the name. Services check signatures, which cover names in their escaped form.
 func TestWorkspacesHaveOddNames(t *testing.T) {
 	for _, kind := range backendtest.Kinds() {
 		t.Run(kind, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWorkspacesHaveOddNames(t *testing.T) {
 			refused := 0
 			for i, name := range append([]string{state.DefaultWorkspace}, oddNames()...) {
 				p, err := d.Place(name)
-				if err != nil { // where a service has no room for such a name, or for any
+				if err != nil { // the service cannot store such a name, or any
 					refused++
 					continue
 				}

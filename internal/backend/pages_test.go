@@ -23,14 +23,14 @@ var (
 	ofArguments = regexp.MustCompile(`(?m)^\| argument \|.*\n\|[-|]+\n((?:\|.*\n)+)`)
 	quoted      = regexp.MustCompile("`([^`]+)`")
 	argument    = regexp.MustCompile(`\b[a-z][a-z0-9_]+\b`)
-	isName      = regexp.MustCompile(`^[a-z][a-z0-9_]*( \{.*\})?$`) // not the end of one, nor a value
+	isName      = regexp.MustCompile(`^[a-z][a-z0-9_]*( \{.*\})?$`) // neither the end of a name nor a value
 	inBrackets  = regexp.MustCompile(`\([^)]*\)`)
 	variable    = regexp.MustCompile(`^[A-Z][A-Z0-9]*_[A-Z0-9_]+$`)
 )
 
-// What docs/backends says is so: the examples are blocks without mistakes, the tables have arguments and variables that
-// there are, and no argument is missing on the page of its backend.
-func TestPagesNameArgumentsThatThereAre(t *testing.T) {
+// The pages in docs/backends are correct: the examples are valid blocks, the tables name existing arguments and
+// variables, and each page has all arguments of its backend.
+func TestPagesNameExistingArguments(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/backends/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestPagesNameArgumentsThatThereAre(t *testing.T) {
 	}
 }
 
-// checkTables looks for what the tables of arguments name.
+// checkTables checks that the names in the tables of arguments exist.
 func checkTables(t *testing.T, text string, known map[string]bool, reads func(variable string) bool) {
 	t.Helper()
 	for _, table := range ofArguments.FindAllStringSubmatch(text, -1) {
@@ -116,8 +116,8 @@ func checkTables(t *testing.T, text string, known map[string]bool, reads func(va
 	}
 }
 
-// What docs/encryption.md says of methods and key providers is so, in the same way.
-func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
+// The methods and key providers in docs/encryption.md are checked in the same way.
+func TestThePageAboutEncryptionNamesExistingArguments(t *testing.T) {
 	page, err := os.ReadFile("../../docs/encryption.md")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
 			for _, q := range quoted.FindAllStringSubmatch(cells[2], -1) {
 				if variable.MatchString(q[1]) && !strings.HasPrefix(q[1], "AES_") &&
 					!slices.Contains(read["tombolo"][name], q[1]) &&
-					q[1] != "GOOGLE_KMS_CUSTOM_ENDPOINT" && // which TestKeysOfCloudKMSOpenAndSeal sets
+					q[1] != "GOOGLE_KMS_CUSTOM_ENDPOINT" && // TestCloudKMSKeysEncryptAndDecrypt sets it
 					!strings.Contains(cells[2], "except for the variable `"+q[1]) {
 					t.Errorf("nothing reads the variable %s for %s", q[1], name)
 				}
@@ -169,7 +169,7 @@ func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
 	}
 }
 
-// checkExample reads a terraform block with its backend.
+// checkExample decodes a terraform block with its backend.
 func checkExample(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// What may hold a secret in some backend is covered where code is shown, and nothing else is.
-func TestSecretArgumentsAreCovered(t *testing.T) {
+// Arguments that may be secret in some backend are hidden in source excerpts, and no others are.
+func TestSecretArgumentsAreHidden(t *testing.T) {
 	secrets := map[string]bool{}
 	for kind := range kinds {
 		for name, a := range (&Backend{Type: kind}).attributes() {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Settings returns the type of a backend with all settings that are not secret, such as `s3 (bucket "a", key "b")`: the
-// same text for the same settings.
+// Settings returns the type of a backend with all settings that are not secret, such as `s3 (bucket "a", key "b")`.
+// Equal settings have equal texts.
 func (b *Backend) Settings() string {
 	attributes := b.attributes()
 	var parts []string
@@ -30,7 +30,7 @@ func (b *Backend) Settings() string {
 	return fmt.Sprintf("%s (%s)", b.Type, strings.Join(parts, ", "))
 }
 
-// settingText writes a value as JSON. A password in an address is left out.
+// settingText returns a value as JSON, without the password in an address.
 func settingText(v cty.Value) string {
 	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
 		if v.Type() == cty.String && !v.IsNull() && v.IsKnown() && strings.Contains(v.AsString(), "://") {

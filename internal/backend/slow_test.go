@@ -16,13 +16,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A large state over a slow network takes several times as long as a call may stand still, to every service.
+// Every service can transfer a large state over a slow network, although that takes several times the silence limit of
+// a call.
 func TestLargeStatesGoOverSlowNetworks(t *testing.T) {
 	if os.Getenv("TOMBOLO_CRASH_FULL") == "" {
 		t.Skip("runs with TOMBOLO_CRASH_FULL=1: each service takes a minute")
 	}
-	const size, rate, silence = 16 << 20, 512 << 10, 20 * time.Second // long, for machines that are busy
-	b := make([]byte, size*3/4)                                       // that no compression makes smaller
+	const size, rate, silence = 16 << 20, 512 << 10, 20 * time.Second // long enough for busy machines
+	b := make([]byte, size*3/4)                                       // incompressible
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(b)
 	text := base64.StdEncoding.EncodeToString(b)

@@ -14,17 +14,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// busy is a service that asks who is the first to bring something to come again in a second.
+// busy is a service that answers the first write with a request to retry after one second.
 type busy struct {
 	status int
 
 	mu     sync.Mutex
-	what   []byte    // it was
-	asked  time.Time // when it did so
+	what   []byte    // content of that write
+	asked  time.Time // time of that response
 	pauses []time.Duration
 }
 
-// before answers in the place of the service, or does not.
+// before handles a request before the service, or returns false.
 func (b *busy) before(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,8 +42,8 @@ func (b *busy) before(w http.ResponseWriter, r *http.Request, body []byte) bool 
 	return true
 }
 
-// What services ask for, each of them gets: a state is written after the pause, and not before.
-func TestBusyServicesAreLeftAlone(t *testing.T) {
+// Requested pauses are kept: a state is written after the pause, and not before.
+func TestRequestedPausesAreKept(t *testing.T) {
 	for _, kind := range backendtest.Kinds() {
 		for name, status := range map[string]int{"too many": http.StatusTooManyRequests,
 			"unavailable": http.StatusServiceUnavailable} {

@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// gone holds the backends that Terraform has removed.
+// gone lists the backends that Terraform has removed.
 var gone = []string{"artifactory", "azure", "etcd", "etcdv3", "manta", "swift"}
 
-// Validate reports a backend block of a type that was removed from the language, or never existed.
+// Validate reports a backend block whose type was removed from the language or never existed.
 func Validate(root *config.Module) (diags diag.List) {
 	b := root.Backend
 	if b == nil || kinds[b.Type] != nil && b.Type != cloudType {
@@ -24,12 +24,12 @@ func Validate(root *config.Module) (diags diag.List) {
 	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
 }
 
-// types are the labels that a backend block can have.
+// types returns the labels that a backend block can have.
 func types() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return name == cloudType })
 }
 
-// noBackend returns the problem of a type of backend that is missing here, and what to do instead.
+// noBackend returns the message for a type of backend that is missing here, with advice.
 func noBackend(name string) string {
 	switch {
 	case name == cloudType:
@@ -43,8 +43,8 @@ func noBackend(name string) string {
 		strings.Join(types(), " and "), diag.DidYouMean(name, types()))
 }
 
-// read reads a record. One of another version, or of Terraform before 0.9, where this file was the copy of a remote
-// state, says where the objects are: it does not count as none.
+// read decodes a record. A record of another version, or of Terraform before 0.9, when this file was the copy of a
+// remote state, names the location of objects: it is an error, not a missing record.
 func (f *backendFile) read(text []byte) error {
 	if err := json.Unmarshal(text, f); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (f *backendFile) read(text []byte) error {
 	return nil
 }
 
-// NoMigration returns the problem that states cannot be copied, because their backend is missing here.
+// NoMigration returns the error that states cannot be copied because their backend is missing here.
 func NoMigration(title, from string) diag.List {
 	return diag.List{}.Errorf(nil, "Backend configuration changed", "The directory was set up for the backend %q, and "+
 		"%s cannot read its states, so it cannot copy them. Nothing was changed.", from, title).

@@ -16,20 +16,19 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// storedVariables has the variables that programs read for a backend or a key provider: a debugger stopped each of them
-// whenever it asked for a variable (syscall.Getenv), while init, or apply for a key provider, used blocks with each way
-// to give credentials. What it also reads with the backend local is left out. Those of oci are from Terraform's
-// published source, and what its documentation of version 1.15 names (that of 1.14, for pages that did not change) is
-// beside them. What libraries read in our program, where drivers get theirs from elsewhere, is stored in the same
-// way.
+// storedVariables contains the variables that programs read for a backend or a key provider. A debugger stopped each
+// program whenever it read a variable (syscall.Getenv), while init, or apply for a key provider, used blocks with each
+// kind of credentials. Variables that the backend local reads as well are left out. Those of oci are from Terraform's
+// published source, beside those in its documentation of version 1.15 (1.14 for pages that did not change). Variables
+// that libraries read in Tombolo, where drivers read theirs in another way, are stored in the same form.
 const storedVariables = "testdata/variables.json"
 
-// withoutEffect finds the rows of the table of documented exceptions.
+// withoutEffect matches the rows of the table of documented exceptions.
 var withoutEffect = regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| .+ \\|$")
 
-// No variable that Terraform or OpenTofu read for a backend is forgotten: the driver asks for it, or a library of ours
-// does, or docs/backends/variables.md says why it has no effect. That those which drivers ask for have the effect of
-// their arguments is tested beside each driver.
+// Every variable that Terraform or OpenTofu read for a backend is read by the driver or by one of our libraries, or
+// docs/backends/variables.md explains why it has no effect. Beside each driver, another test checks that its variables
+// have the effect of their arguments.
 func TestVariablesOfOthersAreReadOrDocumented(t *testing.T) {
 	var stored map[string]map[string][]string
 	text, err := os.ReadFile(storedVariables)
@@ -79,7 +78,7 @@ func TestVariablesOfOthersAreReadOrDocumented(t *testing.T) {
 	}
 }
 
-// askedBy returns the variables that a driver asks for when it is opened: without any, and with each alone.
+// askedBy returns the variables that a driver reads when it is opened: without variables, and with each one set.
 func askedBy(t *testing.T, kind string) map[string]bool {
 	t.Helper()
 	k := backend.Kinds()[kind]

@@ -39,13 +39,13 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 	return append(diags, t.checkBackend(req.Config.GetAttr("backend"), req.Config.GetAttr("config"))...)
 }
 
-// isObject reports whether v has named members, or may have them once it is known.
+// isObject reports whether v has named members, or may have them when it is known.
 func isObject(v cty.Value) bool {
 	ty := v.Type()
 	return v.IsNull() || ty.IsObjectType() || ty.IsMapType() || ty == cty.DynamicPseudoType
 }
 
-// checkBackend checks the configuration of a backend against its arguments, once both are known.
+// checkBackend checks the configuration of a backend against its arguments, if both are known.
 func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 	if t.opts.Backends == nil || !backend.IsKnown() || backend.IsNull() {
 		return nil

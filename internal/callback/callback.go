@@ -1,8 +1,7 @@
-// Package callback calls code that the calling program brought: a provider, a store or a sink of events. Its panic, and
-// the end of its goroutine, are errors, and a call that does not return when its context has ended is given up.
+// Package callback calls code of the embedding program: a provider, a store or a sink for events. It turns panics and
+// runtime.Goexit into errors, and abandons a call that does not return after its context has ended.
 //
-// Each call has a separate goroutine. That of a call that was given up still runs; nobody waits for it, and its answer
-// is dropped.
+// Each call has its own goroutine. The goroutine of an abandoned call continues; its result is dropped.
 package callback
 
 import (
@@ -15,22 +14,23 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// ErrLost means that a call was given up.
+// ErrLost means that a call was abandoned.
 var ErrLost = errors.New("the call did not return after it was cancelled")
 
 // ErrGoexit means that a call ended its goroutine.
 var ErrGoexit = errors.New("it ended its goroutine with runtime.Goexit, as FailNow and Fatal of package testing do: " +
 	"return an error instead")
 
-// Await calls a function, and gives it up when it has not returned within the grace after the end of its context. The
-// error is a *diag.PanicError, ErrGoexit or ErrLost; late, unless it is nil, gets the answer that comes after all.
+// Await calls a function, and abandons it if it has not returned within grace after the end of its context. The error
+// is a *diag.PanicError, ErrGoexit or ErrLost. If an abandoned call returns after all, its result is passed to late,
+// unless late is nil.
 func Await[R any](ctx context.Context, grace time.Duration, f func() R, late func(R)) (R, error) {
 	type answer struct {
 		value R
 		err   error
 	}
 	ended := make(chan answer, 1)
-	var over atomic.Bool // it has ended, or was given up: whichever was first
+	var over atomic.Bool // set by whichever is first: the result or the abandonment
 	go func() {
 		got := answer{err: ErrGoexit}
 		defer func() {
@@ -41,7 +41,7 @@ func Await[R any](ctx context.Context, grace time.Duration, f func() R, late fun
 			case over.CompareAndSwap(false, true):
 				ended <- got
 			case late != nil && got.err == nil:
-				_ = Calmly(func() error { late(got.value); return nil }) // nobody is left to hear of a problem
+				_ = Calmly(func() error { late(got.value); return nil }) // errors have no recipient any more
 			}
 		}()
 		got.value = f()
@@ -67,7 +67,7 @@ func Await[R any](ctx context.Context, grace time.Duration, f func() R, late fun
 	return got.value, got.err
 }
 
-// Calmly calls a function and waits for it, however long it takes.
+// Calmly calls a function and waits for it, however long it takes. It returns its error, or an error for a panic.
 func Calmly(call func() error) error {
 	err := ErrGoexit
 	var done sync.WaitGroup

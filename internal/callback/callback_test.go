@@ -37,7 +37,7 @@ func TestCallsThatDoNotReturnAreErrors(t *testing.T) {
 	}
 }
 
-// A call has its grace after the end of its context; what it answers later goes to whoever can put it away.
+// A call may continue for the grace period after its context has ended. A later result is passed to late.
 func TestLateAnswersAreNotLost(t *testing.T) {
 	for _, c := range []struct {
 		takes time.Duration

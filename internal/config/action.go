@@ -11,10 +11,10 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// ActionEvent is a moment in the life of an object at which actions can be invoked.
+// ActionEvent is an event of an object that can invoke actions.
 type ActionEvent string
 
-// The events, by the words of the language.
+// The events, as in the language.
 const (
 	BeforeCreate ActionEvent = "before_create"
 	AfterCreate  ActionEvent = "after_create"
@@ -27,21 +27,21 @@ const (
 
 var actionEvents = []ActionEvent{BeforeCreate, AfterCreate, BeforeUpdate, AfterUpdate, BeforeDestroy, AfterDestroy}
 
-// Before reports whether the event comes before the object is touched.
+// Before reports whether the event comes before the object is changed.
 func (e ActionEvent) Before() bool { return strings.HasPrefix(string(e), "before_") }
 
-// OfDestruction reports whether the event belongs to the end of an object.
+// OfDestruction reports whether the event is about the destruction of an object.
 func (e ActionEvent) OfDestruction() bool { return e == BeforeDestroy || e == AfterDestroy }
 
-// OnActionFailure decides what happens to a change whose action fails.
+// OnActionFailure is the effect of a failed action on its change.
 type OnActionFailure string
 
-// The ways, by the words of the language. Without on_failure, dependents do not wait for an action after a change.
+// The effects, as in the language. Without on_failure, dependents do not wait for an action after a change.
 const (
 	ActionUnsaid   OnActionFailure = ""
 	ActionHalt     OnActionFailure = "halt"     // dependents of the change are not applied
-	ActionTaint    OnActionFailure = "taint"    // the same, and a new object is replaced by the next apply
-	ActionContinue OnActionFailure = "continue" // there is a warning
+	ActionTaint    OnActionFailure = "taint"    // also, the next apply replaces a new object
+	ActionContinue OnActionFailure = "continue" // a warning
 )
 
 var actionFailures = []string{string(ActionHalt), string(ActionTaint), string(ActionContinue)}
@@ -49,20 +49,20 @@ var actionFailures = []string{string(ActionHalt), string(ActionTaint), string(Ac
 // ActionTrigger is an action_trigger block of a resource.
 type ActionTrigger struct {
 	Events    []ActionEvent
-	Condition hcl.Expression // nil without it
-	// Actions are invoked one after the other. Instance keys may mention count and each.
+	Condition hcl.Expression // nil if there is none
+	// Actions are invoked one after another. Instance keys may refer to count and each.
 	Actions []hcl.Expression
-	// OnFailure decides what happens to the change when one of them fails.
+	// OnFailure is the effect on the change if one of them fails.
 	OnFailure OnActionFailure
 	Range     hcl.Range // the block's header
 }
 
-// Before reports whether some event of the trigger comes before the object is written.
+// Before reports whether some event of the trigger comes before the object is changed.
 func (t *ActionTrigger) Before() bool {
 	return slices.ContainsFunc(t.Events, func(e ActionEvent) bool { return e.Before() && !e.OfDestruction() })
 }
 
-// OfDestruction reports whether some event of the trigger belongs to the end of an object.
+// OfDestruction reports whether some event of the trigger is about the destruction of an object.
 func (t *ActionTrigger) OfDestruction() bool {
 	return slices.ContainsFunc(t.Events, ActionEvent.OfDestruction)
 }
@@ -72,7 +72,7 @@ var actionSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "config"}},
 }
 
-// decodeAction reads an action block. The provider's schema describes its config block.
+// decodeAction decodes an action block. The provider's schema describes its config block.
 func decodeAction(block *hcl.Block, override bool) (*Resource, diag.List) {
 	content, hclDiags := block.Body.Content(actionSchema)
 	r, diags := newResource(block, addr.Action, content, override)
@@ -93,7 +93,7 @@ var triggerSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "events", Required: true}, {Name: "condition"}, {Name: "actions", Required: true},
 	{Name: "on_failure"}}}
 
-// decodeActionTrigger reads an action_trigger block of a managed resource.
+// decodeActionTrigger decodes an action_trigger block of a managed resource.
 func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	content, hclDiags := block.Body.Content(triggerSchema)
 	t := &ActionTrigger{Range: block.DefRange}
@@ -142,7 +142,7 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	return t, diags.AppendHCL(hclDiags)
 }
 
-// objectIn returns the name by which a condition mentions the object that changes; empty if it does not.
+// objectIn returns the name by which a condition refers to the changed object, or "".
 func objectIn(condition hcl.Expression) string {
 	for _, t := range condition.Variables() {
 		if name := t.RootName(); name == "self" || name == "caller" {
@@ -213,7 +213,7 @@ func (t *ActionTrigger) decodeActions(attr *hcl.Attribute) (diags diag.List) {
 	return diags
 }
 
-// decodeAction adds an element of actions, if it mentions an action.
+// decodeAction adds an element of actions, if it refers to an action.
 func (t *ActionTrigger) decodeAction(expr hcl.Expression) (diags diag.List) {
 	actions, others, at := 0, false, expr.Range()
 	for _, traversal := range expr.Variables() {
@@ -255,7 +255,7 @@ func actionOfModule(traversal hcl.Traversal) bool {
 	})
 }
 
-// missingActions reports the actions that the triggers of a resource name and the module does not have.
+// missingActions reports actions in the triggers of a resource that the module does not have.
 func (a *assembly) missingActions(r *Resource) (diags diag.List) {
 	for _, t := range r.ActionTriggers {
 		for _, expr := range t.Actions {

@@ -31,7 +31,7 @@ const languageVersion = "1.11.4"
 // badCase is one top folder of an archive in testdata/bad.
 type badCase struct {
 	name  string
-	files map[string][]byte // the wants are still in there, as comments
+	files map[string][]byte // including the expectations in comments
 }
 
 func readArchive(t *testing.T, name string) (*txtar.Archive, []badCase) {
@@ -68,7 +68,7 @@ func archives(t *testing.T) []string {
 	return names
 }
 
-// ownArchive has cases in files that no other program reads.
+// ownArchive holds cases in files that only Tombolo reads.
 const ownArchive = "own.txtar"
 
 const manifestPath = ".terraform/modules/modules.json"
@@ -99,7 +99,7 @@ func (c badCase) load(t *testing.T) diag.List {
 
 var wantMarker = regexp.MustCompile(` *# want-(error|warning): ((?:[^#\n]|#[^ \n])*)`)
 
-// wants reads the expectations out of the comments, and out of want.txt for what has no line to stand on.
+// wants returns the expectations in comments and, for problems without a line, in want.txt.
 func (c badCase) wants(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -129,7 +129,7 @@ func place(d *diag.Diagnostic) string {
 	return fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)
 }
 
-func TestBadConfigurationsGiveTheErrorsWrittenOnTheirLines(t *testing.T) {
+func TestBadConfigurationsReportExpectedErrors(t *testing.T) {
 	for _, name := range archives(t) {
 		archive, cases := readArchive(t, name)
 		for _, c := range cases {
@@ -177,7 +177,7 @@ func (c badCase) check(t *testing.T, diags diag.List) {
 	}
 }
 
-// rewriteWants puts what was found where the expectations stand.
+// rewriteWants writes the found problems in place of the expectations.
 func rewriteWants(archive *txtar.Archive, c badCase, diags diag.List) {
 	found := map[string][]string{}
 	for _, d := range diags {
@@ -226,9 +226,9 @@ func rewriteWants(archive *txtar.Archive, c badCase, diags diag.List) {
 	}
 }
 
-// TestBadConfigurationsAreJudgedAsByTheRealProgram compares summaries and positions with `terraform validate -json`.
-// What intended.txt lists may differ, and must.
-func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
+// TestBadConfigurationsMatchTerraform compares summaries and positions with `terraform validate -json`.
+// Differences listed in intended.txt are required.
+func TestBadConfigurationsMatchTerraform(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil || testing.Short() {
 		t.Skip("needs terraform on PATH, and runs without -short")
@@ -253,12 +253,13 @@ func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
 	}
 }
 
-// differences lists what only Terraform says with a minus and what only we say with a plus, in order.
+// differences lists problems that only Terraform reports with a minus and those that only Tombolo reports with a plus,
+// in order.
 func differences(oracle []string, diags diag.List) []string {
 	var ours []string
 	for _, d := range diags {
 		if d.Summary == "Module not installed" && len(oracle) > 0 {
-			continue // Terraform does not get so far when something is wrong in the calling module
+			continue // Terraform stops at errors in the calling module
 		}
 		at := "-"
 		if d.Subject != nil {
@@ -281,7 +282,7 @@ func differences(oracle []string, diags diag.List) []string {
 	return slices.Compact(out)
 }
 
-// readIntended lists the differences that we mean, by case: a line CASE: REASON and below it an indented line for each.
+// readIntended returns the intended differences by case: a line CASE: REASON, and below it one indented line each.
 func readIntended(t *testing.T) map[string][]string {
 	t.Helper()
 	src, err := os.ReadFile("testdata/bad/intended.txt")

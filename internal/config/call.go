@@ -29,7 +29,7 @@ var callSchema = &hcl.BodySchema{
 	},
 }
 
-// callDecl is a module block, with the attributes that it sets, which overriding needs.
+// callDecl is a module block with the attributes that it sets, for overrides.
 type callDecl struct {
 	ModuleCall
 	attrs hcl.Attributes
@@ -84,7 +84,7 @@ func decodeCall(block *hcl.Block, override bool, f flavor.Flavor) (*callDecl, di
 
 var callLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
 
-// decodeLifecycle reads the lifecycle block of a module call.
+// decodeLifecycle decodes the lifecycle block of a module call.
 func (c *callDecl) decodeLifecycle(block *hcl.Block) diag.List {
 	content, hclDiags := block.Body.Content(callLifecycleSchema)
 	if attr, ok := content.Attributes["enabled"]; ok {
@@ -93,7 +93,7 @@ func (c *callDecl) decodeLifecycle(block *hcl.Block) diag.List {
 	return diag.List(nil).AppendHCL(hclDiags)
 }
 
-// setSource reads the source argument. Kind stays zero if the source is invalid or not a literal.
+// setSource decodes the source argument. Kind stays zero if the source is invalid or not a literal.
 func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
 	c.SourceRange = attr.Expr.Range()
 	if isComputed(attr.Expr) {
@@ -106,8 +106,8 @@ func (c *callDecl) setSource(attr *hcl.Attribute) (diags diag.List) {
 	return c.setKind()
 }
 
-// SourcePlace returns the place of a problem of the source. It is the head of the block if the source has something
-// secret, because errors show the line of their place.
+// SourcePlace returns the source range for problems of the source. It is the head of the block if the source contains a
+// secret, because errors show the source line.
 func (c *ModuleCall) SourcePlace() *hcl.Range {
 	if ShownSource(c.SourceRaw) != c.SourceRaw {
 		return &c.Range
@@ -115,7 +115,7 @@ func (c *ModuleCall) SourcePlace() *hcl.Range {
 	return &c.SourceRange
 }
 
-// isComputed reports whether an expression refers to something or calls a function, outside of JSON also by its form.
+// isComputed reports whether an expression has references or function calls or, in native syntax, is not a literal.
 func isComputed(e hcl.Expression) bool {
 	if len(e.Variables()) > 0 {
 		return true
@@ -138,7 +138,7 @@ func (c *ModuleCall) setKind() (diags diag.List) {
 	return diags
 }
 
-// decodePassedProviders reads the providers argument.
+// decodePassedProviders decodes the providers argument.
 func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 	pairs, hclDiags := hcl.ExprMap(attr.Expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -170,7 +170,7 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 	return out, diags
 }
 
-// localNameRange returns the place of a local name, without the alias behind it.
+// localNameRange returns the range of a local name, without an alias.
 func localNameRange(expr hcl.Expression) hcl.Range {
 	expr, _ = splitKey(expr)
 	if traversal, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
@@ -228,7 +228,7 @@ func (c *ModuleCall) decodeInputs(child *Module) diag.List {
 	return diag.List(nil).AppendHCL(hclDiags)
 }
 
-// manifestName is the place of the module manifest within the data directory.
+// manifestName is the path of the module manifest within the data directory.
 const manifestName = "modules/modules.json"
 
 // Manifest is the record of installed modules: modules/modules.json in the data directory.
@@ -247,7 +247,7 @@ type ManifestModule struct {
 // ManifestKey returns the key of a module in the manifest.
 func ManifestKey(m addr.Module) string { return strings.Join(m.Calls(), ".") }
 
-// ParseManifest reads a manifest file.
+// ParseManifest parses a manifest file.
 func ParseManifest(src []byte) (*Manifest, error) {
 	m := &Manifest{}
 	if len(bytes.TrimSpace(src)) == 0 {
@@ -263,7 +263,7 @@ func ParseManifest(src []byte) (*Manifest, error) {
 		}
 		seen[entry.Key] = true
 		m.Modules[i].Dir = path.Clean(filepath.ToSlash(entry.Dir))
-		// Records from before sources had hosts have none for registry modules.
+		// Older records have no hosts in registry sources.
 		if kind, normal, err := ParseSource(entry.Source, entry.Version != ""); err == nil && kind == SourceRegistry {
 			m.Modules[i].Source = normal
 		}

@@ -1,16 +1,15 @@
 // Package config parses files into the static tree of modules: native (.tf) and JSON (.tf.json) syntax, override files,
 // requirements, and bodies that are decoded later with the schemas of providers. It decodes only what must be literal
-// (versions, type constraints, addresses), and evaluates only module sources, which are made of constants
-// (constant.go).
+// (versions, type constraints, addresses), and evaluates only module sources, which must be constant (constant.go).
 //
 //	cfg, diags := config.Load(ctx, config.Options{Dir: ".", LanguageVersion: "1.15.9"})
 //	for _, m := range cfg.SortedModules() { ... }
 //
-// Load finds the called modules with the module manifest; package fetch installs them. The files of a module are parsed
-// in parallel, by goroutines that end before Load returns. The result is immutable.
+// Load locates the called modules with the module manifest; package fetch installs them. The files of a module are
+// parsed in parallel, by goroutines that end before Load returns. The result is immutable.
 //
-// Values of input variables come from elsewhere: values.go reads variable files and the texts of options and
-// environment variables, and converts what was read to the type of a variable.
+// Values of input variables come from elsewhere: values.go reads variable files, options and environment variables, and
+// converts values to the types of variables.
 package config
 
 import (
@@ -33,8 +32,8 @@ const DefaultDataDir = ".terraform"
 
 // Options configures Load.
 type Options struct {
-	// Dir is the working directory, which holds the root module; "" means that of the process. Names in ranges are
-	// relative to it.
+	// Dir is the working directory, which holds the root module; "" means the working directory of the process. File
+	// names in ranges are relative to it.
 	Dir string
 	// Files replaces the file system; Dir is then ignored.
 	Files Files
@@ -42,30 +41,30 @@ type Options struct {
 	DataDir string
 	// LanguageVersion is the version that required_version is compared with, such as "1.15.9".
 	LanguageVersion string
-	// Flavor is the program that the project is for: it decides about the registry of sources without a host, and about
-	// files that replace others.
+	// Flavor is the program that the project is written for: it determines the registry of sources without a host, and
+	// which files replace others.
 	Flavor flavor.Flavor
-	// RootOnly does not load the called modules: no manifest is needed, and the tree ends at the root. Installing
+	// RootOnly does not load the called modules: no manifest is needed, and the tree has only the root. Installation
 	// begins with it.
 	RootOnly bool
 	// Query also reads the root module's query files (.tfquery.hcl).
 	Query bool
-	// Module, when set, is loaded as the root module in place of that in Dir: test files run other modules, too.
+	// Module, if set, is loaded as the root module instead of Dir, for test files that run other modules.
 	Module *Place
-	// RootProviders returns provider configurations that are added to those of the root module, or replace them, after
-	// all modules were read; it may be nil.
+	// RootProviders returns provider configurations that are added to the root module's, or replace them, after all
+	// modules were parsed; it may be nil.
 	RootProviders func(c *Config) []*ProviderConfig
 	// Constants returns the values of the root module's variables, of which only the const ones are used; nil means
 	// none.
 	Constants func(root *Module) Values
-	// Workspace is the value of terraform.workspace before anything is evaluated; "" where it is not known.
+	// Workspace is the value of terraform.workspace before anything is evaluated; "" if it is unknown.
 	Workspace string
-	// Caller and Call, for LoadModule, are the place of the call; nil for the root module.
+	// Caller and Call, for LoadModule, are the calling module and the call; nil for the root module.
 	Caller *Module
 	Call   *ModuleCall
 }
 
-// Place is a module that is called from outside of the tree.
+// Place is the location of a module that is called from outside of the tree.
 type Place struct {
 	Call *ModuleCall
 	Path addr.Module // its key in the manifest
@@ -87,8 +86,8 @@ func (o Options) dataDir() string {
 	return o.DataDir
 }
 
-// Load reads the configuration of a working directory. It reports as many problems as it can; with errors, the
-// configuration holds what could be parsed, and is nil only if there is no root module at all.
+// Load reads the configuration of a working directory. It reports as many problems as possible; after errors, the
+// configuration holds what could be parsed, and is only nil if there is no root module.
 func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	l, diags := newLoader(opts)
 	if diags.HasErrors() {
@@ -133,7 +132,7 @@ func Load(ctx context.Context, opts Options) (*Config, diag.List) {
 	return l.config, distinct(diags)
 }
 
-// distinct removes repetitions: the problems of a module that is called many times are reported once.
+// distinct removes duplicates: otherwise the problems of a module that is called many times would be repeated.
 func distinct(diags diag.List) diag.List {
 	type problem struct {
 		severity        diag.Severity
@@ -155,7 +154,7 @@ func distinct(diags diag.List) diag.List {
 	return out
 }
 
-// LoadModule reads a single directory as a module, without those that it calls, for installing.
+// LoadModule loads a single directory as a module, without the modules that it calls, for installation.
 func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module) (*Module, diag.List) {
 	l, diags := newLoader(opts)
 	if diags.HasErrors() {
@@ -172,13 +171,13 @@ func LoadModule(ctx context.Context, opts Options, dir string, path addr.Module)
 // loader holds the common data of one Load.
 type loader struct {
 	files    Files
-	early    Options // of what is evaluated before anything else, in called modules
+	early    Options // for early evaluation in called modules
 	version  *version.Version
 	flavor   flavor.Flavor
 	rootOnly bool
 	query    bool
 	manifest map[string]ManifestModule // by key
-	below    []string                  // the calls that lead to the root module in the manifest; usually none
+	below    []string                  // the calls on the path to the root module in the manifest; usually none
 	parsed   map[string]*parsedFile    // by name, not yet decoded: a directory may be called often
 	config   *Config
 }
@@ -225,8 +224,8 @@ func (l *loader) readManifest(name string) diag.List {
 		Advise("Remove it, and run \"%s\".", diag.Run("init"))
 }
 
-// children loads the modules that m calls, and theirs. The directories from the root to m reveal a module that calls
-// itself.
+// children loads the modules that m calls, recursively. dirs are the directories from the root to m, to detect a module
+// that calls itself.
 func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.List {
 	var diags diag.List
 	if l.rootOnly || m == nil {
@@ -237,7 +236,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 			return diags
 		}
 		if call.Kind == 0 {
-			continue // its source is invalid, which was reported
+			continue // its source is invalid, as already reported
 		}
 		dir, recorded, moreDiags := l.installedDir(m, call)
 		diags = diags.Extend(moreDiags)
@@ -263,7 +262,7 @@ func (l *loader) children(ctx context.Context, m *Module, dirs []string) diag.Li
 	return diags
 }
 
-// cycleOf returns the way from an earlier mention of dir to the present one, or "".
+// cycleOf returns the path from an earlier occurrence of dir to the current one, or "".
 func cycleOf(dirs []string, dir string) string {
 	for i, d := range dirs {
 		if d != dir {
@@ -278,15 +277,15 @@ func cycleOf(dirs []string, dir string) string {
 	return ""
 }
 
-// installedDir finds the directory of a called module in the manifest, and the version that is installed there.
+// installedDir returns the directory of a called module in the manifest, and its installed version.
 func (l *loader) installedDir(m *Module, call *ModuleCall) (dir, installed string, diags diag.List) {
-	const run = "Run \"%s\" to install" // programs search for this sentence, and for the one before it
+	const run = "Run \"%s\" to install" // programs search for this sentence and the previous one
 	const advice = run + " all modules that this configuration needs."
 	initialize := diag.Run("init")
 	path := m.Path.Child(call.Name)
 	record, ok := l.manifest[ManifestKey(addr.ModuleOf(append(slices.Clone(l.below), path.Calls()...)...))]
 	if !ok && m.faulty {
-		return "", "", nil // the installation stopped at the problems of this module, which are reported
+		return "", "", nil // the installation stopped at problems of this module, as already reported
 	}
 	if !ok {
 		return "", "", diags.Errorf(&call.Range, "Module not installed",
@@ -330,7 +329,7 @@ func reason(err error) error {
 	return err
 }
 
-// IsEmpty reports whether the root module has no configuration file at all.
+// IsEmpty reports whether the root module has no configuration file.
 func (c *Config) IsEmpty() bool {
 	for name := range c.Files {
 		if path.Dir(name) == "." {
@@ -340,7 +339,7 @@ func (c *Config) IsEmpty() bool {
 	return true
 }
 
-// module reads one directory as a module.
+// module loads one directory as a module.
 func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Module, diag.List) {
 	var diags diag.List
 	primary, override, err := moduleFiles(l.files, dir, l.flavor)
@@ -369,7 +368,7 @@ func (l *loader) module(ctx context.Context, dir string, path addr.Module) (*Mod
 		m.partial = m.partial || newer || f.body == nil || f.parseDiags.HasErrors()
 	}
 	if newer {
-		// Other problems may come from the syntax of the version that the module requires.
+		// Other problems may be due to the syntax of the version that the module requires.
 		m.faulty = true
 		return m, gate
 	}

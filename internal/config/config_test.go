@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch"
 )
 
-// sources returns the files of an archive, with a manifest for the local modules that are called.
+// sources returns the files of an archive, with a manifest for called local modules.
 func sources(t testing.TB, archive string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"./": nil}
@@ -42,7 +42,7 @@ func tryLoad(t testing.TB, archive string) (*config.Config, diag.List) {
 		LanguageVersion: languageVersion})
 }
 
-// load loads a configuration that must be free of problems.
+// load loads a configuration that must have no problems.
 func load(t testing.TB, archive string) *config.Config {
 	t.Helper()
 	cfg, diags := tryLoad(t, archive)
@@ -64,7 +64,7 @@ func TestBothSyntaxesGiveTheSameModule(t *testing.T) {
 	}
 }
 
-func TestModuleHoldsAllThatTheFilesSay(t *testing.T) {
+func TestModuleHasTheContentOfItsFiles(t *testing.T) {
 	cfg := load(t, everything)
 	got := outline(cfg.Root)
 	for _, want := range []string{
@@ -344,8 +344,8 @@ func TestSourceKinds(t *testing.T) {
 	}
 }
 
-// TestBodiesServeTheWalkOfExpressions checks that bodies of ours can be used where hcl's own can.
-func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
+// TestBodiesCanReplaceHCLBodies checks that the bodies of this package can replace hcl's.
+func TestBodiesCanReplaceHCLBodies(t *testing.T) {
 	cfg := load(t, "-- main.tf --\nresource \"x_y\" \"z\" {\n  a = local.a\n  _ {\n    count = local.b\n  }\n}\n"+
 		"locals {\n  a = 1\n  b = 2\n}\n-- override.tf --\nresource \"x_y\" \"z\" {\n  a = local.b\n}\n")
 	for _, r := range cfg.Root.Resources {
@@ -365,7 +365,7 @@ func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
 	}
 }
 
-func TestModulesThatAreNotUnderstoodGiveNoFollowUpErrors(t *testing.T) {
+func TestUnparseableModulesCauseNoFurtherErrors(t *testing.T) {
 	const root = `
 -- main.tf --
 module "m" {
@@ -396,7 +396,7 @@ import {
 	}
 }
 
-// The real program marks either of the two, so the archives cannot hold this case.
+// Terraform reports either of the two, so the archives cannot hold this case.
 func TestRequiringAProviderTwiceIsAWarningAtTheSecond(t *testing.T) {
 	_, diags := tryLoad(t, `
 -- main.tf --

@@ -14,34 +14,34 @@ import (
 )
 
 // constants evaluates expressions that must be known before anything is installed: sources and versions of module calls
-// may mention const variables, local values that use only these, and paths. In OpenTofu's projects all variables count,
-// and backend blocks may mention them, too. Everything else is unknown there.
+// may refer to const variables, local values that only use these, and paths. In OpenTofu's projects they may refer to
+// all variables, and backend blocks may refer to them, too. All other references are unknown.
 type constants struct {
 	m         *Module
 	dir       string               // base of relative paths in functions
-	given     func(*Module) Values // values of the root module's variables; nil for none
-	root      Values               // what given returned
-	workspace string               // the selected one; "" where it is not known
+	given     func(*Module) Values // values of the root module's variables; may be nil
+	root      Values               // the result of given
+	workspace string               // the selected workspace; "" if it is unknown
 	variables map[string]cty.Value
 	locals    map[string]cty.Value
-	within    map[string]bool // locals that are being evaluated
+	within    map[string]bool // local values being evaluated
 	table     map[string]function.Function
 	more      map[string]cty.Value // further roots of references
-	problems  diag.List            // of variables that were asked for
+	problems  diag.List            // problems of used variables
 }
 
-// broken is the mark of values that come from a variable with an invalid value: no more problems of them are reported.
+// broken marks values of a variable with an invalid value, for which no further problems are reported.
 type broken struct{}
 
-// confidential and fleeting are the marks of values that come from sensitive and ephemeral variables.
+// confidential and fleeting mark values of sensitive and ephemeral variables.
 type (
 	confidential struct{}
 	fleeting     struct{}
 )
 
-// setConstants evaluates the const variables of a module, then the sources and versions of its calls. The variables of
-// the root module have the values of o.Constants; those of another come from the call in its parent. A module that
-// could not be read without errors is left alone.
+// setConstants evaluates the const variables of a module, then the sources and versions of its calls. Variables of the
+// root module get the values of o.Constants; those of other modules come from the call in their parent. A module with
+// parse errors is not changed.
 func (m *Module) setConstants(o Options) (diags diag.List) {
 	if m.faulty {
 		return nil
@@ -98,14 +98,14 @@ func (v *Variable) given(all Values) (cty.Value, diag.List) {
 	return out[v.Name], diags
 }
 
-// argument returns the value that the caller of a module gives to one of its variables.
+// argument returns the value that the call of a module passes to one of its variables.
 func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 	var diags diag.List
 	content, _, _ := m.Call.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: v.Name}}})
 	attr := content.Attributes[v.Name]
 	if attr == nil || m.Parent.constants == nil {
 		if v.Required() {
-			return cty.UnknownVal(v.Type).Mark(broken{}), nil // reported where the arguments are checked
+			return cty.UnknownVal(v.Type).Mark(broken{}), nil // reported by the check of arguments
 		}
 		return v.Default, nil
 	}
@@ -120,7 +120,7 @@ func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 	case hclDiags.HasErrors():
 		return cty.UnknownVal(v.Type), diags.AppendHCL(hclDiags)
 	case !v.Const && !value.IsWhollyKnown():
-		return cty.UnknownVal(v.Type), nil // its user reports an error
+		return cty.UnknownVal(v.Type), nil // its use is reported as an error
 	case v.Const && (value.ContainsMarked() || !value.IsWhollyKnown()):
 		return cty.UnknownVal(v.Type), diags.Errorf(&rng, "Const variables must be known",
 			"The variable %q of the module %s is a const variable: its value must be known before anything is "+
@@ -131,7 +131,7 @@ func (m *Module) argument(v *Variable) (cty.Value, diag.List) {
 	return converted.WithMarks(marks), more
 }
 
-// settle evaluates the source and the version of a call if they are no literals.
+// settle evaluates the source and the version of a call if they are not literals.
 func (c *ModuleCall) settle(k *constants) (diags diag.List) {
 	if c.versionExpr != nil {
 		value, more := k.text(c.versionExpr, "version")
@@ -164,8 +164,8 @@ func (c *ModuleCall) settle(k *constants) (diags diag.List) {
 	return diags.Extend(c.setKind())
 }
 
-// text evaluates an argument of a module call that must give a constant text. The text is unknown where another error
-// is the reason.
+// text evaluates an argument of a module call that must be a constant string. The result is unknown if another error
+// was already reported.
 func (k *constants) text(e hcl.Expression, argument string) (cty.Value, diag.List) {
 	value, diags := k.known(e, "module "+argument, argument+" of a module")
 	if diags.HasErrors() || !value.IsKnown() {
@@ -180,25 +180,25 @@ func (k *constants) text(e hcl.Expression, argument string) (cty.Value, diag.Lis
 	return text, nil
 }
 
-// Early evaluates an argument of the backend block. In OpenTofu's projects it can refer to variables, to local values
-// that are made of them, to paths and to the workspace. The value is not known where another error is the reason.
+// Early evaluates an argument of the backend block. In OpenTofu's projects it can refer to variables, local values
+// derived from them, paths and the workspace. The result is unknown if another error was already reported.
 func (m *Module) Early(e hcl.Expression, argument string) (cty.Value, diag.List) {
 	if m.constants == nil {
-		return cty.DynamicVal, nil // the module could not be read
+		return cty.DynamicVal, nil // the module has parse errors
 	}
 	return m.constants.known(e, "backend argument", "argument "+argument+" of the backend")
 }
 
-// EarlyVariables reports whether the arguments of the backend block may refer to anything.
+// EarlyVariables reports whether the arguments of the backend block may have references.
 func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
 
-// MovesCalls reports whether the instance of a call that gets or loses count moves without a moved block.
+// MovesCalls reports whether the instance of a call moves without a moved block if count is added or removed.
 func (m *Module) MovesCalls() bool { return m.flavor.MovesCalls() }
 
-// PlansForgotten reports whether documents list objects that a plan forgets as planned.
+// PlansForgotten reports whether documents include forgotten objects in the planned values.
 func (m *Module) PlansForgotten() bool { return m.flavor.PlansForgotten() }
 
-// known evaluates an expression whose value must be known and may not be secret. title and what name it in messages.
+// known evaluates an expression whose value must be known and not secret. title and what describe it in messages.
 func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag.List) {
 	h := k.headlines(title)
 	before := len(k.problems)
@@ -246,7 +246,7 @@ func (k *constants) known(e hcl.Expression, title, what string) (cty.Value, diag
 	return cty.DynamicVal, diags.Errorf(&rng, h.unknown, "%s", k.allowed(what))
 }
 
-// allowed returns, as part of a sentence, what an expression may refer to that must be known before anything runs.
+// allowed returns, as part of a sentence, which references an early expression may have.
 func (k *constants) allowed(what string) string {
 	means := "const variables, local values that use only these, and paths"
 	if k.m.flavor.EarlyVariables() {
@@ -255,7 +255,7 @@ func (k *constants) allowed(what string) string {
 	return fmt.Sprintf("The %s is needed before anything is evaluated: it can refer to %s only.", what, means)
 }
 
-// refersTo reports whether the object of a reference can be known early.
+// refersTo reports whether the object of a reference can be evaluated early.
 func (k *constants) refersTo(t hcl.Traversal) bool {
 	switch t.RootName() {
 	case "var", "local", "path":
@@ -266,10 +266,10 @@ func (k *constants) refersTo(t hcl.Traversal) bool {
 	return k.more[t.RootName()] != cty.NilVal
 }
 
-// headlines holds the titles of problems with early expressions.
+// headlines holds titles of problems of early expressions.
 type headlines struct{ elsewhere, unknown, null, sensitive, ephemeral, noVariable, noLocal string }
 
-// headlines returns the titles of the tool that the project is for.
+// headlines returns the titles of the tool that the project is written for.
 func (k *constants) headlines(title string) headlines {
 	if k.m.flavor.EarlyVariables() {
 		return headlines{"Dynamic value in static context", "Unable to compute static value", "Unsuitable value type",
@@ -279,7 +279,7 @@ func (k *constants) headlines(title string) headlines {
 		"Unknown " + title, "Reference to undeclared input variable", "Reference to undeclared local value"}
 }
 
-// evaluate returns the value of an expression, unknown if it depends on more than constants.
+// evaluate returns the value of an expression, which is unknown if it depends on more than constants.
 func (k *constants) evaluate(e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	roots := map[string]map[string]cty.Value{"var": {}, "local": {}}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}}
@@ -347,7 +347,7 @@ func (k *constants) member(root, name string) cty.Value {
 		k.within[name] = true
 		var diags hcl.Diagnostics
 		if v, diags = k.evaluate(l.Expr); diags.HasErrors() {
-			v = cty.DynamicVal // reported where local values are evaluated
+			v = cty.DynamicVal // reported by the evaluation of local values
 		}
 		delete(k.within, name)
 		k.locals[name] = v
@@ -355,9 +355,9 @@ func (k *constants) member(root, name string) cty.Value {
 	return v
 }
 
-// Evaluator returns the evaluator for expressions of a root module's terraform block, which are evaluated before
-// anything else: with these values of its variables, and the local values made of them. more has values for further
-// roots of references. dir is the base of relative file names.
+// Evaluator returns the evaluator for expressions of a root module's terraform blockwith the given values of its
+// variables and local values derived from them. more holds values of further names. dir is the base of relative file
+// names.
 func (m *Module) Evaluator(dir string, variables map[string]cty.Value) func(e hcl.Expression,
 	more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	return func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {

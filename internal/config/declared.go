@@ -16,23 +16,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Declared are the declarations of a module that have types: variables, output values and functions. Types may have
-// names, so they are read when the whole module is known, again when the modules that it calls are, and again with the
-// schemas of providers (Config.Typed). As long as a part of a type is not known, it is taken for any.
+// Declared holds the declarations of a module that have types: variables, output values and functions. Types may have
+// names, so they are decoded when the whole module is known, again when the modules that it calls are, and again with
+// the schemas of providers (Config.Typed). Until a part of a type is known, it is any.
 type Declared struct {
 	Variables map[string]*Variable
 	Outputs   map[string]*Output
 	Functions map[string]*Function
 	Types     *Types
-	// Own means that the module has files that Tombolo alone reads: only these can have names of types, or call
-	// functions of modules.
+	// Own means that the module has files that only Tombolo reads: only these can use names of types, or call functions
+	// of modules.
 	Own bool
 
 	module *Module
 	open   bool
 }
 
-// declare reads the types of a module's declarations.
+// declare decodes the types of a module's declarations.
 func (m *Module) declare(t *Types) (*Declared, diag.List) {
 	if !m.declared.Own {
 		return &Declared{Variables: m.Variables, Outputs: m.Outputs, Functions: m.Functions, Types: t, module: m}, nil
@@ -116,7 +116,7 @@ func (v *Variable) retake() (diags diag.List) {
 	return nil
 }
 
-// settleTypes reads the types of the module's own declarations.
+// settleTypes decodes the types of the module's own declarations.
 func (m *Module) settleTypes() diag.List {
 	declared, diags := m.declare(newTypes(m))
 	m.adopt(declared)
@@ -141,7 +141,7 @@ func (m *Module) adopt(d *Declared) {
 	m.declared, m.Variables, m.Outputs, m.Functions = d, d.Variables, d.Outputs, d.Functions
 }
 
-// settleTypes reads the types of all modules again in which something was left open.
+// settleTypes decodes the types of all modules again that were incomplete.
 func (c *Config) settleTypes() diag.List {
 	again := map[*Module]bool{}
 	for _, m := range c.Modules {
@@ -154,8 +154,8 @@ func (c *Config) settleTypes() diag.List {
 	return diags
 }
 
-// Typed returns the declarations of all modules with the types of resources that they name. schema returns the type of
-// the objects of one; expressions that name types call it later, too.
+// Typed returns the declarations of all modules with resource types in them resolved. schema returns the object type of
+// a resource type; expressions with types call it later, too.
 func (c *Config) Typed(schema func(*Module, ResourceType) (cty.Type, diag.List)) (map[*Module]*Declared, diag.List) {
 	again := map[*Module]bool{}
 	for _, m := range c.Modules {
@@ -164,7 +164,7 @@ func (c *Config) Typed(schema func(*Module, ResourceType) (cty.Type, diag.List))
 	return c.typed(again, schema)
 }
 
-// typed reads the types of modules again, called modules first.
+// typed decodes the types of modules again, called modules first.
 func (c *Config) typed(again map[*Module]bool,
 	schema func(*Module, ResourceType) (cty.Type, diag.List)) (out map[*Module]*Declared, diags diag.List) {
 	out = map[*Module]*Declared{}
@@ -187,7 +187,7 @@ func (c *Config) typed(again map[*Module]bool,
 	return out, diags
 }
 
-// writtenType reads the type that an output value or a function declares. One that has names is read later.
+// writtenType decodes the type that an output value or a function declares. One with names is decoded later.
 func writtenType(e hcl.Expression) (*OutputType, diag.List) {
 	if len(namesIn(e)) > 0 && IsOwn(e.Range().Filename) {
 		return &OutputType{Constraint: cty.DynamicPseudoType, named: e}, nil
@@ -195,7 +195,7 @@ func writtenType(e hcl.Expression) (*OutputType, diag.List) {
 	return typeOf(e)
 }
 
-// ownCalls finds calls of functions that modules define in a file of other tools, which do not know them.
+// ownCalls reports calls of functions that modules define in files for other tools, which do not support them.
 func (f *parsedFile) ownCalls() diag.List {
 	if IsOwn(f.name) || !bytes.Contains(f.source, []byte("::")) {
 		return nil
@@ -206,13 +206,13 @@ func (f *parsedFile) ownCalls() diag.List {
 	return refuseCalls(f.name, callsInJSON(f.source, f.name))
 }
 
-// callsInJSON finds the calls in all templates of a file in JSON. Their places are those of the strings.
+// callsInJSON returns the calls in all templates of a JSON file. Their ranges are those of the strings.
 func callsInJSON(src []byte, name string) (out []funcs.Call) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return out // the end, or a mistake that has been reported
+			return out // the end, or an error that was already reported
 		}
 		text, ok := token.(string)
 		if !ok || !strings.Contains(text, "::") {

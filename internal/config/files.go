@@ -59,8 +59,7 @@ func (f osFiles) ReadNamed(name string) ([]byte, error) {
 	return regular.Named(f.path(name), regular.Text)
 }
 
-// readNamed reads a file that a person named. Unlike files that were only found, it may be a pipe, such as a shell's
-// <(command).
+// readNamed reads a file that the user named. Unlike other files, it may be a pipe, such as a shell's <(command).
 func readNamed(files Files, name string) ([]byte, error) {
 	if f, ok := files.(interface{ ReadNamed(string) ([]byte, error) }); ok {
 		return f.ReadNamed(name)
@@ -68,9 +67,9 @@ func readNamed(files Files, name string) ([]byte, error) {
 	return files.ReadFile(name)
 }
 
-// Snapshot returns everything that Load needs to build this configuration again, by name: the source files, the module
-// manifest under the default data directory, and each module directory without any file as a name that ends in a slash.
-// A plan file carries it; SnapshotFiles reads it.
+// Snapshot returns everything that Load needs to load this configuration again, by name: the source files, the module
+// manifest under the default data directory, and each module directory without files as a name that ends in a slash.
+// Plan files contain it; SnapshotFiles reads it.
 func (c *Config) Snapshot() map[string][]byte {
 	out := make(map[string][]byte, len(c.Files)+1)
 	withFiles := map[string]bool{}
@@ -120,8 +119,8 @@ func (f snapshotFiles) ReadFile(name string) ([]byte, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// moduleFiles lists the configuration files of a directory in the order in which they count: primary files by name,
-// then override files by name. Files that the flavor replaces by a twin are left out.
+// moduleFiles lists the configuration files of a directory in order of precedence: primary files by name, then override
+// files by name. Files that the flavor replaces by a twin are left out.
 func moduleFiles(files Files, dir string, f flavor.Flavor) (primary, override []string, err error) {
 	names, err := files.ReadDir(dir)
 	if err != nil {
@@ -140,7 +139,7 @@ func moduleFiles(files Files, dir string, f flavor.Flavor) (primary, override []
 	return primary, override, nil
 }
 
-// WithoutTwins returns names of files in their order, without those that the flavor replaces by a twin.
+// WithoutTwins filters file names, omitting those that the flavor replaces by a twin.
 func WithoutTwins(names []string, f flavor.Flavor) []string {
 	replaced := func(name string) bool {
 		return slices.ContainsFunc(f.Twins(name), func(twin string) bool { return slices.Contains(names, twin) })
@@ -154,14 +153,14 @@ func WithoutTwins(names []string, f flavor.Flavor) []string {
 	})
 }
 
-// IsLeftByEditor reports whether a file is hidden, or a copy that an editor makes.
+// IsLeftByEditor reports whether a file is hidden, or a backup of an editor.
 func IsLeftByEditor(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") &&
 		strings.HasSuffix(name, "#")
 }
 
-// configStem returns the name of a configuration file without its extension; ok is false for all other files, among
-// them those that editors leave behind.
+// configStem returns the name of a configuration file without its extension; ok is false for all other files, including
+// backups of editors.
 func configStem(name string, f flavor.Flavor) (stem string, ok bool) {
 	if IsLeftByEditor(name) {
 		return "", false

@@ -16,26 +16,26 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// The namespaces of functions that function blocks define: those of the module itself, and those of modules that it
-// calls, as module::CALL::NAME.
+// The namespaces of functions that function blocks define: of the module itself, and of modules that it calls
+// (module::CALL::NAME).
 const (
 	OwnFunctions    = "local::"
 	CalledFunctions = "module::"
 )
 
-// maxFunctionDepth is how many functions may call each other in a chain.
+// maxFunctionDepth is the maximum length of a chain of function calls.
 const maxFunctionDepth = 200
 
-// Function is a function block: a function that is written in the language. Its result depends on its arguments alone.
+// Function is a function block: a function defined in a configuration. Its result only depends on its arguments.
 type Function struct {
 	Name        string
 	Description string
-	// Parameters are those of the function in their order. Of those that have a default, none comes before one without.
+	// Parameters are those of the function in order. Those with a default come after those without one.
 	Parameters []*Variable
-	// Variadic, when set, takes all arguments beyond the parameters.
+	// Variadic, if set, takes all arguments beyond the parameters.
 	Variadic *Variable
 	Result   hcl.Expression
-	Type     *OutputType // of the result; nil without one
+	Type     *OutputType // of the result; nil if not declared
 	Range    hcl.Range   // the block's header
 }
 
@@ -72,7 +72,7 @@ func decodeFunction(block *hcl.Block) (*Function, diag.List) {
 	return f, diags
 }
 
-// addParameter reads a parameter block.
+// addParameter decodes a parameter block.
 func (f *Function) addParameter(block *hcl.Block) diag.List {
 	content, hclDiags := block.Body.Content(parameterSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -134,7 +134,7 @@ func (f *Function) parameter(name string) *Variable {
 // impure are functions whose results differ from call to call.
 var impure = []string{"bcrypt", "plantimestamp", "timestamp", "uuid"}
 
-// checkResult refuses an expression that depends on more than the arguments.
+// checkResult returns errors for an expression that depends on more than the arguments.
 func (f *Function) checkResult() (diags diag.List) {
 	names := make([]string, 0, len(f.Parameters))
 	for _, p := range f.all() {
@@ -172,7 +172,7 @@ func (f *Function) checkResult() (diags diag.List) {
 
 // checkCalls reports functions of a module that call each other in a cycle, or too deeply.
 func (m *Module) checkCalls() (diags diag.List) {
-	done, within := map[string]int{}, []string(nil) // done has how deep the calls of a function go
+	done, within := map[string]int{}, []string(nil) // done holds the call depth of each function
 	var visit func(f *Function) int
 	visit = func(f *Function) int {
 		if depth, ok := done[f.Name]; ok {
@@ -184,7 +184,7 @@ func (m *Module) checkCalls() (diags diag.List) {
 			name, own := strings.CutPrefix(call.Name, OwnFunctions)
 			next := m.Functions[name]
 			if !own || next == nil {
-				continue // called functions of other modules call none of this one
+				continue // functions of called modules cannot call functions of this one
 			}
 			if at := slices.Index(within, name); at >= 0 {
 				chain := append(slices.Clone(within[at:]), name)
@@ -210,10 +210,10 @@ func (m *Module) checkCalls() (diags diag.List) {
 	return diags
 }
 
-// callable returns the function as expressions call it. Its result is evaluated with the functions of table, those of
-// the module that has the block.
+// callable returns the function for expressions. Its result is evaluated with the functions of table, which are those
+// of its module.
 //
-// The type of a result is left open: it would be worked out by evaluating the expression twice.
+// Its result type is dynamic: determining it would evaluate the expression twice.
 func (f *Function) callable(table map[string]function.Function) function.Function {
 	spec := &function.Spec{
 		Description: f.Description,
@@ -222,7 +222,7 @@ func (f *Function) callable(table map[string]function.Function) function.Functio
 			return f.call(args, table)
 		},
 	}
-	var rest []string // the names of those that a call need not have
+	var rest []string // the names of optional parameters
 	for _, p := range f.all() {
 		if p.Required() && p != f.Variadic {
 			spec.Params = append(spec.Params, anyArgument(p.Name, p.Description))
@@ -274,7 +274,7 @@ func (f *Function) call(args []cty.Value, table map[string]function.Function) (c
 	return f.evaluate(params, table)
 }
 
-// convertArgument is ConvertValue with errors that show nothing of a value that is marked.
+// convertArgument is like ConvertValue, with errors that show no marked values.
 func (v *Variable) convertArgument(raw cty.Value) (cty.Value, error) {
 	out, err := v.ConvertValue(raw)
 	if err != nil && raw != cty.NilVal && raw.ContainsMarked() && !errors.Is(err, ErrNull) {
@@ -283,8 +283,8 @@ func (v *Variable) convertArgument(raw cty.Value) (cty.Value, error) {
 	return out, err
 }
 
-// argument words what is wrong with an argument. Where the signature has one name for several parameters, the error is
-// that of the whole call.
+// argument returns the error for an invalid argument. If the signature has one name for several parameters, it is an
+// error of the whole call.
 func (f *Function) argument(i int, p *Variable, err error) error {
 	text := strings.TrimSuffix(err.Error(), ".")
 	required := 0
@@ -297,8 +297,7 @@ func (f *Function) argument(i int, p *Variable, err error) error {
 	return fmt.Errorf("the argument for its parameter %q is not suitable: %s", p.Name, text)
 }
 
-// gathered returns the arguments for the variadic parameter as one value: a list, or a tuple where they can be of
-// several types.
+// gathered returns the arguments for the variadic parameter as one value: a list, or a tuple if their types can differ.
 func (f *Function) gathered(values []cty.Value) cty.Value {
 	element := f.Variadic.Type
 	switch {
@@ -310,7 +309,7 @@ func (f *Function) gathered(values []cty.Value) cty.Value {
 	return cty.ListVal(values)
 }
 
-// evaluate returns the result for values of the parameters. An error tells where in the function it is.
+// evaluate returns the result for values of the parameters. An error includes its position in the function.
 func (f *Function) evaluate(params map[string]cty.Value, table map[string]function.Function) (cty.Value, error) {
 	ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{}}
 	if len(params) > 0 {
@@ -342,7 +341,7 @@ func (f *Function) evaluate(params map[string]cty.Value, table map[string]functi
 	return converted, nil
 }
 
-// Check evaluates the result with unknown arguments: whatever is wrong then is wrong for every call.
+// Check evaluates the result with unknown arguments: such an error occurs in every call.
 func (f *Function) Check(table map[string]function.Function) (diags diag.List) {
 	params := map[string]cty.Value{}
 	for _, p := range f.Parameters {
@@ -367,9 +366,9 @@ func (f *Function) Check(table map[string]function.Function) (diags diag.List) {
 	return diags
 }
 
-// AddFunctions adds to a table what expressions of a module can call and name besides the functions of the language:
-// functions that the module and those that it calls define, and the names of types. tableOf returns the table of a
-// called module. A module of which no declarations were read adds nothing.
+// AddFunctions adds to a table what expressions of a module can use in addition to the functions of the language:
+// functions defined in the module and in those that it calls, and the names of types. tableOf returns the table of a
+// called module. A module whose declarations were not read adds nothing.
 func (d *Declared) AddFunctions(table map[string]function.Function,
 	tableOf func(call string) (*Declared, map[string]function.Function)) {
 	if d == nil {
@@ -388,7 +387,7 @@ func (d *Declared) AddFunctions(table map[string]function.Function,
 	}
 }
 
-// refuseCalls refuses, in a file that other tools read, calls of functions that they would not know.
+// refuseCalls returns errors for calls of functions that other tools do not support, in a file that they read.
 func refuseCalls(name string, calls []funcs.Call) (diags diag.List) {
 	if IsOwn(name) {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// FuzzLoad feeds a native and a JSON file to Load, the native one as an override file, too: it must end without a
-// panic, and what it gives must hold together.
+// FuzzLoad passes a native and a JSON file to Load, and the native one again as an override file: it must not panic,
+// and the result must be consistent.
 func FuzzLoad(f *testing.F) {
 	archives, err := filepath.Glob("testdata/bad/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -47,7 +47,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, native, other string) {
 		ext := ".tf"
 		if strings.Contains(native, "function \"") || strings.Contains(native, "type \"") {
-			ext = ".tombolo" // which alone may have such blocks
+			ext = ".tombolo" // only these may have such blocks
 		}
 		files := map[string][]byte{
 			"main" + ext: []byte(native), "other" + ext + ".json": []byte(other), "override" + ext: []byte(native),
@@ -81,7 +81,7 @@ func FuzzLoad(f *testing.F) {
 
 var fuzzTable = funcs.Table(funcs.Options{Pure: true, Work: funcs.NewWork(context.Background())})
 
-// visit uses whatever later stages will use without looking.
+// visit uses everything that later stages use unchecked.
 func visit(m *config.Module) {
 	for _, r := range m.SortedResources() {
 		m.ResolveProvider(r.ProviderConfig())
@@ -116,7 +116,7 @@ func visit(m *config.Module) {
 	}
 }
 
-// FuzzParseManifest checks that a manifest of any content is refused or can be written again without a change of
+// FuzzParseManifest checks that a manifest of any content is refused, or can be encoded again without a change of
 // meaning.
 func FuzzParseManifest(f *testing.F) {
 	for _, seed := range []string{
@@ -139,7 +139,7 @@ func FuzzParseManifest(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
 		}
-		// Encode orders them.
+		// Encode sorts them.
 		byKey := cmpopts.SortSlices(func(a, b config.ManifestModule) bool { return a.Key < b.Key })
 		if diff := cmp.Diff(manifest, again, byKey, cmpopts.EquateEmpty()); diff != "" {
 			t.Error(diff)
@@ -147,10 +147,10 @@ func FuzzParseManifest(f *testing.F) {
 	})
 }
 
-// long finds numbers with many digits.
+// long matches numbers with many digits.
 var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
-// FuzzValues feeds texts to every reader of variable values: files in both syntaxes, options, and the conversion to
+// FuzzValues passes texts to every parser of variable values: files in both syntaxes, options, and the conversion to
 // types.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{
@@ -174,7 +174,7 @@ variable "c" {
 `).Root
 	f.Fuzz(func(t *testing.T, text string) {
 		if long.MatchString(text) {
-			return // it takes the square of the exponent to write that down
+			return // formatting it takes time quadratic in the exponent
 		}
 		for _, name := range []string{"x.tfvars", "x.tfvars.json"} {
 			values, diags := config.ParseValuesFile([]byte(text), name, config.FromNamedFile)
@@ -192,7 +192,7 @@ variable "c" {
 	})
 }
 
-// check converts values; what has no problem has the type of its variable.
+// check converts values; a value without problems must have the type of its variable.
 func check(t *testing.T, m *config.Module, values config.Values) {
 	t.Helper()
 	final, diags := m.VariableValues(values)

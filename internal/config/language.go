@@ -15,17 +15,17 @@ var languageSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "compatible_with"}},
 }
 
-// compatibleSchema is the part of compatible_with blocks that is about OpenTofu. The rest is about other programs.
+// compatibleSchema is the part of compatible_with blocks that is about OpenTofu. The rest is for other programs.
 var compatibleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "opentofu"}}}
 
 // opentofuEdition is the only edition of OpenTofu's language.
 const opentofuEdition = "tofu2024"
 
-// beforeLanguageBlocks is a version of OpenTofu that does not know language blocks.
+// beforeLanguageBlocks is a version of OpenTofu that does not support language blocks.
 var beforeLanguageBlocks = version.Must(version.NewVersion("1.11.0"))
 
-// checkLanguageBlock checks a language block, except for the versions, which checkVersions checks. Nothing of it is
-// kept.
+// checkLanguageBlock checks a language block, except for the versions, which checkVersions checks. Its content is not
+// stored.
 func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	if override {
 		return diag.List(nil).Errorf(&b.DefRange, "Language selections in override file", "A language block applies "+
@@ -41,7 +41,7 @@ func checkLanguageBlock(b *hcl.Block, override bool) diag.List {
 	}
 	found := false
 	for _, inner := range content.Blocks {
-		c, at, _ := compatibleWith(inner) // its mistakes are reported by the check of the versions
+		c, at, _ := compatibleWith(inner) // its errors are reported by the check of the versions
 		switch {
 		case found:
 			diags = diags.Errorf(&b.DefRange, "Duplicate compatible_with block", "No compatible_with block can follow "+
@@ -107,8 +107,8 @@ func checkExperiments(attr *hcl.Attribute) diag.List {
 	return diags
 }
 
-// sniffVersions returns the version constraints of a file that count for its flavor: the arguments required_version,
-// and those in language blocks. Other problems of the blocks may come from the syntax of a later version.
+// sniffVersions returns the version constraints of a file that apply to its flavor: the arguments required_version, and
+// those in language blocks. Other problems of the blocks may come from the syntax of a later version.
 func sniffVersions(body hcl.Body, name string, f flavor.Flavor) ([]VersionConstraint, diag.List) {
 	var out []VersionConstraint
 	var diags diag.List

@@ -14,16 +14,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// decodeLiteral reads an expression that may not refer to anything into a Go value.
+// decodeLiteral decodes an expression without references to a Go value.
 func decodeLiteral(expr hcl.Expression, target any) diag.List {
 	diags := diag.List(nil).AppendHCL(gohcl.DecodeExpression(expr, nil, target))
 	if len(diags) > 1 {
-		return diags[:1] // an invalid expression has no value, which was reported
+		return diags[:1] // the second error would be that an invalid expression has no value
 	}
 	return diags
 }
 
-// decodeOptional reads an attribute as decodeLiteral does if it is there.
+// decodeOptional decodes an attribute, if it is set, like decodeLiteral.
 func decodeOptional(attrs hcl.Attributes, name string, target any) diag.List {
 	if attr, ok := attrs[name]; ok {
 		return decodeLiteral(attr.Expr, target)
@@ -46,7 +46,7 @@ func checkName(name string, rng hcl.Range, summary string) diag.List {
 	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
 }
 
-// plainName recognizes the usual names without the help of the lexer, which is slow for so short a text.
+// plainName recognizes common names without the lexer, which is slow for short texts.
 func plainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -58,7 +58,7 @@ func plainName(name string) bool {
 	return name != ""
 }
 
-// checkLocalProviderName refuses local names that could not be part of a provider address.
+// checkLocalProviderName returns errors for local names that cannot be part of a provider address.
 func checkLocalProviderName(name string, rng hcl.Range) diag.List {
 	const summary = "Invalid provider local name"
 	var diags diag.List
@@ -91,7 +91,7 @@ func providerPartProblem(part string) string {
 	return ""
 }
 
-// namespaceProblem is providerPartProblem for a namespace, which may also have underscores within.
+// namespaceProblem is like providerPartProblem for a namespace, which may also contain underscores.
 func namespaceProblem(namespace string) string {
 	if strings.HasPrefix(namespace, "_") || strings.HasSuffix(namespace, "_") {
 		return "cannot start or end with an underscore"
@@ -128,8 +128,8 @@ func literalString(expr hcl.Expression) (string, bool) {
 	return v.AsString(), true
 }
 
-// unquote parses the expression in a quoted string, as old configurations and JSON write it. Any other expression is
-// returned as it is.
+// unquote parses the expression in a quoted string, as in old configurations and in JSON. Other expressions are
+// returned unchanged.
 func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	text, ok := literalString(expr)
 	if !ok {
@@ -146,7 +146,7 @@ func unquote(expr hcl.Expression, what string) (hcl.Expression, diag.List) {
 	if isJSON(expr) {
 		parsed, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 		if hclDiags.HasErrors() {
-			return expr, nil // the caller's message names the whole string, which alone has a range in the file
+			return expr, nil // the caller's message has the range of the whole string, because its parts have none
 		}
 		return parsed, nil
 	}
@@ -200,7 +200,7 @@ func decodeDependsOn(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) {
 	return out, diags
 }
 
-// checkRepetition refuses count and for_each in the same block.
+// checkRepetition returns an error for count and for_each in the same block.
 func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags diag.List) {
 	if attr, ok := attrs["count"]; ok {
 		count = attr.Expr
@@ -215,7 +215,7 @@ func checkRepetition(attrs hcl.Attributes) (count, forEach hcl.Expression, diags
 	return count, forEach, diags
 }
 
-// oneRepetition refuses enabled together with count or for_each.
+// oneRepetition returns an error for enabled together with count or for_each.
 func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 	if enabled == nil {
 		return nil
@@ -237,6 +237,18 @@ func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 
 // decodeConditionBlock reads a validation, precondition, postcondition or assert block.
 func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
+	c, diags := readConditionBlock(block, override)
+	if !c.whole() {
+		return nil, diags
+	}
+	return c, diags
+}
+
+// whole reports whether a condition has both of its arguments.
+func (c *Condition) whole() bool { return c != nil && c.Condition != nil && c.ErrorMessage != nil }
+
+// readConditionBlock is decodeConditionBlock for those who judge what there is. It returns nil for no condition at all.
+func readConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
 	var diags diag.List
 	if override {
 		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type),
@@ -256,9 +268,6 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 	if attr, ok := content.Attributes["error_message"]; ok {
 		c.ErrorMessage = attr.Expr
 	}
-	if c.Condition == nil || c.ErrorMessage == nil {
-		return nil, diags
-	}
 	return c, diags
 }
 
@@ -267,7 +276,7 @@ var conditionSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "error_message", Required: true},
 }}
 
-// escaped finds the "_" block that marks its content as arguments, not meta-arguments, and joins it with the rest.
+// escaped merges the content of a "_" block, which holds arguments rather than meta-arguments, into the rest.
 func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body, diag.List) {
 	var diags diag.List
 	var first *hcl.Block

@@ -16,15 +16,15 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// Config is a whole configuration: the root module and every module that it calls, directly or not.
+// Config is a complete configuration: the root module and every module that it calls, directly or indirectly.
 type Config struct {
 	Root *Module
-	// Modules holds every module of the tree, the root under the zero path.
+	// Modules holds every module of the tree, with the root at the zero path.
 	Modules map[addr.Module]*Module
-	// Files holds the source of every file that was read, by the name that ranges carry. Paths are relative to the
-	// working directory with forward slashes: "main.tf", "modules/net/main.tf", "../shared/main.tf".
+	// Files holds the source of every file that was read, by the file name in ranges. Paths are relative to the working
+	// directory with forward slashes: "main.tf", "modules/net/main.tf", "../shared/main.tf".
 	Files map[string][]byte
-	// Manifest holds the module manifest that was in force, so that a snapshot can be loaded again; nil without one.
+	// Manifest holds the module manifest that was used, so that a snapshot can be loaded again; may be nil.
 	Manifest []byte
 }
 
@@ -45,27 +45,27 @@ func (c *Config) Resource(r addr.ConfigResource) *Resource {
 	return m.Resources[r.Resource]
 }
 
-// Module is one module of the tree: all files of one directory, once for each call that leads to it.
+// Module is one module of the tree: all files of one directory, once for each call of it.
 type Module struct {
 	Path   addr.Module
 	Parent *Module     // nil for the root
 	Call   *ModuleCall // the call in Parent; nil for the root
 	// Dir is the value of path.module: "." for the root, "modules/net" for a local child, inside the data directory for
-	// an installed one. Relative to the working directory, with forward slashes.
+	// an installed one. It is relative to the working directory, with forward slashes.
 	Dir      string
 	Children map[string]*Module // by the name of the call
 	// Version is the version of an installed registry module, "" for others.
 	Version string
 
 	flavor flavor.Flavor
-	host   string // the registry of providers without a source
+	host   string // the registry host of providers without a source
 
 	RequiredVersions  []VersionConstraint
-	RequiredProviders map[string]*RequiredProvider // by local name; only what is written down
+	RequiredProviders map[string]*RequiredProvider // by local name; only explicit ones
 	ProviderConfigs   map[addr.LocalProviderConfig]*ProviderConfig
 	ProviderMeta      map[string]*ProviderMeta // by local name
-	Backend           *Backend                 // nil without one
-	Cloud             *Cloud                   // nil without one
+	Backend           *Backend                 // nil if there is none
+	Cloud             *Cloud                   // nil if there is none
 	Encryption        []*Encryption            // later ones are merged over earlier ones
 
 	Types     map[string]*NamedType
@@ -74,17 +74,17 @@ type Module struct {
 	Locals    map[string]*Local
 	Outputs   map[string]*Output
 	Calls     map[string]*ModuleCall
-	Resources map[addr.Resource]*Resource // all modes, those inside of check blocks included
+	Resources map[addr.Resource]*Resource // all modes, including those in check blocks
 	Checks    map[string]*Check
 	Moved     []*Moved
 	Removed   []*Removed
 	Imports   []*Import
 
 	localNames map[addr.Provider]string
-	// partial means that some of its files could not be parsed, so a missing declaration proves nothing.
+	// partial means that some of its files could not be parsed, so that missing declarations are not errors.
 	partial bool
 	inputs  diag.List // the problems of the arguments of the call
-	// faulty means that it was read with errors.
+	// faulty means that the module has parse errors.
 	faulty    bool
 	constants *constants // nil until they are evaluated
 	declared  *Declared
@@ -95,7 +95,7 @@ type Module struct {
 // SortedVariables returns the variables by name.
 func (m *Module) SortedVariables() []*Variable { return sortedBy(m.Variables, strings.Compare) }
 
-// FromElsewhere reports whether a module, or one around it, comes from elsewhere than a local directory.
+// FromElsewhere reports whether the source of a module, or of one around it, is not a local directory.
 func (m *Module) FromElsewhere() bool {
 	for ; m != nil && m.Call != nil; m = m.Parent {
 		if m.Call.Kind != SourceLocal {
@@ -150,7 +150,7 @@ func sortedBy[K comparable, V any](m map[K]V, compare func(a, b K) int) []V {
 
 // VersionConstraint is a version constraint, as text and parsed.
 type VersionConstraint struct {
-	Text   string // "" when there is none
+	Text   string // "" if there is none
 	Parsed version.Constraints
 	Range  hcl.Range
 }
@@ -158,9 +158,9 @@ type VersionConstraint struct {
 // RequiredProvider is one entry of a required_providers block.
 type RequiredProvider struct {
 	Name    string        // the local name
-	Source  addr.Provider // the default address when SourceText is empty
+	Source  addr.Provider // the default address if SourceText is empty
 	Version VersionConstraint
-	// SourceText is the source as it was written, "" without one.
+	// SourceText is the source as written, or "".
 	SourceText string
 	Aliases    []addr.LocalProviderConfig // configuration_aliases
 	Range      hcl.Range
@@ -170,9 +170,9 @@ type RequiredProvider struct {
 type ProviderConfig struct {
 	LocalName  string
 	Alias      string
-	AliasRange *hcl.Range        // nil without an alias
-	ForEach    hcl.Expression    // nil without it
-	Version    VersionConstraint // deprecated argument; Text is "" without it
+	AliasRange *hcl.Range        // nil if there is no alias
+	ForEach    hcl.Expression    // nil if not set
+	Version    VersionConstraint // deprecated argument; Text is "" if not set
 	Provider   addr.Provider
 	Body       hcl.Body // the rest after alias and version
 	// Proxy marks an empty block of a child module that only names a configuration passed in by its caller.
@@ -217,14 +217,14 @@ type Encryption struct {
 	Range hcl.Range
 }
 
-// ParsingMode is how the text of a variable from the environment or the command line is read.
+// ParsingMode determines how a variable's text from the environment or the command line is parsed.
 type ParsingMode uint8
 
 // The parsing modes.
 const (
-	// ParseLiteral takes the text as it is: variables of type string, number or bool, or without any type.
+	// ParseLiteral uses the text itself, for variables of type string, number or bool, or without a type.
 	ParseLiteral ParsingMode = iota + 1
-	// ParseHCL reads the text as an expression.
+	// ParseHCL parses the text as an expression.
 	ParseHCL
 )
 
@@ -232,19 +232,19 @@ const (
 type Variable struct {
 	Name        string
 	Description string
-	// Type is the type that values are converted to. ConstraintType is the same with the optional attributes marked,
-	// and TypeDefaults the defaults of those (nil without any).
+	// Type is the type that values are converted to. ConstraintType is the same with optional attributes, and
+	// TypeDefaults holds the defaults of these (nil if there are none).
 	Type           cty.Type
 	ConstraintType cty.Type
 	TypeDefaults   *typeexpr.Defaults
 	ParsingMode    ParsingMode
 
-	Default   cty.Value // converted; cty.NilVal when the caller must set the variable
-	Nullable  bool      // true unless the block says otherwise
+	Default   cty.Value // converted; cty.NilVal if the caller must set the variable
+	Nullable  bool      // true unless the block sets it to false
 	Sensitive bool
 	Ephemeral bool
 	Const     bool // its value is known before anything is installed
-	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the variable is not
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil if the variable is not
 	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
@@ -253,9 +253,9 @@ type Variable struct {
 	Range       hcl.Range // the block's header
 
 	named    hcl.Expression // the type, if it has names in it
-	raw      cty.Value      // the default as written; cty.NilVal without one
+	raw      cty.Value      // the default as written; cty.NilVal if there is none
 	rawRange hcl.Range
-	// parameter means that it is one of a function.
+	// parameter means that it is a function parameter.
 	parameter bool
 }
 
@@ -274,20 +274,19 @@ type Output struct {
 	Name          string
 	Description   string
 	Expr          hcl.Expression
-	Type          *OutputType // nil without one
+	Type          *OutputType // nil if not declared
 	Sensitive     bool
 	Ephemeral     bool
 	DependsOn     []hcl.Traversal
 	Preconditions []*Condition
 	Range         hcl.Range
-	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil when the output value is not
+	// Deprecated is the author's advice on what to use instead; DeprecatedRange is nil if the output value is not
 	// deprecated.
 	Deprecated      string
 	DeprecatedRange *hcl.Range
 }
 
-// OutputType is the type that an output value declares, with its optional attributes marked, and the defaults of those;
-// nil without any.
+// OutputType is the type that an output value declares, with optional attributes and their defaults.
 type OutputType struct {
 	Constraint cty.Type
 	Defaults   *typeexpr.Defaults
@@ -295,7 +294,7 @@ type OutputType struct {
 	named hcl.Expression // the type as written, if it has names in it
 }
 
-// SourceKind is where the code of a called module comes from.
+// SourceKind is the kind of source of a called module.
 type SourceKind uint8
 
 // The kinds of module sources.
@@ -308,38 +307,38 @@ const (
 // ModuleCall is a module block.
 type ModuleCall struct {
 	Name string
-	// Source is the normalised text of the source, as the module manifest has it; SourceRaw is as it was written.
+	// Source is the normalised text of the source, as in the module manifest; SourceRaw is the source as written.
 	Source      string
 	SourceRaw   string
 	Kind        SourceKind
 	SourceRange hcl.Range
 	Version     VersionConstraint
 
-	Count        hcl.Expression // nil without it
-	ForEach      hcl.Expression // nil without it
-	Enabled      hcl.Expression // nil without it
+	Count        hcl.Expression // nil if not set
+	ForEach      hcl.Expression // nil if not set
+	Enabled      hcl.Expression // nil if not set
 	DependsOn    []hcl.Traversal
 	Providers    []PassedProvider // the providers argument; HasProviders distinguishes an empty one from none
 	HasProviders bool
 
-	// Body holds the values of the input variables, nothing else. Inputs are its arguments that the called module
-	// declares, by name; nil when that module could not be loaded.
+	// Body only holds the values of the input variables. Inputs are its arguments that the called module declares, by
+	// name; nil if that module could not be loaded.
 	Body   hcl.Body
 	Inputs hcl.Attributes
 	Range  hcl.Range // the block's header
 	// IgnoreNestedDeprecations suppresses warnings about deprecated values that the called module itself uses.
 	IgnoreNestedDeprecations bool
 
-	sourceExpr, versionExpr hcl.Expression // if they are no literals
+	sourceExpr, versionExpr hcl.Expression // if they are not literals
 	hasVersion              bool
-	host                    string // the registry of sources without a host
+	host                    string // the registry host of sources without one
 }
 
 // PassedProvider is one entry of the providers argument of a module call.
 type PassedProvider struct {
 	InChild       addr.LocalProviderConfig
 	InParent      addr.LocalProviderConfig
-	Key           hcl.Expression // of one of several instances of InParent; nil without it
+	Key           hcl.Expression // key of one of several instances of InParent; nil if not set
 	InChildRange  hcl.Range
 	InParentRange hcl.Range
 }
@@ -352,13 +351,12 @@ type Resource struct {
 	// Check is the check block around a data block, usually nil.
 	Check *Check
 
-	Count   hcl.Expression // nil without it
-	ForEach hcl.Expression // nil without it
-	Enabled hcl.Expression // nil without it
-	// ProviderRef is the provider argument; nil means the default configuration of the provider that the type's prefix
-	// names.
+	Count   hcl.Expression // nil if not set
+	ForEach hcl.Expression // nil if not set
+	Enabled hcl.Expression // nil if not set
+	// ProviderRef is the provider argument; nil means the default configuration of the provider in the type's prefix.
 	ProviderRef *addr.LocalProviderConfig
-	// ProviderKey names one of several instances of that configuration; nil without it.
+	// ProviderKey is the key of one of several instances of that configuration; may be nil.
 	ProviderKey      hcl.Expression
 	ProviderRefRange hcl.Range
 	Provider         addr.Provider
@@ -366,7 +364,7 @@ type Resource struct {
 
 	CreateBeforeDestroy    bool
 	CreateBeforeDestroySet bool
-	// PreventDestroy and Destroy are nil where the block does not set them.
+	// PreventDestroy and Destroy are nil if the block does not set them.
 	PreventDestroy, Destroy *Guard
 	Ignored                 Ignored // ignore_changes
 	ReplaceTriggeredBy      []hcl.Expression
@@ -374,11 +372,10 @@ type Resource struct {
 	Postconditions          []*Condition
 	ActionTriggers          []*ActionTrigger
 
-	Connection   *Connection // nil without one
+	Connection   *Connection // nil if there is none
 	Provisioners []*Provisioner
 
-	// Body is the part of the block that the provider's schema describes, the content of an escaping "_" block merged
-	// in.
+	// Body is the part of the block that the provider's schema describes, including the content of a "_" block.
 	Body      hcl.Body
 	DeclRange hcl.Range // the block's header
 	TypeRange hcl.Range // the type label
@@ -398,7 +395,7 @@ func (r *Resource) ProviderConfig() addr.LocalProviderConfig {
 	return addr.LocalProviderConfig{LocalName: impliedProvider(r.Addr.Type)}
 }
 
-// impliedProvider returns the local name of the provider that a resource type belongs to by its prefix.
+// impliedProvider returns the local name of the provider in the prefix of a resource type.
 func impliedProvider(resourceType string) string {
 	name, _, _ := strings.Cut(resourceType, "_")
 	return name
@@ -417,10 +414,10 @@ type Connection struct {
 	Range hcl.Range
 }
 
-// ProvisionerWhen is the moment of an object's life at which a provisioner runs.
+// ProvisionerWhen determines when a provisioner runs.
 type ProvisionerWhen uint8
 
-// The moments.
+// The times at which provisioners run.
 const (
 	WhenCreate ProvisionerWhen = iota + 1
 	WhenDestroy
@@ -431,7 +428,7 @@ type Provisioner struct {
 	Type       string
 	When       ProvisionerWhen
 	Continue   bool        // on_failure = continue
-	Connection *Connection // nil without one: the resource's counts
+	Connection *Connection // nil if there is none: then the resource's is used
 	Body       hcl.Body    // the rest after the meta-arguments
 	Range      hcl.Range   // the block's header
 	TypeRange  hcl.Range
@@ -445,7 +442,8 @@ type Check struct {
 	Range   hcl.Range // the block's header
 }
 
-// Endpoint is one side of a moved block: a module or resource, with or without keys, seen from the module of the block.
+// Endpoint is one side of a moved block: a module or resource, with or without keys, relative to the module of the
+// block.
 type Endpoint struct {
 	addr.Target
 	Range hcl.Range
@@ -457,20 +455,20 @@ type Moved struct {
 	Range    hcl.Range // the block's header
 }
 
-// Removed is a removed block: From names a module or resource, seen from the module of the block; without keys, but in
-// files of Tombolo.
+// Removed is a removed block: From names a module or resource, relative to the module of the block. Only files of
+// Tombolo can have instance keys in it.
 type Removed struct {
-	Module   addr.Module   // the whole path from the root
-	Resource addr.Resource // zero when all of Module is meant
-	// Keyed means that some instances are meant: those below Steps, the last steps of Module, where a step without key
-	// stands for all instances of a call; of the resource that with Key, if HasKey is set.
+	Module   addr.Module   // the full path from the root
+	Resource addr.Resource // zero if all of Module is removed
+	// Keyed means that some instances are removed: those in Steps, the last steps of Module, where a step without key
+	// stands for all instances of a call; and of the resource the instance Key, if HasKey is set.
 	Keyed  bool
 	Steps  []addr.Step
 	Key    addr.Key
 	HasKey bool
-	// Destroy is false when the objects are to be forgotten without being destroyed.
+	// Destroy is false if the objects are forgotten without being destroyed.
 	Destroy      bool
-	Connection   *Connection    // nil without one
+	Connection   *Connection    // nil if there is none
 	Provisioners []*Provisioner // only those that run before a destroy
 	FromRange    hcl.Range
 	Range        hcl.Range // the block's header
@@ -478,18 +476,18 @@ type Removed struct {
 
 // Import is an import block.
 type Import struct {
-	// To is the resource without keys; ToExpr the whole expression, seen from the module of the block, whose keys may
-	// depend on each.key.
+	// To is the resource without keys; ToExpr is the whole expression, relative to the module of the block, whose keys
+	// may depend on each.key.
 	To     addr.ConfigResource
 	ToExpr hcl.Expression
-	// ID or Identity identifies the object; the other one is nil.
+	// ID or Identity identifies the object; the other is nil.
 	ID, Identity hcl.Expression
-	ForEach      hcl.Expression // nil without it
+	ForEach      hcl.Expression // nil if not set
 	// Optional means that the object is created if it does not exist.
 	Optional bool
-	// ProviderRef is the provider argument, nil without it.
+	// ProviderRef is the provider argument; nil if not set.
 	ProviderRef      *addr.LocalProviderConfig
-	ProviderKey      hcl.Expression // of one of several instances of that configuration; nil without it
+	ProviderKey      hcl.Expression // key of one of several instances of that configuration; nil if not set
 	ProviderRefRange hcl.Range
 	Provider         addr.Provider
 	Range            hcl.Range // the block's header

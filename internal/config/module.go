@@ -41,7 +41,7 @@ type assembly struct {
 	refused      bool // a file of the module has errors
 }
 
-// assemble joins the content of all files, primary ones first, into the module.
+// assemble merges the content of all files, primary ones first, into the module.
 func (m *Module) assemble(parsed []*parsedFile) diag.List {
 	a := &assembly{
 		Module:    m,
@@ -137,7 +137,7 @@ func (a *assembly) addRequirements(c *fileContent) {
 	}
 }
 
-// addValues takes types, functions, variables, locals and outputs.
+// addValues adds types, functions, variables, locals and outputs.
 func (a *assembly) addValues(c *fileContent) {
 	for _, t := range c.types {
 		if first := put(a.Types, t.Name, t); first != nil {
@@ -238,7 +238,7 @@ func (a *assembly) finish() {
 func (a *assembly) checkImports() {
 	first := map[string]*Import{}
 	for n, i := range a.Imports {
-		if !a.Path.IsRoot() { // several modules may share the file
+		if !a.Path.IsRoot() { // several modules may use the file
 			own := *i
 			own.To.Module = within(a.Path, i.To.Module)
 			a.Imports[n] = &own
@@ -262,7 +262,7 @@ func (a *assembly) checkImports() {
 	}
 }
 
-// within returns the full path of a module that is named relative to another.
+// within returns the full path of a module relative to another.
 func within(m, path addr.Module) addr.Module {
 	for _, call := range path.Calls() {
 		m = m.Child(call)

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// A type that is written out may have this many parts, and this many levels: a few short definitions that mention each
-// other twice make a type of any size.
+// The maximum numbers of parts and levels of a type with its names expanded: a few short definitions that each refer to
+// another one twice form a huge type.
 const (
 	maxTypeSize  = 20_000
 	maxTypeDepth = 500
@@ -32,8 +32,9 @@ type NamedType struct {
 	Range       hcl.Range // the block's header
 }
 
-// IsOwn reports whether a name is that of a file that Tombolo alone reads, or of a text that is in no file, such as a
-// line of a console. Elsewhere the other tools would refuse what they do not know, so it is refused for them.
+// IsOwn reports whether a name is that of a file that only Tombolo reads, or of a text outside of files, such as a line
+// in the console. Other tools would refuse files with features that they do not support, so these features are refused
+// there.
 func IsOwn(filename string) bool {
 	for _, ext := range []string{"." + flavor.Own, "." + flavor.Own + "test.hcl"} {
 		if strings.HasSuffix(filename, ext) || strings.HasSuffix(filename, strings.TrimSuffix(ext, ".hcl")+".json") {
@@ -43,7 +44,7 @@ func IsOwn(filename string) bool {
 	return strings.HasPrefix(filename, "<")
 }
 
-// OnlyInOwn is a sentence that says where something can be written that the other tools do not know: its argument.
+// OnlyInOwn is a sentence for messages about features that other tools do not support; its argument is the feature.
 const OnlyInOwn = " Files that end in ." + flavor.Own + " can have %s; files that Terraform or OpenTofu read cannot."
 
 var typeSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
@@ -71,7 +72,7 @@ func word(name string, at hcl.Range) hclsyntax.Expression {
 
 func anyType(at hcl.Range) hclsyntax.Expression { return word("any", at) }
 
-// typeOf reads a written type, whose names have been replaced. It reports whether the type can be used.
+// typeOf decodes a type expression without names. It reports whether the type can be used.
 func typeOf(e hcl.Expression) (*OutputType, diag.List) {
 	ty, defaults, hclDiags := typeexpr.TypeConstraintWithDefaults(e)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -84,7 +85,8 @@ func typeOf(e hcl.Expression) (*OutputType, diag.List) {
 	return &OutputType{Constraint: ty, Defaults: defaults}, diags
 }
 
-// hintOfName says, of a problem with a reference to a named type in a file that cannot have any, where it could stand.
+// hintOfName returns a hint where a reference to a named type would be allowed, for an error in a file that cannot have
+// any.
 func hintOfName(e hcl.Expression, at *hcl.Range) string {
 	for _, t := range namesIn(e) {
 		if at != nil && *at == t.SourceRange() && refersToType(t) {
@@ -103,38 +105,38 @@ func refersToType(t hcl.Traversal) bool {
 	return false
 }
 
-// namesIn returns the references to named types within a written type: what has dots in it.
+// namesIn returns the references to named types within a type expression: traversals with dots.
 func namesIn(e hcl.Expression) []hcl.Traversal {
 	x := &expander{}
 	x.expand(e, 0)
 	return x.found
 }
 
-// Types are the types that can be named in a module. They are immutable once the module has been read.
+// Types resolves the type names of a module. They are immutable once the module has been read.
 type Types struct {
 	module *Module
 	// complete means that called modules have been read.
 	complete bool
 	called   map[string]*Types
-	// schema returns the type of the objects of a resource type; nil as long as no schemas are known.
+	// schema returns the object type of a resource type; nil before schemas are known.
 	schema func(m *Module, ref ResourceType) (cty.Type, diag.List)
 
 	meanings map[string]*meaning
-	within   []string // the names that are being written out, outermost first
+	within   []string // the names being expanded, outermost first
 	diags    diag.List
 }
 
-// meaning is a named type that is written out.
+// meaning is an expanded named type.
 type meaning struct {
-	expr hclsyntax.Expression // nil while it is being made
+	expr hclsyntax.Expression // nil while it is being expanded
 	size int
-	// depth is how deep it is nested.
+	// depth is its nesting depth.
 	depth int
-	// open means that parts of it are not known yet, and are taken for any.
+	// open means that parts of it are not known yet, and are replaced by any.
 	open bool
 }
 
-// ResourceType is a reference to a type of resources within a written type.
+// ResourceType is a reference to a resource type within a type expression.
 type ResourceType struct {
 	Mode  addr.Mode
 	Type  string
@@ -145,15 +147,15 @@ func newTypes(m *Module) *Types {
 	return &Types{module: m, called: map[string]*Types{}, meanings: map[string]*meaning{}}
 }
 
-// all writes out every type of the module, so that each mistake in them is reported once, where it is.
+// all expands every type of the module, so that each error in them is reported once, at its position.
 func (t *Types) all() {
 	for _, name := range slices.Sorted(maps.Keys(t.module.Types)) {
 		t.meaning(name, t.module.Types[name].Range)
 	}
 }
 
-// meaning returns what the name of a type in the module stands for; nil if that is nothing or not known, which has been
-// reported.
+// meaning returns the definition of a type name in the module. It returns nil if there is none or it is unknown, after
+// reporting that.
 func (t *Types) meaning(name string, at hcl.Range) *meaning {
 	m, ok := t.meanings[name]
 	if ok && m.expr != nil {
@@ -191,7 +193,7 @@ func (t *Types) meaning(name string, at hcl.Range) *meaning {
 		t.diags = t.diags.Extend(diags)
 		ok = !diags.HasErrors()
 	} else if !ok && !x.diags.HasErrors() {
-		_, diags := typeOf(def.Definition) // something in JSON that is no text
+		_, diags := typeOf(def.Definition) // a JSON value that is not a string
 		t.diags = t.diags.Extend(diags)
 	}
 	if !ok || x.diags.HasErrors() {
@@ -201,7 +203,7 @@ func (t *Types) meaning(name string, at hcl.Range) *meaning {
 	return m
 }
 
-// inModule names a module within a sentence.
+// inModule returns the name of a module for a sentence.
 func inModule(m *Module) string {
 	if m.Path.IsRoot() {
 		return "the root module"
@@ -209,7 +211,7 @@ func inModule(m *Module) string {
 	return m.Path.String()
 }
 
-// read returns the type that an expression of the module's files names or writes.
+// read decodes a type expression in the module's files, with or without names.
 func (t *Types) read(e hcl.Expression) (ty *OutputType, open bool, diags diag.List) {
 	x := &expander{types: t}
 	before := len(t.diags)
@@ -224,12 +226,12 @@ func (t *Types) read(e hcl.Expression) (ty *OutputType, open bool, diags diag.Li
 	return ty, x.open, diags.Extend(more)
 }
 
-// Expand returns a written type with all names in it replaced by what they stand for. It may be called concurrently.
+// Expand returns a type expression with all type names replaced by their definitions. It may be called concurrently.
 func (t *Types) Expand(e hcl.Expression) (hcl.Expression, hcl.Diagnostics) {
 	if len(namesIn(e)) == 0 || !IsOwn(e.Range().Filename) {
 		return e, nil
 	}
-	own := *t // with problems of its own: all types of the module are written out already
+	own := *t // with its own problems: all types of the module are already expanded
 	own.diags, own.within = nil, nil
 	x := &expander{types: &own}
 	out := x.expand(e, 0)
@@ -242,9 +244,9 @@ func (t *Types) Expand(e hcl.Expression) (hcl.Expression, hcl.Diagnostics) {
 	return out, diags
 }
 
-// expander writes out the names in one type.
+// expander expands the names in one type.
 type expander struct {
-	types *Types // nil to find the names alone
+	types *Types // nil to only find the names
 	found []hcl.Traversal
 	size  int
 	depth int
@@ -252,7 +254,7 @@ type expander struct {
 	diags diag.List
 }
 
-// finish reports a type that has become too large.
+// finish reports a type that is too large after expansion.
 func (x *expander) finish(at hcl.Range) {
 	if x.size > maxTypeSize || x.depth > maxTypeDepth {
 		x.diags = x.diags.Errorf(&at, "Type too large", "Written out, this type has more than %d parts, or more than "+
@@ -260,7 +262,7 @@ func (x *expander) finish(at hcl.Range) {
 	}
 }
 
-// expand returns an expression with the names of types in it replaced.
+// expand returns an expression with its type names replaced.
 func (x *expander) expand(e hcl.Expression, depth int) hcl.Expression {
 	x.size++
 	x.depth = max(x.depth, depth)
@@ -273,7 +275,7 @@ func (x *expander) expand(e hcl.Expression, depth int) hcl.Expression {
 		start := hcl.Pos{Line: rng.Start.Line, Column: rng.Start.Column + 1, Byte: rng.Start.Byte + 1}
 		native, hclDiags := hclsyntax.ParseExpression([]byte(text), rng.Filename, start)
 		if hclDiags.HasErrors() {
-			return e // the library says what is wrong
+			return e // the library reports the error
 		}
 		return x.native(native, depth)
 	}
@@ -302,7 +304,7 @@ func (x *expander) native(e hclsyntax.Expression, depth int) hclsyntax.Expressio
 		c.Args = slices.Clone(e.Args)
 		for i, arg := range c.Args {
 			if e.Name == "optional" && i > 0 {
-				break // the default is a value
+				break // the default is a value, not a type
 			}
 			c.Args[i] = inside(arg)
 		}
@@ -325,7 +327,7 @@ func (x *expander) native(e hclsyntax.Expression, depth int) hclsyntax.Expressio
 	return e
 }
 
-// name returns what a reference stands for. What is not known is taken for any.
+// name returns the definition of a reference. Unknown types are replaced by any.
 func (x *expander) name(t hcl.Traversal, depth int) hclsyntax.Expression {
 	rng := t.SourceRange()
 	wrong := func(summary, format string, args ...any) hclsyntax.Expression {
@@ -368,7 +370,7 @@ func (x *expander) name(t hcl.Traversal, depth int) hclsyntax.Expression {
 		text)
 }
 
-// put takes a named type for its name. Its parts count as if they were written there.
+// put returns a named type in place of its name. Its parts count towards the limits.
 func (x *expander) put(m *meaning, at hcl.Range, depth int) hclsyntax.Expression {
 	if m == nil || m.expr == nil {
 		return anyType(at)
@@ -382,7 +384,7 @@ func (x *expander) put(m *meaning, at hcl.Range, depth int) hclsyntax.Expression
 	return m.expr
 }
 
-// calledModule returns the types of a called module; open means that it has not been read yet.
+// calledModule returns the types of a called module; open means that it has not been decoded yet.
 func (t *Types) calledModule(name string, at hcl.Range) (_ *Types, open bool, diags diag.List) {
 	if t.module.Calls[name] == nil {
 		return nil, false, diags.Errorf(&at, "Reference to undeclared module", "No module call named %q is declared "+
@@ -391,7 +393,7 @@ func (t *Types) calledModule(name string, at hcl.Range) (_ *Types, open bool, di
 	return t.called[name], !t.complete, nil
 }
 
-// resource returns the type of the objects of a resource type.
+// resource returns the object type of a resource type.
 func (x *expander) resource(ref ResourceType, depth int) hclsyntax.Expression {
 	if x.types.schema == nil {
 		x.open = true
@@ -407,7 +409,8 @@ func (x *expander) resource(ref ResourceType, depth int) hclsyntax.Expression {
 	return x.put(m, ref.Range, depth)
 }
 
-// checkResourceType refuses a resource type of a provider that the module does not use: it would not be installed.
+// checkResourceType returns an error for a resource type of a provider that the module does not use, and which would
+// not be installed.
 func (m *Module) checkResourceType(ref ResourceType) diag.List {
 	local := impliedProvider(ref.Type)
 	if m.RequiredProviders[local] != nil || m.ProviderFor(local).IsBuiltin() {
@@ -423,7 +426,7 @@ func (m *Module) checkResourceType(ref ResourceType) diag.List {
 		local)
 }
 
-// ProviderOf returns the provider that a resource type belongs to.
+// ProviderOf returns the provider of a resource type.
 func (m *Module) ProviderOf(ref ResourceType) addr.Provider {
 	return m.ProviderFor(impliedProvider(ref.Type))
 }

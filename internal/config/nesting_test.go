@@ -44,7 +44,7 @@ func TestDeepNestingIsRefusedBeforeParsing(t *testing.T) {
 			if len(diags) != 1 || diags[0].Summary != "Nesting too deep" {
 				t.Errorf("got %d diagnostics, want one about the nesting: %.300v", len(diags), diags.Err())
 			}
-			// what grows with the square takes a second or two, what doubles at each level never ends
+			// quadratic time takes one or two seconds, and exponential time never ends
 			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
@@ -75,7 +75,7 @@ func TestDeepNestingIsRefusedInJSON(t *testing.T) {
 	}
 }
 
-func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
+func TestTextWithinLimitsIsParsedFast(t *testing.T) {
 	r := strings.Repeat
 	for name, src := range map[string]string{
 		"brackets":       "locals {\n  a = " + r("[", 990) + r("]", 990) + "\n}\n",
@@ -106,7 +106,7 @@ func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
 				l.Expr.Variables()
 				l.Expr.Value(nil)
 			}
-			// what grows with the square takes a second or two, what doubles at each level never ends
+			// quadratic time takes one or two seconds, and exponential time never ends
 			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// everything uses whatever the language has, without a problem.
+// everything uses every feature of the language, without errors.
 const everything = `
 -- main.tf --
 terraform {
@@ -153,7 +153,7 @@ output "out" {
 }
 `
 
-// everythingJSON is the same in the other syntax, as far as its root module goes.
+// everythingJSON is the root module of everything in JSON syntax.
 const everythingJSON = `
 -- main.tf.json --
 {
@@ -208,7 +208,7 @@ const everythingJSON = `
 }
 `
 
-// outline writes a module down in a way that both syntaxes share: expressions as what they refer to.
+// outline describes a module in a form common to both syntaxes: expressions by their references.
 func outline(m *config.Module) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -326,7 +326,7 @@ func conditions(list []*config.Condition) string {
 	return out
 }
 
-// bodyOutline has the arguments and blocks that the tests use.
+// bodyOutline describes the arguments and blocks that the tests use.
 func bodyOutline(body hcl.Body) string {
 	content, diags := body.Content(&hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "a"}, {Name: "x"}, {Name: "path"}, {Name: "in"}, {Name: "length"},

@@ -20,7 +20,7 @@ var outputSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
 }
 
-// outputDecl is an output block, with the attributes that it sets, which overriding needs.
+// outputDecl is an output block with the attributes that it sets, for overrides.
 type outputDecl struct {
 	Output
 	attrs hcl.Attributes
@@ -71,7 +71,7 @@ func decodeOutput(block *hcl.Block, override bool) (*outputDecl, diag.List) {
 	return o, diags
 }
 
-// Convert returns a value of the type. An error shows nothing of a marked value.
+// Convert returns a value of the type. An error shows no marked values.
 func (t *OutputType) Convert(v cty.Value) (cty.Value, error) {
 	given := v
 	if t.Defaults != nil && v.IsKnown() && !v.IsNull() {
@@ -123,7 +123,7 @@ func schemaFor(schema *hcl.BodySchema, override bool) *hcl.BodySchema {
 	return loose
 }
 
-// noOverride refuses the dependencies of an overriding block, at the first of them.
+// noOverride returns an error for depends_on in an overriding block, at its first element.
 func noOverride(attr *hcl.Attribute) diag.List {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	if hclDiags.HasErrors() || len(exprs) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// override applies the content of an override file to what the files before it declared.
+// override applies the content of an override file to the declarations before it.
 func (a *assembly) override(c *fileContent) {
 	if len(c.requiredVersions) > 0 {
 		a.RequiredVersions = c.requiredVersions
@@ -57,7 +57,7 @@ func (a *assembly) override(c *fileContent) {
 			base.merge(r)
 			continue
 		}
-		if r.Addr.Mode == addr.Ephemeral { // only a warning, because Terraform passes over them in silence
+		if r.Addr.Mode == addr.Ephemeral { // only a warning, because Terraform ignores them silently
 			a.diags = a.diags.Warnf(&r.DeclRange, "Missing ephemeral resource to override",
 				"There is no %s in the other files, so this block has no effect.", r.Addr)
 			continue
@@ -67,7 +67,7 @@ func (a *assembly) override(c *fileContent) {
 	a.refuseOverrides(c)
 }
 
-// overrideNamed puts types and functions in the place of those of the same name.
+// overrideNamed replaces types and functions with the same name.
 func (a *assembly) overrideNamed(c *fileContent) {
 	for _, t := range c.types {
 		if put(a.Types, t.Name, t) == nil {
@@ -93,7 +93,7 @@ func (a *assembly) noBase(rng hcl.Range, summary, what, name string) {
 		name)
 }
 
-// overrideBackend lets a backend or cloud block replace either. An encryption block is merged over the existing ones.
+// overrideBackend replaces a backend or cloud block by either. An encryption block is merged over the existing ones.
 func (a *assembly) overrideBackend(c *fileContent) {
 	a.Encryption = append(a.Encryption, c.encryption...)
 	for i, b := range c.backends {
@@ -141,7 +141,7 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 		a.diags = a.diags.Errorf(&rng, summary,
 			"An override file cannot hold %s blocks. Move this one to an ordinary file.", kind)
 	}
-	for _, b := range c.removed { // only a warning, because Terraform passes over them in silence
+	for _, b := range c.removed { // only a warning, because Terraform ignores them silently
 		a.diags = a.diags.Warnf(&b.Range, "Cannot override 'removed' blocks",
 			"Removed blocks in an override file have no effect. Move this one to an ordinary file.")
 	}
@@ -166,7 +166,7 @@ func (a *assembly) refuseOverrides(c *fileContent) {
 // replace all blocks of that type in base.
 func overrideBody(base, over hcl.Body) hcl.Body { return mergedBody{base: base, over: over} }
 
-// mergedBody is an hcl.Body made of two others.
+// mergedBody is an hcl.Body that combines two others.
 type mergedBody struct{ base, over hcl.Body }
 
 func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
@@ -177,8 +177,9 @@ func (b mergedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagn
 	return merged, append(append(diags, moreDiags...), b.missing(schema, merged)...)
 }
 
-// forgivingContent returns the content of one of two bodies that make up a block. What the schema does not have is
-// dropped with a warning: Terraform drops it silently in an overridden block, so some working configurations have it.
+// forgivingContent returns the content of one of the two bodies of a block. Content that the schema does not have is
+// dropped with a warning: Terraform drops it silently in an overridden block, so some working configurations have such
+// content.
 func forgivingContent(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
 	_, _, allowed := body.PartialContent(schema)
 	content, diags := body.Content(schema)
@@ -251,7 +252,7 @@ func mergeContent(base, over *hcl.BodyContent) *hcl.BodyContent {
 	return out
 }
 
-// effectiveType returns the type of the blocks that a block creates: a dynamic block generates those of its label.
+// effectiveType returns the type of block that a block creates: for a dynamic block, its label.
 func effectiveType(block *hcl.Block) string {
 	if block.Type == "dynamic" && len(block.Labels) == 1 {
 		return block.Labels[0]

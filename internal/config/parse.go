@@ -22,17 +22,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// parsedFile is one file on its way to a module.
+// parsedFile is one parsed file of a module.
 type parsedFile struct {
 	name     string
-	source   []byte // nil when it could not be read
+	source   []byte // nil if it could not be read
 	override bool
 	flavor   flavor.Flavor
-	body     hcl.Body // nil if nothing of it could be parsed
+	body     hcl.Body // nil if no part of it could be parsed
 	diags    diag.List
 	content  fileContent
 
-	parseDiags diag.List // the diags that come from reading alone
+	parseDiags diag.List // the diagnostics of parsing only
 }
 
 // fileContent holds the declarations of a file, in their order.
@@ -58,8 +58,8 @@ type fileContent struct {
 	imports          []*Import
 }
 
-// parseFiles reads and decodes all files of a module, as many at once as there are processors. The first primary files
-// are ordinary ones, the rest override.
+// parseFiles reads and decodes all files of a module, as many concurrently as there are processors. The first primary
+// files are ordinary ones, and the others override files.
 func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []*parsedFile {
 	parsed := make([]*parsedFile, len(names))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -91,7 +91,7 @@ func (l *loader) parseFiles(ctx context.Context, names []string, primary int) []
 	return parsed
 }
 
-// read fills in source and body.
+// read sets source and body.
 func (f *parsedFile) read(files Files) {
 	src, err := files.ReadFile(f.name)
 	if err != nil {
@@ -146,7 +146,7 @@ func outsideOfBlocks(diags diag.List) diag.List {
 var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "terraform"},
 	{Type: "language"},
-	{Type: "required_providers"}, // never valid, but common enough for advice
+	{Type: "required_providers"}, // never valid, but a common mistake
 	{Type: "provider", LabelNames: []string{"name"}},
 	{Type: "variable", LabelNames: []string{"name"}},
 	{Type: "locals"},
@@ -162,13 +162,13 @@ var fileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 	{Type: "import"},
 }}
 
-// ownSchema is that of files that Tombolo alone reads.
+// ownSchema is the schema of files that only Tombolo reads.
 var ownSchema = &hcl.BodySchema{Blocks: append(slices.Clip(fileSchema.Blocks),
 	hcl.BlockHeaderSchema{Type: "type", LabelNames: []string{"name"}},
 	hcl.BlockHeaderSchema{Type: "function", LabelNames: []string{"name"}},
 )}
 
-// decode fills in the content.
+// decode sets the content.
 func (f *parsedFile) decode() {
 	if f.body == nil {
 		return
@@ -262,9 +262,9 @@ func add[T any](list *[]*T, block *hcl.Block, decode func(*hcl.Block) (*T, diag.
 	return diags
 }
 
-// checkVersions checks every required_version of a module. It reads only that argument, so that even a file in the
-// syntax of a newer version names the version that it needs; newer is true if one is not met. Overriding files replace
-// the constraints of the others.
+// checkVersions checks every required_version of a module. It decodes only that argument, so that even for a file in
+// the syntax of a newer version, the required version is reported; newer is true if a constraint is not met. Overriding
+// files replace the constraints of the others.
 func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags diag.List, newer bool) {
 	var constraints []VersionConstraint
 	for _, f := range parsed {
@@ -342,15 +342,15 @@ func parseConstraint(text string, rng hcl.Range) (VersionConstraint, diag.List) 
 	return c, nil
 }
 
-// Parts that configuration shares with other kinds of files, such as test files, are read by the same code.
+// Functions for blocks that other kinds of files, such as test files, have in common with configuration files.
 
 // ParseBody parses the text of a file in the syntax of its extension. The body is nil if nothing could be parsed.
 func ParseBody(src []byte, name string) (hcl.Body, diag.List) { return parseBody(src, name) }
 
-// DecodeProvider reads a provider block. The provider behind its name is not resolved.
+// DecodeProvider reads a provider block. The name of its provider is not resolved.
 func DecodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) { return decodeProvider(block) }
 
-// DecodeVariable reads a variable block; nil if it is unusable.
+// DecodeVariable reads a variable block, or returns nil if it is invalid.
 func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	v, diags := decodeVariable(block, false)
 	if v.named != nil {
@@ -364,7 +364,7 @@ func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	return v.finish(), diags
 }
 
-// DecodeCondition reads an assert block; nil if it is unusable.
+// DecodeCondition reads an assert block, or returns nil if it is invalid.
 func DecodeCondition(block *hcl.Block) (*Condition, diag.List) {
 	return decodeConditionBlock(block, false)
 }

@@ -28,6 +28,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	if moreDiags := checkLocalProviderName(p.LocalName, p.Range); moreDiags.HasErrors() {
 		return nil, diags.Extend(moreDiags)
 	}
+	named := true
 	if attr, ok := content.Attributes["alias"]; ok {
 		moreDiags := decodeLiteral(attr.Expr, &p.Alias)
 		if !moreDiags.HasErrors() && !hclsyntax.ValidIdentifier(p.Alias) {
@@ -35,9 +36,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 				"%q cannot be an alias. %s", p.Alias, nameRule)
 		}
 		diags = diags.Extend(moreDiags)
-		if moreDiags.HasErrors() {
-			return nil, diags // without its alias it would be taken for the default configuration
-		}
+		named = !moreDiags.HasErrors()
 		p.AliasRange = attr.Expr.Range().Ptr()
 	}
 	if attr, ok := content.Attributes["version"]; ok {
@@ -50,7 +49,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
-		if p.Alias == "" {
+		if p.Alias == "" && named {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Alias required when using \"for_each\"", "A provider block "+
 				"with \"for_each\" needs an \"alias\" too: its instances are named as %s.ALIAS[\"KEY\"]. The "+
 				"configuration without an alias is always a single one.", p.LocalName)
@@ -70,6 +69,9 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	}
 	body, moreDiags := escaped(rest, content.Blocks, "provider", "arguments of the provider")
 	p.Body = body
+	if !named { // it would be taken for the default configuration
+		return nil, diags.Extend(moreDiags)
+	}
 	return p, diags.Extend(moreDiags)
 }
 
@@ -83,8 +85,8 @@ func isEmptyBody(body hcl.Body) bool {
 	return len(attrs) == 0 && !diags.HasErrors()
 }
 
-// decodeProviderRef reads a reference to a provider configuration: a local name, optionally with an alias, followed by
-// the key of an instance in brackets, which is nil without them. argument is the name of the argument with the
+// decodeProviderRef decodes a reference to a provider configuration: a local name, optionally with an alias, followed
+// by an optional instance key in brackets (otherwise key is nil). argument is the name of the argument with the
 // reference.
 func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProviderConfig, key hcl.Expression,
 	diags diag.List) {
@@ -110,7 +112,7 @@ func decodeProviderRef(expr hcl.Expression, argument string) (ref addr.LocalProv
 	return ref, key, diags.Extend(moreDiags)
 }
 
-// splitKey separates the key in brackets from the end of a reference; it is nil if there is none.
+// splitKey splits the key in brackets off the end of a reference; key is nil if there is none.
 func splitKey(expr hcl.Expression) (rest, key hcl.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
@@ -147,16 +149,16 @@ func providerRefOf(traversal hcl.Traversal, rng hcl.Range, advice string) (addr.
 	return ref, nil
 }
 
-// ProviderFor returns the provider that a local name means in the module: that of required_providers, or the default.
+// ProviderFor returns the provider of a local name in the module: that of required_providers, or the default.
 func (m *Module) ProviderFor(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
 	}
-	return addr.DefaultProviderIn(localName, m.host)
+	return addr.DefaultProviderIn(strings.ToLower(localName), m.host) // that of a type such as Terraform_data
 }
 
-// assumedProvider returns the provider of a local name where configurations are passed: the built-in provider has to be
-// listed in required_providers there (conformance modules/built_in_provider_passed).
+// assumedProvider returns the provider of a local name in a providers argument, where the built-in provider must be
+// listed in required_providers (conformance modules/built_in_provider_passed).
 func (m *Module) assumedProvider(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
@@ -170,11 +172,11 @@ func (m *Module) LocalNameFor(p addr.Provider) (name string, ok bool) {
 	return name, ok
 }
 
-// ProviderConfigOf returns the block that configures a provider in this very module, by the provider's address, or nil.
+// ProviderConfigOf returns the block that configures a provider in this module, by the provider's address, or nil.
 func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig {
 	var found *ProviderConfig
 	for _, pc := range m.ProviderConfigs {
-		// Two local names may mean the same provider; the answer must not depend on the order of a map.
+		// Two local names may mean the same provider; the result must not depend on map order.
 		if pc.Alias == alias && pc.Provider == p && (found == nil || pc.LocalName < found.LocalName) {
 			found = pc
 		}
@@ -182,17 +184,17 @@ func (m *Module) ProviderConfigOf(p addr.Provider, alias string) *ProviderConfig
 	return found
 }
 
-// ResolveProvider follows a reference to a provider configuration to the module that has it: through the providers
-// arguments of the calls on the way up, and, for default configurations, by inheritance. It ends at a block, or at the
-// root module's default configuration, which needs no block. If there is no such configuration, ok is false, and the
-// address is where it is expected.
+// ResolveProvider resolves a reference to a provider configuration to the module that defines it: through the providers
+// arguments of the calls above and, for default configurations, by inheritance. It ends at a block, or at the root
+// module's default configuration, which needs no block. If there is no such configuration, ok is false, and the address
+// is where it was expected.
 func (m *Module) ResolveProvider(ref addr.LocalProviderConfig) (config addr.AbsProviderConfig, ok bool) {
 	config, _, ok = m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
 	return config, ok
 }
 
-// PassedBy returns the last entry on the way to a block, which names the instance if the block has several; nil if the
-// way ends in the module itself, or nothing on it is passed by name.
+// PassedBy returns the last entry on the path to a block, which names the instance if the block has several. It returns
+// nil if the path ends in the module itself, or no entry passes the configuration by name.
 func (m *Module) PassedBy(ref addr.LocalProviderConfig) *PassedProvider {
 	_, by, _ := m.resolve(m.ProviderFor(ref.LocalName), ref.Alias)
 	return by
@@ -233,7 +235,7 @@ func (c *Config) ProviderBlock(a addr.AbsProviderConfig) *ProviderConfig {
 	return m.ProviderConfigOf(a.Provider, a.Alias)
 }
 
-// finishProviders assigns everything in the module the provider that its local names mean.
+// finishProviders sets the provider of everything in the module from its local names.
 func (a *assembly) finishProviders() {
 	a.localNames = map[addr.Provider]string{}
 	for _, r := range a.SortedRequiredProviders() {
@@ -278,7 +280,7 @@ func (a *assembly) finishProviders() {
 	}
 }
 
-// finishMetas assigns provider_meta blocks their providers. Two names of one provider do not allow two blocks.
+// finishMetas assigns provider_meta blocks their providers. Two local names for one provider do not allow two blocks.
 func (a *assembly) finishMetas() {
 	blocks := sortedBy(a.ProviderMeta, func(x, y string) int {
 		return cmp.Or(strings.Compare(a.ProviderMeta[x].Range.Filename, a.ProviderMeta[y].Range.Filename),
@@ -287,6 +289,9 @@ func (a *assembly) finishMetas() {
 	first := map[addr.Provider]*ProviderMeta{}
 	for _, b := range blocks {
 		b.Provider = a.ProviderFor(b.LocalName)
+		if checkLocalProviderName(b.LocalName, b.Range).HasErrors() {
+			continue // which was reported
+		}
 		if other := first[b.Provider]; other != nil {
 			a.duplicateMeta(b, other)
 			delete(a.ProviderMeta, b.LocalName)
@@ -301,7 +306,7 @@ func (a *assembly) duplicateMeta(b, first *ProviderMeta) {
 		first.LocalName))
 }
 
-// checkTree reports problems between modules.
+// checkTree reports problems that involve several modules.
 func checkTree(c *Config) (diags diag.List) {
 	for _, m := range c.SortedModules() {
 		if m.Parent != nil {
@@ -328,14 +333,14 @@ func checkTree(c *Config) (diags diag.List) {
 	return diags
 }
 
-// checkInstance checks a reference against its block: one with for_each has several instances, of which the reference
-// must name one; any other has none to choose from.
+// checkInstance checks the instance key of a reference: for a block with for_each, the reference must name an instance;
+// for any other, it must not.
 func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.Expression, by user) (diags diag.List) {
 	block := m.ProviderConfigs[ref]
 	several := block != nil && block.ForEach != nil
 	switch {
 	case several && key == nil:
-		at := by.at // of the name alone
+		at := by.at // only the name
 		at.End.Column = min(at.End.Column, at.Start.Column+len(ref.LocalName))
 		at.End.Byte = min(at.End.Byte, at.Start.Byte+len(ref.LocalName))
 		return diags.Errorf(&at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
@@ -354,14 +359,14 @@ func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.
 	return nil
 }
 
-// user is a resource block or a module call that refers to a provider configuration.
+// user is the resource block or module call that refers to a provider configuration.
 type user struct {
 	kind, name string
-	forEach    hcl.Expression // nil without it
-	at         hcl.Range      // of the reference
+	forEach    hcl.Expression // nil if not set
+	at         hcl.Range      // range of the reference
 }
 
-// sameText reports whether two expressions are written alike, except for spaces.
+// sameText reports whether two expressions have the same text, except for spaces.
 func (c *Config) sameText(a, b hcl.Expression) bool {
 	tokens := func(e hcl.Expression) []string {
 		var out []string
@@ -380,14 +385,14 @@ func (c *Config) sameText(a, b hcl.Expression) bool {
 }
 
 // lacks reports whether a module refers to a configuration that it does not have. One that its caller should pass is
-// reported at the call. The root module has no caller, but may be meant to have one: CheckUnpassed reports it.
+// reported at the call. The root module has no caller, but may be written for one: CheckUnpassed reports it.
 func lacks(m *Module, ref addr.LocalProviderConfig) bool {
 	missing, ok := m.ResolveProvider(ref)
 	return !ok && missing.Module == m.Path && !declares(m.RequiredProviders[ref.LocalName], ref)
 }
 
-// CheckUnpassed reports users of a configuration that the root module expects from a caller. Load leaves this check to
-// its callers: a module for others can be installed and listed by itself.
+// CheckUnpassed reports users of a configuration that the root module expects from a caller. Load does not include this
+// check, because a module that is written for callers can be installed and listed by itself.
 func (c *Config) CheckUnpassed() (diags diag.List) {
 	check := func(ref addr.LocalProviderConfig, rng hcl.Range, who string) {
 		if _, ok := c.Root.ResolveProvider(ref); !ok && declares(c.Root.RequiredProviders[ref.LocalName], ref) {
@@ -432,7 +437,7 @@ func checkImportProvider(m *Module, i *Import) diag.List {
 
 func checkChild(m *Module) diag.List {
 	var diags diag.List
-	// otherwise the variables may be in the part that could not be parsed
+	// if partial, the variables may be in the part that could not be parsed
 	if inputs := m.Call.decodeInputs(m); !m.partial {
 		m.inputs = inputs
 	}
@@ -469,8 +474,8 @@ func checkChild(m *Module) diag.List {
 	return diags
 }
 
-// CheckRoot reports configurations that the root module expects from a caller. It has none, so planning is not
-// possible; as a called module it may still be valid.
+// CheckRoot reports configurations that the root module expects from a caller. There is none, so it cannot be planned,
+// but it may be valid as a called module.
 func (c *Config) CheckRoot() (diags diag.List) {
 	for _, r := range c.Root.SortedRequiredProviders() {
 		for _, alias := range r.Aliases {
@@ -502,8 +507,8 @@ func (m *Module) passed(ref addr.LocalProviderConfig) *PassedProvider {
 	return nil
 }
 
-// checkRepeatedCalls refuses a module with provider configurations of its own below a call that is repeated or has to
-// wait: its configurations would be gone before its objects can be destroyed.
+// checkRepeatedCalls returns errors for a module with its own provider configurations below a call with count, for_each
+// or depends_on: the configurations could be removed before its objects are destroyed.
 func checkRepeatedCalls(m *Module) (diags diag.List) {
 	for caller := m; caller.Parent != nil; caller = caller.Parent {
 		call := caller.Call

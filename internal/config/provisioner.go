@@ -63,7 +63,7 @@ func decodeProvisioner(block *hcl.Block) (*Provisioner, diag.List) {
 	return p, diags
 }
 
-// oneOfTwo reads an argument with two possible words, and reports whether it is the second.
+// oneOfTwo decodes an argument with two possible keywords, and reports whether it is the second.
 func oneOfTwo(attr *hcl.Attribute, first, second string) (isSecond bool, diags diag.List) {
 	word, diags := decodeKeyword(attr.Expr)
 	if word != first && word != second {
@@ -83,8 +83,8 @@ func checkDestroyConnection(c *Connection, provisioners []*Provisioner) diag.Lis
 	return checkDestroyRefs(c.Body)
 }
 
-// ConnectionBody returns the connection of the provisioner: the arguments of its own block over those of the block
-// around it. Either may be missing; without both there is no connection, and the result is nil.
+// ConnectionBody returns the connection of the provisioner: its own block merged over the block around it, or nil if
+// there is neither.
 func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
 	switch {
 	case p.Connection == nil && inherited == nil:
@@ -97,8 +97,7 @@ func (p *Provisioner) ConnectionBody(inherited *Connection) hcl.Body {
 	return overrideBody(inherited.Body, p.Connection.Body)
 }
 
-// checkDestroyRefs refuses references to anything but the object itself: when an object is destroyed, objects that it
-// referred to may be gone already.
+// checkDestroyRefs returns errors for references to other objects, which may already be destroyed when the object is.
 func checkDestroyRefs(body hcl.Body) (diags diag.List) {
 	attrs, _ := body.JustAttributes() // the schema checks nested blocks
 	for _, attr := range inOrder(attrs) {
@@ -138,7 +137,7 @@ func ownReference(t hcl.Traversal) bool {
 	return false
 }
 
-// traversalText writes the names of a traversal, for messages.
+// traversalText returns the names in a traversal as text, for messages.
 func traversalText(t hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range t {

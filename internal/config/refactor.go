@@ -13,7 +13,8 @@ import (
 var movedSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "from", Required: true},
 	{Name: "to", Required: true}, {Name: "for_each"}}}
 
-// addMoved decodes a moved block. own says that the file is one of ours, whose addresses may have to be evaluated.
+// addMoved decodes a moved block. own means that the file is one of Tombolo's own, whose addresses may have to be
+// evaluated.
 func (c *fileContent) addMoved(block *hcl.Block, own bool) diag.List {
 	content, hclDiags := block.Body.Content(movedSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -67,7 +68,7 @@ func decodeMoved(block *hcl.Block, content *hcl.BodyContent, diags diag.List) (*
 	return m, diags
 }
 
-// check refuses a block whose addresses are of different kinds.
+// check returns an error for a block whose addresses are of different kinds.
 func (m *Moved) check() (diags diag.List) {
 	if m.From.IsModule() != m.To.IsModule() {
 		return diags.Errorf(&m.Range, `Invalid "moved" addresses`,
@@ -115,7 +116,8 @@ type removedDecl struct {
 	calls []string // the path from the block's module
 }
 
-// addRemoved decodes a removed block. own says that the file is one of ours, whose addresses may name instances.
+// addRemoved decodes a removed block. own means that the file is one of Tombolo's own, whose addresses may have
+// instance keys.
 func (c *fileContent) addRemoved(block *hcl.Block, own bool) diag.List {
 	content, hclDiags := block.Body.Content(removedSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -140,7 +142,7 @@ func (c *fileContent) addRemoved(block *hcl.Block, own bool) diag.List {
 	return diags.Extend(r.decode(content, ok))
 }
 
-// decode reads the blocks in a removed block; ok tells that its address is known.
+// decode decodes the blocks in a removed block; ok means that its address is valid.
 func (r *removedDecl) decode(content *hcl.BodyContent, ok bool) (diags diag.List) {
 	managed := r.Resource.Mode == addr.Managed
 	var lifecycle *hcl.Block
@@ -218,7 +220,7 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 	return diags.Extend(r.checkMode())
 }
 
-// checkMode refuses addresses of what is never destroyed.
+// checkMode returns errors for addresses of objects that are never destroyed.
 func (r *removedDecl) checkMode() (diags diag.List) {
 	switch r.Resource.Mode {
 	case addr.Data:
@@ -246,7 +248,8 @@ var importSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "optional"},
 }}
 
-// decodeImport decodes an import block. own says that the file is one of ours, in which the object may be missing.
+// decodeImport decodes an import block. own means that the file is one of Tombolo's own, in which the import may be
+// optional.
 func decodeImport(block *hcl.Block, own bool) (*Import, diag.List) {
 	content, hclDiags := block.Body.Content(importSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -303,7 +306,7 @@ func (i *Import) Name() (e hcl.Expression, argument string) {
 	return i.ID, "id"
 }
 
-// setTo reads the address of the import's target, whose keys may be any expression when there is a for_each.
+// setTo reads the address of the import's target, whose keys may be any expression if there is a for_each.
 func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	expr := attr.Expr
 	var diags diag.List
@@ -334,7 +337,7 @@ func (i *Import) setTo(attr *hcl.Attribute) diag.List {
 	return diags
 }
 
-// addressSteps splits an address expression, without keys that are not literal; dynamic reports whether there was one.
+// addressSteps splits an address expression, omitting keys that are not literal; dynamic reports whether there was one.
 func addressSteps(expr hcl.Expression) (steps hcl.Traversal, dynamic, ok bool) {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

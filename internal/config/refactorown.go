@@ -13,24 +13,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// In files of Tombolo alone (*.tombolo), moved blocks may have a for_each and keys that are expressions, and removed
-// blocks may name instances. They are evaluated with what is known before anything else is, as sources of modules are,
-// and become blocks as people write them by hand: what comes after does not know the difference.
+// In files that only Tombolo reads (*.tombolo), moved blocks may have for_each and keys that are expressions, and
+// removed blocks may have instance keys. They are evaluated early, like sources of modules, and become equivalent
+// static blocks, so that later stages do not distinguish them.
 
 const onlyOwn = " This is possible in files whose names end in \".tombolo\", which other tools do not read."
 
 // refactoring is a moved or removed block whose addresses have to be evaluated.
 type refactoring struct {
 	kind    string         // "moved" or "removed"
-	forEach hcl.Expression // nil for none
+	forEach hcl.Expression // nil if not set
 	ends    []hcl.Expression
 	rng     hcl.Range
-	// done gets the addresses of one instance of the block.
+	// done receives the addresses of one instance of the block.
 	done func(m *Module, ends []Endpoint) diag.List
 }
 
-// isDynamic reports whether an address has keys that are no literals. An expression that is not an address
-// at all is reported where it is read as a static one.
+// isDynamic reports whether an address has keys that are not literals. An expression that is not an address is reported
+// when it is decoded as a static one.
 func isDynamic(e hcl.Expression) bool {
 	if isJSON(e) {
 		unquoted, diags := unquote(e, "references")
@@ -43,13 +43,13 @@ func isDynamic(e hcl.Expression) bool {
 	return dynamic && ok
 }
 
-// refusedArgument refuses an argument that the others do not know in a file that they read, too.
+// refusedArgument returns the error for an argument that other tools do not support, in a file that they read.
 func refusedArgument(attr *hcl.Attribute) diag.List {
 	return diag.List{}.Errorf(&attr.NameRange, "Unsupported argument",
 		"An argument named %q is not expected here.%s", attr.Name, onlyOwn)
 }
 
-// refusedKeys returns the problems of an address: a single one if it has keys that are no literals.
+// refusedKeys returns the problems of an address: a single one if it has keys that are not literals.
 func refusedKeys(e hcl.Expression, kind string, wrong diag.List) diag.List {
 	if !isDynamic(e) {
 		return wrong
@@ -58,7 +58,7 @@ func refusedKeys(e hcl.Expression, kind string, wrong diag.List) diag.List {
 		"literals, such as [0] or [\"a\"]; other expressions need a file of their own.%s", kind, onlyOwn)
 }
 
-// refactor evaluates the blocks of a module that need it.
+// refactor evaluates the moved and removed blocks of a module that need it.
 func (m *Module) refactor() (diags diag.List) {
 	for _, r := range m.refactorings {
 		diags = diags.Extend(m.constants.refactor(r))
@@ -126,7 +126,7 @@ func (k *constants) refactorOnce(r *refactoring) (diags diag.List) {
 	return diags.Extend(r.done(k.m, ends))
 }
 
-// address evaluates the keys of an address; ok is false where one is not known because of a problem that is reported
+// address evaluates the keys of an address; ok is false if a key is unknown because of a problem that is reported
 // elsewhere.
 func (k *constants) address(e hcl.Expression, kind string) (steps hcl.Traversal, ok bool, diags diag.List) {
 	switch e := e.(type) {
@@ -156,7 +156,7 @@ func (k *constants) address(e hcl.Expression, kind string) (steps hcl.Traversal,
 		"a resource or module, such as terraform_data.a[each.key].", kind)
 }
 
-// keyValue returns a value as that of a key: a text or a whole number.
+// keyValue converts a value to that of a key: a string or a whole number.
 func keyValue(v cty.Value) (cty.Value, error) {
 	if v.Type() == cty.Bool {
 		v, _ = ctyfast.Convert(v, cty.String)
@@ -165,7 +165,7 @@ func keyValue(v cty.Value) (cty.Value, error) {
 	return v, err
 }
 
-// hasKeys reports whether an address names instances.
+// hasKeys reports whether an address has instance keys.
 func hasKeys(e hcl.Expression) bool {
 	if isJSON(e) {
 		unquoted, diags := unquote(e, "references")
@@ -181,7 +181,7 @@ func hasKeys(e hcl.Expression) bool {
 	}))
 }
 
-// instances returns what makes removed blocks of one that names instances.
+// instances returns the evaluation of a removed block with instance keys.
 func (r *removedDecl) instances(from hcl.Expression, forEach *hcl.Attribute) *refactoring {
 	out := &refactoring{kind: "removed", ends: []hcl.Expression{from}, rng: r.Range}
 	if forEach != nil {
@@ -199,8 +199,8 @@ func (r *removedDecl) instances(from hcl.Expression, forEach *hcl.Attribute) *re
 	return out
 }
 
-// noProvisioners refuses provisioners where some instances are removed: those of a resource that is still declared have
-// the provisioners of its block.
+// noProvisioners returns an error for provisioners in a block that removes some instances: those of a resource that is
+// still declared use the provisioners of its block.
 func noProvisioners(content *hcl.BodyContent) (diags diag.List) {
 	for _, b := range content.Blocks {
 		if b.Type == "provisioner" || b.Type == "connection" {
@@ -212,7 +212,7 @@ func noProvisioners(content *hcl.BodyContent) (diags diag.List) {
 	return diags
 }
 
-// Names reports whether a block that names instances means this one, or what it is in.
+// Names reports whether the block with instance keys contains the instance.
 func (r *Removed) Names(a addr.AbsResourceInstance) bool {
 	if r.Resource != (addr.Resource{}) && (a.Resource != r.Resource || r.HasKey && a.Key != r.Key ||
 		a.Module.Config() != r.Module) {
@@ -221,7 +221,7 @@ func (r *Removed) Names(a addr.AbsResourceInstance) bool {
 	return r.NamesModule(a.Module)
 }
 
-// NamesModule reports whether the instance of a module is one that the block names, or is in one.
+// NamesModule reports whether the block with instance keys contains the module instance.
 func (r *Removed) NamesModule(m addr.ModuleInstance) bool {
 	want, have := len(r.Module.Calls()), m.Steps()
 	if len(have) < want || addr.ModuleInstanceOf(have[:want]...).Config() != r.Module {

@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// address is the address of an instance in parts, of which a block can leave out keys.
+// address is the address of an instance in parts, so that keys can be omitted.
 type address struct {
 	calls []string
-	keys  []string // of the calls; "" for none
-	key   string   // of the resource
+	keys  []string // keys of the calls; "" for none
+	key   string   // key of the resource
 }
 
-// text writes the address, down to a module when resource is not set; keep tells which keys to write.
+// text returns the address, or that of the module if resource is not set; keep selects the keys to include.
 func (a address) text(resource bool, keep func(i int) bool) string {
 	var parts []string
 	for i, call := range a.calls {
@@ -47,9 +47,9 @@ func (a address) instance(t *testing.T) addr.AbsResourceInstance {
 	return out
 }
 
-// A removed block with some keys of an instance names that instance, and it does not name one in which one of these
-// keys is another.
-func TestRemovedBlocksNameTheInstancesOfTheirKeys(t *testing.T) {
+// A removed block with some keys of an instance contains that instance, and not those with another value for one of the
+// keys.
+func TestRemovedBlocksMatchInstancesByKeys(t *testing.T) {
 	keys := []string{"", "0", "1", `"a"`, `"b"`, `"a.b"`}
 	r := rand.New(rand.NewPCG(1, 2))
 	named, others := 0, 0
@@ -98,7 +98,7 @@ func TestRemovedBlocksNameTheInstancesOfTheirKeys(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyOwnFilesHaveIsRefusedElsewhere(t *testing.T) {
+func TestOwnFeaturesAreRefusedInOtherFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"moved {\n for_each = {}\n from = a.b\n to = a.c\n}":     "for_each",
 		"moved {\n from = a.b[local.k]\n to = a.c\n}":            "must be literals",

@@ -116,7 +116,7 @@ var nameSummaries = map[addr.Mode][2]string{
 	addr.List:      {"Invalid list resource type name", "Invalid list resource name"},
 }
 
-// newResource reads the parts that all modes share.
+// newResource decodes the parts that all modes have in common.
 func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, override bool) (*Resource, diag.List) {
 	r := &Resource{
 		Addr:      addr.Resource{Mode: mode, Type: block.Labels[0], Name: block.Labels[1]},
@@ -204,7 +204,7 @@ func (r *Resource) addTrigger(b *hcl.Block) diag.List {
 	return diags
 }
 
-// checkOwnReferences refuses conditions that refer to the resource by its address instead of self.
+// checkOwnReferences returns errors for conditions that refer to the resource by its address instead of self.
 func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.List) {
 	for _, expr := range []hcl.Expression{c.Condition, c.ErrorMessage} {
 		for _, traversal := range expr.Variables() {
@@ -250,16 +250,16 @@ func (r *Resource) decodeManagedLifecycle(attrs hcl.Attributes) (diags diag.List
 	return diags
 }
 
-// A Guard is true or false: an argument of a lifecycle block that controls whether an object may be destroyed, or a
-// condition in ignore_changes.
+// A Guard is a bool: an argument of a lifecycle block that controls whether an object may be destroyed, or a condition
+// in ignore_changes.
 type Guard struct {
 	Name  string
-	Value bool           // of a constant
+	Value bool           // value of a constant
 	Expr  hcl.Expression // nil for a constant
 	Range hcl.Range
 }
 
-// decodeGuard reads a guard, a constant as in Terraform. It returns nil if there is none.
+// decodeGuard decodes a guard, which in Terraform is constant. It returns nil if there is none.
 func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, diag.List) {
 	attr, ok := attrs[name]
 	if !ok {
@@ -273,11 +273,11 @@ func decodeGuard(attrs hcl.Attributes, name string, diags diag.List) (*Guard, di
 	return g, diags.Extend(decodeFlag(attrs, name, &g.Value))
 }
 
-// Ignored holds the changes of the configuration that an object does not follow: the argument ignore_changes.
+// Ignored is the content of ignore_changes: changes of the configuration that are not applied to an object.
 type Ignored struct {
 	All   bool
 	Paths []hcl.Traversal // relative to the resource
-	// Choices are the parts that depend on a condition. Only files of Tombolo have any.
+	// Choices are the parts that depend on a condition. Only Tombolo's own files have any.
 	Choices []*IgnoredChoice
 }
 
@@ -287,7 +287,7 @@ type IgnoredChoice struct {
 	True, False Ignored
 }
 
-// IsZero reports whether nothing is ignored, whatever the conditions are.
+// IsZero reports whether nothing is ignored, whatever the values of conditions.
 func (i *Ignored) IsZero() bool { return !i.All && len(i.Paths) == 0 && len(i.Choices) == 0 }
 
 // EveryPath returns all paths that may be ignored.
@@ -307,18 +307,18 @@ func (i *Ignored) Conditions() (out []*Guard) {
 	return out
 }
 
-// overriddenBy returns the argument of a block that another one overrides.
+// overriddenBy returns the argument with that of an overriding block merged in.
 func (i *Ignored) overriddenBy(over *Ignored) Ignored {
 	out := *i
 	if len(over.Paths)+len(over.Choices) > 0 {
 		out.Paths, out.Choices = over.Paths, over.Choices
 	}
-	out.All = i.All || over.All // a list does not override all
+	out.All = i.All || over.All // a list does not override "all"
 	return out
 }
 
-// decodeIgnored reads a list of paths or the word all. In a file of Tombolo it may also be a condition that selects one
-// of these, and a call of concat that joins some.
+// decodeIgnored decodes a list of paths or the keyword all. In Tombolo's own files it may also be a conditional
+// expression with these, or a call of concat with several.
 func decodeIgnored(attr *hcl.Attribute) (Ignored, diag.List) {
 	expr, own := attr.Expr, IsOwn(attr.Range.Filename)
 	if isJSON(expr) {
@@ -339,7 +339,7 @@ func decodeIgnored(attr *hcl.Attribute) (Ignored, diag.List) {
 	return out, diags
 }
 
-// isChosen reports whether an expression is a condition or joins lists.
+// isChosen reports whether an expression is a conditional expression or a call of concat.
 func isChosen(expr hcl.Expression) bool {
 	switch e := inParentheses(expr).(type) {
 	case *hclsyntax.ConditionalExpr:
@@ -360,7 +360,7 @@ func inParentheses(expr hcl.Expression) hcl.Expression {
 	}
 }
 
-// add adds the changes that an expression names.
+// add adds the changes in an expression.
 func (i *Ignored) add(expr hcl.Expression) (diags diag.List) {
 	switch e := inParentheses(expr).(type) {
 	case *hclsyntax.ConditionalExpr:
@@ -394,7 +394,7 @@ func (i *Ignored) add(expr hcl.Expression) (diags diag.List) {
 
 // addPath adds an element of a list.
 func (i *Ignored) addPath(expr, list hcl.Expression, alone bool) (diags diag.List) {
-	// Old versions of the language had a list with a star in place of the word all.
+	// Old versions of the language used a list with a star for the keyword all.
 	if text, ok := literalString(expr); ok && text == "*" {
 		i.All = true
 		diags = diags.Errorf(list.Range().Ptr(), "Invalid ignore_changes wildcard", "An asterisk in the list is no "+
@@ -412,7 +412,7 @@ func (i *Ignored) addPath(expr, list hcl.Expression, alone bool) (diags diag.Lis
 	return diags
 }
 
-// decodeTrigger checks an element of replace_triggered_by: one resource, whose key may depend on the instance.
+// decodeTrigger checks an element of replace_triggered_by: a resource, whose key may depend on the instance.
 func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 	const what = "replace_triggered_by"
 	var diags diag.List
@@ -465,7 +465,7 @@ func (r *Resource) merge(over *Resource) {
 	}
 	r.PreventDestroy, r.Destroy = cmp.Or(over.PreventDestroy, r.PreventDestroy), cmp.Or(over.Destroy, r.Destroy)
 	r.Ignored = r.Ignored.overriddenBy(&over.Ignored)
-	// replace_triggered_by stays: Terraform does not override it (conformance case overrides/lifecycle)
+	// replace_triggered_by is kept: Terraform does not override it (conformance case overrides/lifecycle)
 	if len(over.ActionTriggers) > 0 {
 		r.ActionTriggers = over.ActionTriggers
 	}
@@ -478,7 +478,7 @@ func (r *Resource) merge(over *Resource) {
 	r.Body = overrideBody(r.Body, over.Body)
 }
 
-// Query files have list blocks, which find objects, and the blocks that these need. Only the command query and
+// Query files have list blocks, which find objects, and the blocks that these need. Only the commands "query" and
 // "validate -query" read them.
 const (
 	queryExtension     = ".tfquery.hcl"

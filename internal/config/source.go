@@ -17,7 +17,7 @@ func ParseSource(raw string, hasVersion bool) (SourceKind, string, error) {
 	return ParseSourceIn(raw, hasVersion, flavor.Terraform.RegistryHost())
 }
 
-// ParseSourceIn is ParseSource where the registry is host, unless the source names one.
+// ParseSourceIn is like ParseSource, with host as the registry of sources without one.
 func ParseSourceIn(raw string, hasVersion bool, host string) (SourceKind, string, error) {
 	if isLocalSource(raw) {
 		if hasVersion {
@@ -49,7 +49,7 @@ func isLocalSource(raw string) bool {
 	return false
 }
 
-// normalLocal cleans the path and keeps the prefix that makes it one.
+// normalLocal cleans the path and keeps the prefix of a local source.
 func normalLocal(raw string) string {
 	clean := path.Clean(strings.ReplaceAll(raw, `\`, "/"))
 	switch {
@@ -61,7 +61,7 @@ func normalLocal(raw string) string {
 	return "./" + clean
 }
 
-// LocalDir returns the directory that a local source means for a module in callerDir.
+// LocalDir returns the directory of a local source in a call from a module in callerDir.
 func LocalDir(callerDir, source string) string { return path.Join(callerDir, source) }
 
 var (
@@ -104,8 +104,8 @@ func normalRegistry(raw, host string) (string, bool) {
 
 var forced = regex.Lazy(`^([A-Za-z0-9]+)::(.+)$`)
 
-// SplitForced separates the name of a download method, such as git, from the beginning of a source; "" if there is
-// none.
+// SplitForced splits the name of a download method, such as git, off the beginning of a source; getter is "" if there
+// is none.
 func SplitForced(source string) (getter, rest string) {
 	if m := forced().FindStringSubmatch(source); m != nil {
 		return m[1], m[2]
@@ -113,7 +113,7 @@ func SplitForced(source string) (getter, rest string) {
 	return "", source
 }
 
-// SplitSubdir separates the folder within a package, which follows a double slash, from a source.
+// SplitSubdir splits the folder within a package, which follows a double slash, off a source.
 func SplitSubdir(source string) (pkg, sub string) {
 	end := len(source)
 	if i := strings.IndexByte(source, '?'); i >= 0 {
@@ -131,7 +131,7 @@ func SplitSubdir(source string) (pkg, sub string) {
 	return source[:i] + source[end:], source[i+len("//") : end]
 }
 
-// normalRemote reads the sources that need a download: a forced getter, a URL or a shorthand for one.
+// normalRemote reads the sources that need a download: an explicit getter, a URL or a shorthand for one.
 func normalRemote(raw string) (string, error) {
 	if raw == "" {
 		return "", errors.New("the source is empty")
@@ -153,7 +153,7 @@ func normalRemote(raw string) (string, error) {
 	return joinSource(getter, found, strings.TrimPrefix(sub, "/")), nil
 }
 
-// joinSource reverses SplitForced and SplitSubdir.
+// joinSource is the inverse of SplitForced and SplitSubdir.
 func joinSource(getter, pkg, sub string) string {
 	if sub != "" && sub != "." {
 		base, query, hasQuery := strings.Cut(pkg, "?")
@@ -169,7 +169,7 @@ func joinSource(getter, pkg, sub string) string {
 
 var scpLike = regex.Lazy(`^git@([^:]+):/?(.+)$`)
 
-// detect returns the meaning of a source without a folder: a URL, perhaps with a getter and a folder.
+// detect returns the URL for a source without a folder, perhaps with a getter and a folder.
 func detect(source string) (string, error) {
 	if u, err := url.Parse(source); err == nil && u.Scheme != "" {
 		return source, nil
@@ -217,20 +217,19 @@ const hidden = "xxxxx"
 var (
 	// userPart matches the part of an address with passwords, even if the rest of it is not an address.
 	userPart = regex.Lazy(`(://)[^/?#]*@`)
-	// secretName matches names of parameters whose values give access.
+	// secretName matches names of parameters whose values are credentials.
 	secretName = regex.Lazy(`(?i)token|sig|secret|passw|pwd|key|credential|auth|jwt|session|policy`)
-	// ours holds the parameters that configure fetching.
+	// ours are the parameters that configure downloads.
 	ours = map[string]bool{"ref": true, "depth": true, "archive": true, "checksum": true, "filename": true}
 )
 
-// ShownSource returns a source as people may see it: without passwords, keys and tokens. In a web address it also hides
-// the user, which may be a token.
+// ShownSource returns a source without passwords, keys and tokens, for display. In a web address it also hides the
+// user, which may be a token.
 func ShownSource(source string) string {
 	return shown(source, func(name string) bool { return secretName().MatchString(name) })
 }
 
-// ShownAnswer is ShownSource for an address from a server: of its parameters, it shows only those that configure
-// fetching.
+// ShownAnswer is like ShownSource, for an address from a server: it only shows the parameters that configure downloads.
 func ShownAnswer(source string) string {
 	return shown(source, func(string) bool { return true })
 }

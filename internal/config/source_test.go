@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// What the real program makes of these shows in the lines that it prints before it downloads.
+// Terraform's normal form of these is in the lines that it prints before a download.
 func TestSourcesHaveANormalForm(t *testing.T) {
 	for raw, want := range map[string]string{
 		"github.com/a/b/sub/x":                      "git::https://github.com/a/b.git//sub/x",

@@ -26,12 +26,12 @@ var terraformSchema = &hcl.BodySchema{
 // languageEdition is the only edition of the language.
 const languageEdition = "TF2021"
 
-// terraform reads a terraform block.
+// terraform decodes a terraform block.
 func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	content, hclDiags := block.Body.Content(terraformSchema)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if attr, ok := content.Attributes["required_version"]; ok {
-		// The check of the versions has reported its problems.
+		// Its problems are reported by the check of the versions.
 		if v, moreDiags := decodeVersion(attr); !moreDiags.HasErrors() {
 			c.requiredVersions = append(c.requiredVersions, v)
 		}
@@ -39,7 +39,7 @@ func (c *fileContent) terraform(block *hcl.Block, f flavor.Flavor) diag.List {
 	if attr, ok := content.Attributes["language"]; ok && f.HasEditions() {
 		diags = diags.Extend(checkLanguage(attr))
 	}
-	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() { // an empty list, too
+	if attr, ok := content.Attributes["experiments"]; ok && f.HasEditions() { // even an empty list
 		diags = diags.Errorf(attr.NameRange.Ptr(), "Module uses experimental features", "No release of this "+
 			"program has experimental features. Remove the argument, and everything that depends on it.")
 	}
@@ -128,8 +128,8 @@ func decodeRequirements(block *hcl.Block, host string) (*requirements, diag.List
 	return out, diags
 }
 
-// checkRequirementName refuses names of entries that could not be part of a provider address. The short form of an
-// entry has no source, so the name is the provider's own: programs know the two problems by different titles.
+// checkRequirementName returns errors for names of entries that cannot be part of a provider address. The short form of
+// an entry has no source, so that the name is the type of the provider: the two problems have different titles.
 func checkRequirementName(attr *hcl.Attribute) diag.List {
 	diags := checkLocalProviderName(attr.Name, attr.Expr.Range())
 	_, short := hcl.ExprMap(attr.Expr)
@@ -148,7 +148,7 @@ func inOrder(attrs hcl.Attributes) []*hcl.Attribute {
 const entryAdvice = "An entry must be an object with the attributes source, version and configuration_aliases, or a " +
 	"version as a string."
 
-// decodeRequirement reads one entry; nil if it is unusable.
+// decodeRequirement reads one entry, or returns nil if it is invalid.
 func decodeRequirement(attr *hcl.Attribute, host string) (*RequiredProvider, diag.List) {
 	entry := &RequiredProvider{Name: attr.Name, Source: addr.DefaultProviderIn(attr.Name, host),
 		Range: attr.Expr.Range()}
@@ -184,7 +184,7 @@ func decodeRequirement(attr *hcl.Attribute, host string) (*RequiredProvider, dia
 	return entry, diags
 }
 
-// decodeVersionRequirement reads the short form: only a version.
+// decodeVersionRequirement decodes the short form: only a version.
 func decodeVersionRequirement(entry *RequiredProvider, attr *hcl.Attribute) (*RequiredProvider, diag.List) {
 	var diags diag.List
 	v, hclDiags := attr.Expr.Value(nil)
@@ -235,7 +235,7 @@ func (r *RequiredProvider) setSource(expr hcl.Expression, host string) (diags di
 	return nil
 }
 
-// providerSourceProblem returns the problem of a source string.
+// providerSourceProblem returns the problem of a provider source.
 func providerSourceProblem(text string) (summary, detail string) {
 	parts := strings.Split(text, "/")
 	if text == "" || len(parts) > 3 {

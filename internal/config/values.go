@@ -32,10 +32,11 @@ const (
 	FromCaller                      // a program that embeds the engine
 )
 
-// RawValue is the value of a variable as a source has it, before the declaration of the variable is known.
+// RawValue is the value of a variable from a source, before the declaration of the variable is known.
 type RawValue struct {
 	Origin Origin
-	// Text is set for origins of text, which the variable's ParsingMode reads; Value for origins of values.
+	// Text is set by origins of text, which is parsed according to the variable's ParsingMode; Value by origins of
+	// values.
 	Text  string
 	Value cty.Value
 	Range hcl.Range // within a file; zero for others
@@ -48,7 +49,7 @@ func (r RawValue) isText() bool {
 	return r.Origin == FromEnv || r.Origin == FromOption || r.Origin == FromInput
 }
 
-// describe returns the source in a sentence, as in `set using ...`.
+// describe returns the source for a sentence such as `set using ...`.
 func (r RawValue) describe(name string) string {
 	switch r.Origin {
 	case FromEnv:
@@ -63,10 +64,10 @@ func (r RawValue) describe(name string) string {
 	return "set in " + r.Range.Filename
 }
 
-// EnvPrefix starts the names of the environment variables that set variables.
+// EnvPrefix is the prefix of environment variables that set variables.
 const EnvPrefix = "TF_VAR_"
 
-// Option is a -var or -var-file option; their order counts.
+// Option is a -var or -var-file option; their order matters.
 type Option struct {
 	File bool // -var-file
 	Text string
@@ -75,7 +76,7 @@ type Option struct {
 // ValueSources holds all sources of values for the root module's variables.
 type ValueSources struct {
 	Files   Files    // the working directory
-	Dir     string   // the folder of the files that need no option; "" means Dir
+	Dir     string   // the folder of the files that are read without an option; "" means Dir
 	Environ []string // KEY=VALUE
 	Options []Option
 }
@@ -84,8 +85,8 @@ type ValueSources struct {
 type Values map[string]RawValue
 
 // CollectValues reads all sources in the order of their precedence: the environment, terraform.tfvars,
-// terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, then the options. The last one that mentions a
-// variable wins. Sources holds the text of the files read, by name.
+// terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json by name, then the options. The last value of a variable
+// takes precedence. Sources holds the text of the files read, by name.
 func CollectValues(from ValueSources) (values Values, sources map[string][]byte, diags diag.List) {
 	values, sources = Values{}, map[string][]byte{}
 	for _, entry := range from.Environ {
@@ -132,18 +133,18 @@ func unreadableValues(name string, err error) diag.List {
 	return diag.List(nil).Errorf(nil, summary, "The variables file %s cannot be read: %s.", name, reason(err))
 }
 
-// autoFiles lists the files that need no option, in the order in which they are read.
+// autoFiles lists the files that are read without an option, in the order in which they are read.
 func autoFiles(files Files, dir string) []string {
 	names, err := files.ReadDir(dir)
 	if err != nil {
-		return nil // without a working directory there is no configuration either, which is reported then
+		return nil // a missing working directory is reported by the loader
 	}
 	slices.Sort(names)
 	var fixed, auto []string
 	for _, name := range names {
 		stem, isValues := strings.CutSuffix(strings.TrimSuffix(name, ".json"), ".tfvars")
 		switch {
-		case !isValues: // unlike configuration, files whose names begin with a dot are read: wrappers use such
+		case !isValues: // unlike configuration files, files whose names begin with a dot are read: wrappers use them
 		case stem == "terraform":
 			fixed = append(fixed, name)
 		case strings.HasSuffix(stem, ".auto"):
@@ -168,13 +169,13 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	return name, text, nil
 }
 
-// ParseValuesFile reads the text of a variables file; a name that ends in .json means JSON.
+// ParseValuesFile parses the text of a variables file; a name that ends in .json means JSON.
 func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List) {
 	body, diags := parseBody(src, name)
 	if body == nil {
 		return nil, diags
 	}
-	// Blocks have their own message, because files with declarations are easily confused with those with values.
+	// Blocks have their own message, because files with declarations and files with values are easily confused.
 	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "variable", LabelNames: []string{"name"}}}})
 	if content != nil && !strings.HasSuffix(name, ".json") && len(content.Blocks) > 0 {
@@ -196,7 +197,7 @@ func ParseValuesFile(src []byte, name string, origin Origin) (Values, diag.List)
 	return out, diags
 }
 
-// ParseText reads the text of an environment variable, an option or an answer, by the variable's mode.
+// ParseText reads the text of an environment variable, an option or an answer, according to the variable's mode.
 func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 	if v.ParsingMode != ParseHCL {
 		return cty.StringVal(text), nil
@@ -213,13 +214,13 @@ func (v *Variable) ParseText(text string) (cty.Value, diag.List) {
 	return val, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// ErrNull means that a variable which may not be null got no other value.
+// ErrNull means that a variable that must not be null is null and has no default.
 var ErrNull = errors.New("the value is null, which nullable = false does not allow, and there is no default")
 
-// ConvertValue converts a value to the type of the variable: unset (cty.NilVal) becomes the default; the defaults of
-// optional attributes are filled into a value that is not null; then it is converted; null becomes the default where
-// null is not allowed. The value may be unknown and carry marks. The caller, which knows the origin of the value, words
-// the error.
+// ConvertValue converts a value to the type of the variable: an unset value (cty.NilVal) becomes the default; the
+// defaults of optional attributes are filled in unless the value is null; then it is converted; null becomes the
+// default if null is not allowed. The value may be unknown and have marks. The caller, which knows the origin of the
+// value, reports the error.
 func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if raw == cty.NilVal {
 		if v.Required() {
@@ -234,7 +235,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(v.Type), v.unfit(err)
 	}
-	if ctyfast.TooLong(out) { // it came from a text; the reader of files refuses literal numbers
+	if ctyfast.TooLong(out) { // it was converted from a string; too long literal numbers are already refused
 		return cty.UnknownVal(v.Type), ctyfast.ErrTooLong
 	}
 	if v.Nullable || !out.IsKnown() || !out.IsNull() {
@@ -250,7 +251,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 // ErrUnset means that a variable without a default has no value.
 var ErrUnset = errors.New("there is neither a value nor a default")
 
-// Convert is ConvertValue with a diagnostic about a value of unknown origin.
+// Convert is like ConvertValue with a diagnostic about a value of unknown origin.
 func (v *Variable) Convert(raw cty.Value) (cty.Value, diag.List) {
 	return v.convertFrom(raw, &v.Range, fmt.Sprintf("The value for var.%s", v.Name))
 }
@@ -274,7 +275,7 @@ func (v *Variable) missing() diag.List {
 		"variable %s%s.", diag.Means("-var or -var-file"), EnvPrefix, v.Name)
 }
 
-// Unset returns the variables that must be set and are not, by name: a terminal can be asked for them.
+// Unset returns the variables that must be set and are not, by name, so that the user can be asked for them.
 func (m *Module) Unset(values Values) []*Variable {
 	var out []*Variable
 	for _, v := range m.SortedVariables() {
@@ -285,7 +286,7 @@ func (m *Module) Unset(values Values) []*Variable {
 	return out
 }
 
-// maxUndeclared is how many warnings about unknown names are given in full.
+// maxUndeclared is the number of detailed warnings about unknown names.
 const maxUndeclared = 2
 
 // VariableValues returns the final value of every variable of the root module, converted; those with problems are
@@ -327,8 +328,8 @@ func (m *Module) VariableValues(values Values) (map[string]cty.Value, diag.List)
 	return out, diags
 }
 
-// RawValues returns the values as they were written: text for variables that take it literally, the expression's value
-// for others. A plan keeps them in this form. Those that cannot be read are left out; VariableValues reports them.
+// RawValues returns the values as written: text for variables that use it literally, otherwise the expression's value.
+// A plan stores them in this form. Invalid ones are left out; VariableValues reports them.
 func (m *Module) RawValues(values Values) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, raw := range values {
@@ -349,7 +350,7 @@ func (m *Module) RawValues(values Values) map[string]cty.Value {
 	return out
 }
 
-// Ranges returns the places of the values in files, by variable: messages about invalid values show them.
+// Ranges returns the source ranges of values in files, by variable, for messages about invalid values.
 func (v Values) Ranges() map[string]hcl.Range {
 	out := map[string]hcl.Range{}
 	for name, raw := range v {
@@ -360,14 +361,14 @@ func (v Values) Ranges() map[string]hcl.Range {
 	return out
 }
 
-// Undeclared reports values for variables that the module does not have. Values of the environment may be meant for
+// Undeclared reports values for variables that the module does not have. Environment variables may be intended for
 // other configurations.
 func (m *Module) Undeclared(values Values) (diags diag.List) {
 	const summary = "Value for undeclared variable"
 	warned, more := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if m.Variables[name] != nil || values[name].problems.HasErrors() {
-			continue // a question has no undeclared variable
+			continue // the user is only asked for declared variables
 		}
 		names := make([]string, 0, len(m.Variables))
 		for _, v := range m.SortedVariables() {
@@ -396,7 +397,7 @@ func (m *Module) Undeclared(values Values) (diags diag.List) {
 	return diags
 }
 
-// describeConversion returns the reason of a failed conversion, and its place within the value.
+// describeConversion returns the reason for a failed conversion, with the path within the value.
 func describeConversion(err error) string {
 	var pathErr cty.PathError
 	if !errors.As(err, &pathErr) {

@@ -26,7 +26,7 @@ var variableSchema = &hcl.BodySchema{
 var reservedVariables = []string{"source", "version", "providers", "count", "for_each", "lifecycle", "depends_on",
 	"locals", "_"}
 
-// variableDecl is a variable block before the overriding ones are merged into it: the default is converted after that.
+// variableDecl is a variable block before the overriding ones are merged into it, after which the default is converted.
 type variableDecl struct {
 	Variable
 	attrs hcl.Attributes
@@ -69,17 +69,19 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 	}
 	diags = diags.Extend(v.setDefault(typeOK && (!override || v.has("type")), override))
 	for _, b := range content.Blocks {
-		c, moreDiags := decodeConditionBlock(b, override)
+		c, moreDiags := readConditionBlock(b, override)
 		diags = diags.Extend(moreDiags)
-		if c != nil {
+		if c != nil && c.Condition != nil {
 			diags = diags.Extend(v.checkCondition(c))
+		}
+		if c.whole() {
 			v.Validations = append(v.Validations, c)
 		}
 	}
 	return v, diags
 }
 
-// setDefault reads the default argument. It is judged by the type if the whole of that is known.
+// setDefault decodes the default argument. It is checked against the type if that is fully known.
 func (v *variableDecl) setDefault(judged, override bool) diag.List {
 	attr, ok := v.attrs["default"]
 	if !ok {
@@ -88,7 +90,7 @@ func (v *variableDecl) setDefault(judged, override bool) diag.List {
 	raw, hclDiags := attr.Expr.Value(nil)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if hclDiags.HasErrors() {
-		raw = cty.DynamicVal // there is a default, but it is unusable
+		raw = cty.DynamicVal // there is a default, but it is invalid
 	} else if judged {
 		moreDiags := v.checkDefault(raw, attr.Expr.Range(), "The default value")
 		if diags = diags.Extend(moreDiags); override && moreDiags.HasErrors() {
@@ -99,7 +101,7 @@ func (v *variableDecl) setDefault(judged, override bool) diag.List {
 	return diags
 }
 
-// checkCondition refuses a validation that does not refer to the variable.
+// checkCondition returns an error for a validation that does not refer to the variable.
 func (v *variableDecl) checkCondition(c *Condition) (diags diag.List) {
 	for _, traversal := range c.Condition.Variables() {
 		if len(traversal) < 2 || traversal.RootName() != "var" {
@@ -126,7 +128,7 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 	}
 	v.ParsingMode = ParseHCL
 	switch hcl.ExprAsKeyword(expr) {
-	case "list": // from before element types: short for list(any)
+	case "list": // from versions without element types: short for list(any)
 		v.ConstraintType, v.Type = cty.List(cty.DynamicPseudoType), cty.List(cty.DynamicPseudoType)
 		return nil
 	case "map":
@@ -143,7 +145,7 @@ func (v *Variable) setType(expr hcl.Expression) diag.List {
 	return diags
 }
 
-// quotedTypeProblem returns what to write instead of the quoted types of old versions.
+// quotedTypeProblem returns the replacement for a quoted type of old versions.
 func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 	const summary = "Invalid quoted type constraints"
 	switch text {
@@ -162,7 +164,7 @@ func quotedTypeProblem(text string, rng hcl.Range) (diags diag.List) {
 	return diags
 }
 
-// checkDefault reports whether a default fits the type; what names it in the text.
+// checkDefault reports whether a default fits the type; what describes it in the text.
 func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diags diag.List) {
 	kind := "variable"
 	if v.parameter {
@@ -180,8 +182,8 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	return nil
 }
 
-// unfit returns the reason why a value cannot be converted to the variable's type. It shows no part of a secret: the
-// keys of a map may be secret, too.
+// unfit returns the reason why a value cannot be converted to the variable's type. It shows no secrets: the keys of a
+// map may be secret, too.
 func (v *Variable) unfit(err error) error {
 	if v.Sensitive || v.Ephemeral {
 		return fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
@@ -203,7 +205,7 @@ func (v *variableDecl) finish() *Variable {
 	if v.raw != cty.NilVal {
 		converted, err := v.convertDefault(v.raw)
 		if err != nil {
-			converted = cty.UnknownVal(v.Type) // reported before; the variable is still not a required one
+			converted = cty.UnknownVal(v.Type) // already reported; the variable is still not a required one
 		}
 		v.Default = converted
 	}

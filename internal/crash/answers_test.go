@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// objects returns a configuration of n objects, with more arguments for each.
+// objects returns a configuration of n objects, with additional arguments for each.
 func objects(n int, more string) (config string, expected map[string]int) {
 	expected = map[string]int{}
 	for i := range n {
@@ -26,7 +26,7 @@ func objects(n int, more string) (config string, expected map[string]int) {
 			more), expected
 }
 
-// refused checks that the next apply refuses to create what may exist, and creates nothing.
+// refused checks that the next apply refuses to create objects that may exist, and creates none.
 func (r *room) refused(why string) {
 	r.t.Helper()
 	before := len(r.events())
@@ -39,8 +39,8 @@ func (r *room) refused(why string) {
 	}
 }
 
-// The very first apply has no state yet: what it was doing must be known all the same.
-func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
+// The very first apply has no state yet; its operations must be known nevertheless.
+func TestKilledFirstApplyIsNotRepeated(t *testing.T) {
 	config, expected := objects(3, `behave = { delay = "1h" }`)
 	r := newRoom(t, config)
 	cmd := r.job.command()
@@ -63,7 +63,7 @@ func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
 	r.aftermath(expected)
 }
 
-func TestCreationWithoutAnswerStaysOpen(t *testing.T) {
+func TestCreationsWithoutResponseStayOpen(t *testing.T) {
 	config, expected := objects(4, `behave = count.index < 2 ? { half = "lost" } : null`)
 	r := newRoom(t, config)
 	diags := r.job.do(t.Context(), nil)
@@ -93,7 +93,7 @@ func said(diags diag.List, summary, detail string) bool {
 	return false
 }
 
-// The second interrupt cuts calls off. Some objects are made by then.
+// The second interrupt cancels calls. Some objects have been created by then.
 func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	t.Parallel()
 	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "1h" }`)
@@ -125,8 +125,8 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	r.noErrors(run.Close(t.Context()))
 	s := r.read()
 	r.check(s)
-	// Those that were made said so; the others could not tell, except those that answered the first interrupt at once:
-	// that nothing was made.
+	// Calls whose objects exist have returned. For the others the result is unknown, except for those that responded to
+	// the first interrupt: they created nothing.
 	refused := 0
 	for _, e := range r.events() {
 		if e.Kind == world.Failed {
@@ -145,7 +145,7 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	r.aftermath(expected)
 }
 
-func TestHalfMadeObjectsAreReplaced(t *testing.T) {
+func TestPartlyCreatedObjectsAreReplaced(t *testing.T) {
 	config, expected := objects(3, `behave = { half = "error" }`)
 	r := newRoom(t, config)
 	if diags := r.job.do(t.Context(), nil); !diags.HasErrors() {
@@ -164,8 +164,8 @@ func TestHalfMadeObjectsAreReplaced(t *testing.T) {
 	r.aftermath(expected)
 }
 
-// With trouble of every kind, decided by a seed, run after run ends with state and world the same.
-func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
+// With random faults of every kind, each run ends with equal state and world.
+func TestRandomFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
 	before, after, expected := everything()
 	trouble := func(config string, n int64) string {
@@ -193,7 +193,7 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 			for name := range expected {
 				expected[name] = 100
 			}
-			// Names of the first version may never have been made.
+			// Objects of the first version may never have been created.
 			for name := range expected {
 				if n, _ := r.world.Creations(name); n == 0 && !strings.HasSuffix(name, "v2") {
 					delete(expected, name)
@@ -206,9 +206,9 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 	}
 }
 
-// What waits for one of the slots of -parallelism has not begun: an interrupt keeps it from beginning, and a kill finds
-// no trace of it.
-func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
+// An operation that waits for a slot of -parallelism has not begun: an interrupt prevents it, and a kill leaves no
+// trace of it.
+func TestInterruptPreventsQueuedOperations(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(12, `behave = { delay = "2s", deaf = "yes" }`)
 	r := newRoom(t, config)

@@ -30,8 +30,8 @@ provider "world" {
 }
 `
 
-// everything returns two versions of a configuration. Going from one to the other creates, updates, replaces in both
-// orders and destroys, with references between them; expected tells how often each name may be created on the way.
+// everything returns two versions of a configuration. The change from one to the other creates, updates, replaces in
+// both orders and destroys objects, with references between them; expected is how often each name may be created.
 func everything() (before, after string, expected map[string]int) {
 	const objects = `
 resource "world_object" "keep" {
@@ -82,7 +82,7 @@ output "ids" {
   value = world_object.new[*].id
 }
 `
-	expected = map[string]int{"early": 2} // known early is not finished: it is replaced
+	expected = map[string]int{"early": 2} // an object that was reported early is incomplete: it is replaced
 	for name, n := range map[string]int{"keep-%d": 2, "update-%d": 4, "replace-%d-v1": 3, "replace-%d-v2": 3,
 		"safely-%d-v1": 3, "safely-%d-v2": 3, "gone-%d": 3, "new-%d": 4} {
 		for i := range n {
@@ -94,8 +94,7 @@ output "ids" {
 	return before, after, expected
 }
 
-// killed runs a command that is to kill itself, and reports whether it did. An end of its own accord must be a good
-// one.
+// killed runs a command that should kill itself, and reports whether it did. If it ends normally, it must succeed.
 func killed(t testing.TB, cmd *exec.Cmd) bool {
 	t.Helper()
 	return killedAfter(t, cmd, time.Hour)
@@ -133,7 +132,7 @@ func template(t testing.TB) (*room, map[string]int) {
 	return r, expected
 }
 
-// each calls f with 1, 2, 3 and so on from a few goroutines, until one call gives false.
+// each calls f with 1, 2, 3 and so on from several goroutines, until a call returns false.
 func each(f func(n int) bool) {
 	var mu sync.Mutex
 	next, end := 0, false
@@ -193,7 +192,7 @@ func TestKilledAtEveryStoreCall(t *testing.T) {
 	}
 }
 
-// The first apply makes the state file too.
+// The first apply also creates the state file.
 func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(5, "value = \"v\"")
@@ -216,10 +215,10 @@ func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	}
 }
 
-// The key of the state is replaced by an apply that is killed at every call of the store: from a plain state to a
-// sealed one, from one key to another, and back to a plain one. Whatever was reached, the settings with the former key
-// as a fallback continue, and at the end the new key alone reads everything. With a key the state's secret stands
-// nowhere.
+// An apply that replaces the key of the state is killed at every call of the store: from an unencrypted state to an
+// encrypted one, from one key to another, and back to an unencrypted one. Whatever was done, settings with the former
+// key as a fallback continue, and in the end the new key alone decrypts everything. While there is a key, no file
+// contains the state's secret.
 func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	before, after, expected := everything()
@@ -248,7 +247,7 @@ func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 						t.Errorf("the new key alone reads something else: %s", err)
 					}
 					for name, text := range r.contents() {
-						if keys[0] != 0 && strings.Contains(text, `"hush"`) { // what is sealed has no quotes in it
+						if keys[0] != 0 && strings.Contains(text, `"hush"`) { // encrypted text contains no quotes
 							t.Errorf("the secret is in %s: %.300q", name, text)
 						}
 					}
@@ -261,14 +260,14 @@ func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 	}
 }
 
-// keepsWithout has somebody use the new key alone, too early: what it cannot read stays as it is.
+// keepsWithout uses only the new key, too early: files that it cannot decrypt are not changed.
 func (r *room) keepsWithout(key int) {
 	r.t.Helper()
 	j := r.job
 	j.Keys, j.RecoverOnly = []int{key}, true
 	before := r.contents()
 	switch diags := j.do(r.t.Context(), nil); {
-	case !diags.HasErrors(): // it was enough already
+	case !diags.HasErrors(): // the new key was already sufficient
 	case !strings.Contains(diags.Err().Error(), "crypt"):
 		r.t.Errorf("without the former key: %v", diags.Err())
 	default:
@@ -287,8 +286,7 @@ func (r *room) keepsWithout(key int) {
 	}
 }
 
-// Large objects make a journal that is folded into the state in the middle of the run. The kills are at the calls that
-// do so.
+// Large objects make a journal that is applied to the state during the run. The kills are at the calls that do so.
 func TestKilledAroundCheckpoints(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(48, `value = format("%0190000d", count.index)`)

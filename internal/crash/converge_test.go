@@ -20,7 +20,7 @@ import (
 type thing struct {
 	id    int
 	deps  []int
-	name  int // another number is another object
+	name  int // the number changes with each new object
 	value int
 	count int
 	keyed bool
@@ -32,7 +32,7 @@ type thing struct {
 type wish struct {
 	things []thing
 	seed   int
-	// The rates of the world while it is at odds.
+	// Rates of faults, while the world is not calm.
 	fail, half, drift float64
 }
 
@@ -51,7 +51,8 @@ func randomWish(r *rand.Rand) wish {
 	return w
 }
 
-// changed is another wish that has something in common with this one: things change, go, and lose or gain dependencies.
+// changed returns a wish that has something in common with this one: things are changed, removed, and gain or lose
+// dependencies.
 func (w wish) changed(r *rand.Rand) wish {
 	next := randomWish(r)
 	for i, t := range next.things {
@@ -77,7 +78,7 @@ func (w wish) changed(r *rand.Rand) wish {
 	return next
 }
 
-// config writes the wish; calm leaves the world's bad mood out.
+// config returns the configuration of the wish; calm omits the faults.
 func (w wish) config(calm bool) string {
 	var b strings.Builder
 	b.WriteString("terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
@@ -110,13 +111,13 @@ func (w wish) config(calm bool) string {
 	return b.String()
 }
 
-// blockOf returns the number of the thing that an object belongs to.
+// blockOf returns the number of an object's thing.
 func blockOf(name string) int {
 	n, _ := strconv.Atoi(strings.SplitN(strings.TrimPrefix(name, "t"), "-", 2)[0])
 	return n
 }
 
-// ordered checks that a run wrote things after those that they refer to, as far as both were written.
+// ordered checks that a run wrote each thing after the things to which it refers, if it wrote both.
 func (r *room) ordered(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
@@ -136,7 +137,8 @@ func (r *room) ordered(w wish, from int) {
 	}
 }
 
-// removedInOrder checks that a destroy took dependents away first. The wish is what the state was made from.
+// removedInOrder checks that a destroy removed dependents first. The wish is the configuration from which the state was
+// made.
 func (r *room) removedInOrder(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
@@ -159,8 +161,8 @@ func (r *room) removedInOrder(w wish, from int) {
 	}
 }
 
-// exact checks that the state is what the world holds: the same objects, at the revision that was seen last, and
-// nothing in flight.
+// exact checks that the state equals the world: the same objects, at the revision that was last read, and no operation
+// in flight.
 func (r *room) exact(when string) {
 	r.t.Helper()
 	s := r.read()
@@ -186,10 +188,10 @@ func (r *room) exact(when string) {
 	}
 }
 
-// TestAnyConfigurationConverges takes random configurations through a world that fails, creates by halves and drifts:
-// after each run the state is exactly what the world holds, writes come in the order of the dependencies, and once the
-// world is calm one run brings about what is wished for, the next finds nothing to do, and a destroy leaves nothing. It
-// continues for some seconds, and for 200 rounds where everything is tried; TOMBOLO_CONVERGE_ROUNDS=n asks for n.
+// TestAnyConfigurationConverges applies random configurations in a world that fails, creates objects partly, and
+// drifts. After each run the state equals the world, and writes follow the order of the dependencies. When the world is
+// calm, one run creates the wish, the next finds no changes, and a destroy leaves nothing. The test runs for some
+// seconds, or for 200 rounds in full mode; TOMBOLO_CONVERGE_ROUNDS=n sets the number of rounds.
 func TestAnyConfigurationConverges(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -216,8 +218,7 @@ func converge(t *testing.T, random *rand.Rand) {
 	})
 }
 
-// convergeBy takes a random configuration through its life with runs that are made in a way, and return what went
-// wrong.
+// convergeBy applies the versions of a random configuration with run, which performs a run and returns its problems.
 func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 	w := randomWish(random)
 	r := newRoom(t, w.config(false))
@@ -232,7 +233,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 			w = w.changed(random)
 		}
 		for try := range 1 + random.IntN(3) {
-			w.seed++ // another mood, or the same calls fail again
+			w.seed++ // other faults, otherwise the same calls fail again
 			r.configure(w.config(false))
 			said = append(said, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()),
 				w.config(false)))
@@ -263,7 +264,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 	r.removedInOrder(w, from)
 }
 
-// disturb does something behind the engine's back.
+// disturb changes something outside of the engine.
 func (r *room) disturb(random *rand.Rand) {
 	r.t.Helper()
 	all, err := r.world.Exists()
@@ -286,7 +287,7 @@ func (r *room) disturb(random *rand.Rand) {
 	}
 }
 
-// wished checks that what exists is what the wish says.
+// wished checks that the existing objects are those of the wish.
 func (r *room) wished(w wish) {
 	r.t.Helper()
 	want := map[string]bool{}

@@ -4,16 +4,16 @@
 // project whose objects live in a fake world (package world). The world's ledger records the objects that really exist,
 // whatever happens to the engine:
 //
-//	calls_test.go     SIGKILL at every call of the store, of an apply that does everything, and again within the recovery
+//	calls_test.go     SIGKILL at every call of the store, of an apply with all kinds of changes, and of recovery
 //	moments_test.go   SIGKILL from outside at random moments of a large apply
 //	signals_test.go   interrupts, a lost terminal and a closed output, through the command line
-//	disk_test.go      full disks; locks that others hold
+//	disk_test.go      full disks; locks of other processes
 //
-// After each of them the same things hold (room_test.go): whatever exists is in the state or named as in flight;
-// whatever was begun has its result in the state or is named as in flight; readers can read at any time; recovery done
-// twice is recovery done once; the next apply, after the open operations are resolved as a person would, creates
-// nothing a second time, and ends with state and world being the same; a destroy leaves both empty.
+// After each of them the same invariants are checked (room_test.go): every existing object is in the state or reported
+// as in flight; every operation that was begun has its result in the state or is reported as in flight; the state can
+// be read at any time; recovery is idempotent; the next apply, after a person has resolved the open operations, creates
+// nothing a second time and ends with equal state and world; a destroy leaves both empty.
 //
-// The default is a sample that takes half a minute. TOMBOLO_CRASH_FULL=1 tries everything, TOMBOLO_CRASH_SEED=n repeats
-// a failure, TOMBOLO_CRASH_KILLS=n asks for n kills at random moments.
+// By default a sample runs for half a minute. TOMBOLO_CRASH_FULL=1 tries everything, TOMBOLO_CRASH_SEED=n repeats a
+// failure, and TOMBOLO_CRASH_KILLS=n sets the number of kills at random moments.
 package crash

@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
 
-// Errors of the disk do not end the process: the run stops starting anything, and saves what it can wherever it can.
+// Errors of the disk do not end the process: the run starts no further operation, and saves its results wherever it
+// can.
 func TestDiskErrorAtEveryStoreCall(t *testing.T) {
 	t.Parallel()
 	modes := []faults.Mode{faults.EIO, faults.ENOSPC, faults.Full}
@@ -46,7 +47,7 @@ func TestDiskErrorAtEveryStoreCall(t *testing.T) {
 	t.Logf("%d runs failed", failures)
 }
 
-// smallDisk mounts a file system of its own on the project's folder.
+// smallDisk mounts a small file system on the project's folder.
 func (r *room) smallDisk(size string) {
 	r.t.Helper()
 	config, err := exec.Command("cat", r.job.Dir+"/main.tf").Output()
@@ -93,7 +94,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 			if begun == 300 {
 				t.Error("the disk was not full")
 			}
-			// Someone makes room.
+			// A person frees space.
 			if out, err := exec.Command("mount", "-o", "remount,size=40m", r.job.Dir).CombinedOutput(); err != nil {
 				t.Fatalf("remount: %v: %s", err, out)
 			}

@@ -23,14 +23,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// hooked returns a hook for these events that runs a script in the folder of the project.
+// hooked returns a hook for these events, which runs a script in the folder of the project.
 func hooked(script string, events ...hook.Event) []hook.Hook {
 	return []hook.Hook{{Name: "h", Command: []string{"sh", "-c", script}, Events: events,
 		Actions: []string{"create", "update", "delete", "read"}}}
 }
 
-// Hooks kill the engine that runs them, each once. One before an operation runs again because the operation has not
-// begun; one after it runs again because the journal says so, also when the object is gone.
+// Hooks kill the engine that runs them, each once. A hook before an operation runs again because the operation has not
+// begun; one after it runs again because the journal requires that, even if the object is gone.
 func TestKilledByItsHooks(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, header+`
@@ -110,8 +110,8 @@ func (r *room) log() (list []hook.Document) {
 	return list
 }
 
-// TestHooksThatAgreeChangeNothing takes random configurations from one version to the next in two copies of a room, one
-// with a hook on everything: the plans, what is done, what exists and what is stored are the same.
+// TestHooksThatAgreeChangeNothing applies random configurations in two copies of a room, one with a hook for every
+// event: plans, operations, objects and states are equal.
 func TestHooksThatAgreeChangeNothing(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -129,7 +129,7 @@ func TestHooksThatAgreeChangeNothing(t *testing.T) {
 func withAndWithout(t *testing.T, random *rand.Rand) {
 	w := randomWish(random)
 	whole := newRoom(t, w.config(false))
-	whole.job.do(context.Background(), nil) // some of it fails
+	whole.job.do(context.Background(), nil) // some operations fail
 	for step := range 2 {
 		w = w.changed(random)
 		whole.configure(w.config(true))
@@ -150,7 +150,7 @@ func withAndWithout(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// aroundEach checks that each of so many operations of managed objects had a hook before and one after it.
+// aroundEach checks that a number of operations on managed objects had a hook before and one after each.
 func (r *room) aroundEach(operations int) {
 	r.t.Helper()
 	open, seen := map[string]bool{}, 0

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// sayAfter starts a command line, sends signals when it has said something, and returns all that it says.
+// sayAfter starts a command, sends signals after it has printed a text, and returns its complete output and exit code.
 func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
 	r.t.Helper()
 	if err := c.Start(); err != nil {
@@ -25,7 +25,7 @@ func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (s
 	return r.wait(c)
 }
 
-// hears waits until a command line has said something.
+// hears waits until a command has printed a text.
 func (r *room) hears(c *terminal, words string) {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(c.output(), words); time.Sleep(5 * time.Millisecond) {
@@ -35,7 +35,7 @@ func (r *room) hears(c *terminal, words string) {
 	}
 }
 
-// send sends signals to a command line, each when the one before has been taken: the system makes one of two that wait.
+// send sends signals to a command, each after the previous one was handled, because the system merges pending signals.
 func (r *room) send(c *terminal, signals ...syscall.Signal) {
 	r.t.Helper()
 	for i, s := range signals {
@@ -48,7 +48,7 @@ func (r *room) send(c *terminal, signals ...syscall.Signal) {
 	}
 }
 
-// says checks an exit code and of what was said.
+// says checks an exit code and parts of the output.
 func (r *room) says(out string, code, want int, parts ...string) {
 	r.t.Helper()
 	if code != want {
@@ -86,8 +86,8 @@ func (r *room) statusOf(at string) (status state.Status, there bool) {
 	return o.Status, true
 }
 
-// The first signal lets the provisioners of an object that is being made end: half a set of them would be worth
-// nothing.
+// After the first signal, the provisioners of an object that is being created continue to their end: half of them would
+// be useless.
 func TestSignalDuringProvisionersLetsThemEnd(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, provisioned)
@@ -122,7 +122,7 @@ func TestSecondSignalDuringProvisionersLeavesATaintedObject(t *testing.T) {
 	}
 }
 
-// A plan has nothing to lose: what is being read is cut off at once.
+// A plan has nothing to lose: a signal cancels its reads immediately.
 func TestSignalDuringAPlanEndsIt(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, `data "external" "d" { program = ["sh", "-c", "sleep 600; echo '{}'"] }`)
@@ -135,7 +135,7 @@ func TestSignalDuringAPlanEndsIt(t *testing.T) {
 	}
 }
 
-// Neither does it wait for a function that takes for ever: one of a provider, or one that reads a file.
+// It does not wait for a function that never returns either: one of a provider, or one that reads a file.
 func TestSignalDuringAFunctionEndsIt(t *testing.T) {
 	t.Parallel()
 	const late = `data "external" "d" { program = ["sh", "-c", "echo '{\"name\": \"big\"}'"] }`
@@ -199,7 +199,7 @@ func (r *room) write(name, text string) {
 
 func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 	t.Parallel()
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // SIGTERM: interrupt_question.txtar
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // for SIGTERM see interrupt_question.txtar
 		r := newRoom(t, `resource "terraform_data" "a" {}`)
 		c := r.tombolo("apply", "-no-color")
 		in, answers, err := os.Pipe()
@@ -209,7 +209,7 @@ func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 		c.Stdin = in
 		out, code := r.sayAfter(c, "Enter a value:", s)
 		in.Close()
-		answers.WriteString("yes\n") // too late: nobody reads it
+		answers.WriteString("yes\n") // too late: the prompt has ended
 		answers.Close()
 		r.says(out, code, 1, "error asking for approval", "Interrupt received")
 		if _, there := r.statusOf("terraform_data.a"); there {

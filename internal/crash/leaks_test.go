@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// leaky is a project with everything that starts something: a plugin, ephemeral resources that it renews, a program.
+// leaky is a project with everything that starts something: a plugin, ephemeral resources that are renewed, a program.
 const leaky = `terraform {
   required_providers {
     world    = { source = "tombolo/world" }
@@ -48,7 +48,7 @@ resource "external_resource" "p" {
 output "n" { value = length(world_object.a) }
 `
 
-// A leakRoom is a project with a plugin, and a home and a folder for temporary files of its own.
+// A leakRoom is a project with a plugin, and with its own home folder and folder for temporary files.
 type leakRoom struct {
 	t              *testing.T
 	dir, home, tmp string
@@ -89,7 +89,7 @@ func (r *leakRoom) anew() {
 	}
 }
 
-// round plans and applies in this process, and destroys; some rounds fail, and some are interrupted.
+// round plans, applies and destroys in this process; some rounds fail, and some are interrupted.
 func (r *leakRoom) round(n int) {
 	r.t.Helper()
 	r.anew()
@@ -117,12 +117,12 @@ func (r *leakRoom) round(n int) {
 		r.must(run.Close(r.t.Context()).Err(), p.Close())
 		cancel()
 		if n%3 == 2 {
-			break // what was interrupted waits for a person
+			break // an interrupted operation waits for a person
 		}
 	}
 }
 
-// held is what a process has.
+// held is what a process has in use, and how many files are left.
 type held struct{ goroutines, files, children, left int }
 
 func (r *leakRoom) held() (h held) {
@@ -139,13 +139,12 @@ func (r *leakRoom) held() (h held) {
 	return h
 }
 
-// files counts the files in the folder for temporary ones and in the project, but those of its world, whose ledger is
-// one.
+// files counts the files in the folder for temporary files and in the project, except for those of the world.
 func (r *leakRoom) files() (n int) {
 	for _, root := range []string{r.tmp, r.dir} {
 		r.must(filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error {
 			if n++; errors.Is(err, fs.ErrNotExist) {
-				return nil // it went while we looked
+				return nil // it was removed meanwhile
 			}
 			return err
 		}))
@@ -153,8 +152,8 @@ func (r *leakRoom) files() (n int) {
 	return n
 }
 
-// TestRunsInOneProcessLeaveNothingBehind makes the same run again and again with the library. What the process holds
-// and what is on the disk is the same after the first rounds and after the last.
+// TestRunsInOneProcessLeaveNothingBehind repeats the same run with the library. The resources of the process and the
+// files on the disk are the same after the first rounds and after the last.
 func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 	r, rounds := newLeakRoom(t), 9
 	if full {
@@ -176,7 +175,7 @@ func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 			t.Logf("%d rounds: %+v, then %+v", rounds, first, last)
 			return
 		}
-		if try == 1000 { // what ends by itself has long ended
+		if try == 1000 { // whatever ends by itself has ended by now
 			buf := make([]byte, 1<<20)
 			t.Fatalf("after %d rounds %+v, before %+v\n%s", rounds, last, first, buf[:runtime.Stack(buf, true)])
 		}
@@ -184,8 +183,8 @@ func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// TestKilledEnginesLeaveNoProcesses kills engines while their plugin works. Every time the plugin and the programs end,
-// and nothing stays in the folder for temporary files.
+// TestKilledEnginesLeaveNoProcesses kills engines while their plugin works. Each time the plugin and the programs end,
+// and no temporary files remain.
 func TestKilledEnginesLeaveNoProcesses(t *testing.T) {
 	r, rounds := newLeakRoom(t), 3
 	if full {
@@ -228,7 +227,7 @@ func TestKilledEnginesLeaveNoProcesses(t *testing.T) {
 	}
 }
 
-// marked counts the processes whose environment has a variable.
+// marked counts the processes whose environment contains a variable.
 func marked(variable string) (n int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range names {

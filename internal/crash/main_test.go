@@ -32,10 +32,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// full means that everything is to be tried.
+// full enables all cases.
 var full = os.Getenv("TOMBOLO_CRASH_FULL") != ""
 
-// seed is where all randomness comes from.
+// seed is the seed of all random numbers.
 var seed = func() int64 {
 	if n, err := strconv.ParseInt(os.Getenv("TOMBOLO_CRASH_SEED"), 10, 64); err == nil {
 		return n
@@ -43,14 +43,14 @@ var seed = func() int64 {
 	return time.Now().UnixNano() % 1_000_000
 }()
 
-// The roles of the test binary.
+// Roles of the test binary.
 const (
 	roleEngine  = "CRASH_ENGINE"  // the library with the fake world; the value is a job
 	roleCLI     = "CRASH_CLI"     // the command line
 	roleProgram = "CRASH_PROGRAM" // a program of external_resource; the value is the world's folder
 )
 
-// pluginName is by which the test binary is called as a plugin.
+// pluginName is the name under which the test binary is a plugin.
 const pluginName = "terraform-provider-world_v1.0.0"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(j.run())
 	}
-	// Programs inherit the environment of the command line, so this comes first.
+	// Programs inherit the environment of the command line, so this is checked first.
 	if dir := os.Getenv(roleProgram); dir != "" && len(os.Args) == 2 && actions[os.Args[1]] {
 		os.Exit(runProgram(dir, os.Args[1]))
 	}
@@ -88,25 +88,25 @@ func TestMain(m *testing.M) {
 type job struct {
 	Dir, World  string
 	Destroy     bool
-	RecoverOnly bool // take the lock and give it back
-	Adopt       bool // resolve interrupted creations by adopting what exists
-	Minimal     bool // read only what changes
+	RecoverOnly bool // acquire the lock and release it
+	Adopt       bool // resolve interrupted creations by adopting existing objects
+	Minimal     bool // read only objects that change
 	// Refresh is the policy of the project, for jobs in this process.
 	Refresh     engine.RefreshPolicy `json:"-"`
 	Parallelism int
-	// Hooks are those of the project.
+	// Hooks are the hooks of the project.
 	Hooks []hook.Hook
 	// Fault is the fault of the store, in the syntax of package faults.
 	Fault string
-	// Shared is where the state is when it is not a file of the project.
+	// Shared is the location of the state if it is not a file of the project.
 	Shared Shared
-	// Keys are those of the state, as encryptiontest.Turn has them: the first seals. Without any, it is as usual.
+	// Keys are the keys of the state, as in encryptiontest.Turn: the first encrypts. Nil means the default.
 	Keys []int
-	// Rescue is where the journal continues when the state's own disk fails; empty means a folder of the project.
+	// Rescue is the folder where the journal continues if the state's own disk fails; "" means a folder of the project.
 	Rescue string
 }
 
-// command returns the process of a job, which has not been started.
+// command returns the command that runs a job; it is not started.
 func (j job) command() *exec.Cmd {
 	b, err := json.Marshal(j)
 	if err != nil {
@@ -140,7 +140,7 @@ func (j job) store(files store.Files) state.Store {
 		cmp.Or(j.Rescue, j.Dir+"/rescue")}, Files: files, Cipher: j.cipher()})
 }
 
-// cipher seals and opens the state of a job.
+// cipher returns the cipher of a job's state.
 func (j job) cipher() *encryption.Cipher {
 	if len(j.Keys) > 0 {
 		return encryptiontest.Turn(j.Keys[0], j.Keys[1:]...)
@@ -164,8 +164,8 @@ func (j job) run() int {
 	return 0
 }
 
-// open takes the lock. A lock that this process gave back can seem to be held for a moment, when another test starts a
-// process at that very time: until the new process runs its program, it has a copy of the open file.
+// open acquires the lock. A lock that this process has released can seem to be held for a moment, while another test
+// starts a process: until that process executes its program, it has a copy of the open file.
 func open(ctx context.Context, project *engine.Project) (run *engine.Run, diags diag.List) {
 	for range 3000 {
 		run, diags = project.Open(ctx, engine.OpenOptions{})
@@ -212,7 +212,7 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 	return diags.Extend(more)
 }
 
-// adopt ends interrupted creations as a person would who looks into the world.
+// adopt resolves interrupted creations as a person does who checks the world.
 func adopt(ctx context.Context, run *engine.Run, w *world.World) (diags diag.List) {
 	all, err := w.Exists()
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// TestMinimalRefreshEndsInTheSameState takes random configurations from one version to the next, from states that
-// failed runs have left, in two copies of a room: one reads every object, the other those that change. What exists and
-// what is stored is the same in the end; where somebody has changed objects in between, once both have read everything.
+// TestMinimalRefreshEndsInTheSameState applies random configurations, from states that failed runs have left, in two
+// copies of a room: one reads every object, the other only those that change. Objects and states are equal in the end.
+// If objects were changed outside of the engine, they are equal after both have read everything.
 func TestMinimalRefreshEndsInTheSameState(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -38,7 +38,7 @@ func bothWays(t *testing.T, random *rand.Rand) {
 	w := randomWish(random)
 	w.drift = 0
 	whole := newRoom(t, w.config(false))
-	whole.job.do(context.Background(), nil) // some of it fails
+	whole.job.do(context.Background(), nil) // some operations fail
 	for step := range 3 {
 		w = w.changed(random)
 		w.drift = 0
@@ -49,7 +49,7 @@ func bothWays(t *testing.T, random *rand.Rand) {
 		minimal, ruled := whole.copyTo(t), whole.copyTo(t)
 		minimal.job.Minimal = true
 		ruled.job.Refresh = randomPolicy(random)
-		if disturbed { // what is not read must not have been changed
+		if disturbed { // objects that are not read must be unchanged
 			ruled.job.Refresh.Never = nil
 		}
 		for _, r := range []*room{whole, minimal, ruled} {
@@ -83,7 +83,7 @@ func randomPolicy(random *rand.Rand) (p engine.RefreshPolicy) {
 	return p
 }
 
-// summary writes down what exists and what is stored, with the names of objects for their ids, which are made up.
+// summary returns the existing objects and the state as text, with the names of objects instead of their generated IDs.
 func (r *room) summary() string {
 	r.t.Helper()
 	all, err := r.world.Exists()

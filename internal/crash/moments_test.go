@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// crowd returns a configuration of 200 objects, or of those of them that were there before. The second is reached from
-// the first by updates, replacements of both orders, deletions and creations.
+// crowd returns a configuration of 200 objects, or its previous version. The change from that involves updates,
+// replacements in both orders, deletions and creations.
 func crowd(before bool, delay string) (config string, expected map[string]int) {
 	size := map[string]int{"plain": 80, "chained": 40, "updated": 30, "replaced": 15, "safely": 15, "gone": 0}
 	version := "v2"
@@ -47,7 +47,7 @@ func crowd(before bool, delay string) (config string, expected map[string]int) {
 	return config, expected
 }
 
-// reader reads the state all the time, as other commands may, and notes what goes wrong.
+// reader reads the state continuously, as other commands may, and reports errors.
 func (r *room) reader() (stop func() (reads int)) {
 	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *room) reader() (stop func() (reads int)) {
 	}
 }
 
-// TestKilledAtRandomMoments kills some applies and destroys; TOMBOLO_CRASH_KILLS=n asks for n of them.
+// TestKilledAtRandomMoments kills some applies and destroys; TOMBOLO_CRASH_KILLS=n sets their number.
 func TestKilledAtRandomMoments(t *testing.T) {
 	t.Parallel()
 	kills := 12
@@ -106,7 +106,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	some.noErrors(some.job.do(t.Context(), nil))
 	some.configure(second)
 
-	// How long an undisturbed run takes decides where the moments are.
+	// The duration of a run without faults determines the moments.
 	trial := some.copyTo(t)
 	started := time.Now()
 	if killed(t, trial.job.command()) {

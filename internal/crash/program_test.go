@@ -19,7 +19,7 @@ var actions = map[string]bool{"create": true, "read": true, "update": true, "del
 // detention is a file in the world's folder, with a number: see detain.
 const detention = "detention"
 
-// detain keeps programs that create objects at work while there are n objects or more, until release is called.
+// detain makes programs that create objects wait while there are n objects or more, until release is called.
 func (r *room) detain(n int) (release func()) {
 	r.t.Helper()
 	name := filepath.Join(r.job.World, detention)
@@ -39,7 +39,7 @@ func detained(dir string, w *world.World) bool {
 	return len(all) >= n
 }
 
-// runProgram is a program of external_resource whose objects live in a world. It makes its change half way through its
+// runProgram is a program of external_resource whose objects live in a world. It makes its change halfway through its
 // delay.
 func runProgram(dir, action string) int {
 	var req struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Provisioners kill the engine that runs them, each once: between and within them the object is tainted, and the
-// journal has their beginning.
+// Provisioners kill the engine that runs them, each once: between and during provisioners the object is tainted, and
+// the journal has a record of their start.
 func TestKilledByItsProvisioners(t *testing.T) {
 	t.Parallel()
 	const once = `"[ -e MARK ] || { touch MARK; kill -9 $PPID; sleep 5; }"`

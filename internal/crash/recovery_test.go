@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
 
-// interruptedRoom returns a room whose apply was killed at a call of the store, or nothing when it has fewer calls.
+// interruptedRoom returns a room whose apply was killed at a call of the store, or nil if it has fewer calls.
 func interruptedRoom(t testing.TB, tmpl *room, n int, mode faults.Mode) *room {
 	t.Helper()
 	r := tmpl.copyTo(t)
@@ -23,8 +23,8 @@ func interruptedRoom(t testing.TB, tmpl *room, n int, mode faults.Mode) *room {
 	return r
 }
 
-// The recovery of a killed run is killed too, at its first call of the store, then at its second, and so on, until it
-// gets through. Nothing may be lost on the way, and the end is the same as without.
+// The recovery of a killed run is killed as well, at its first call of the store, then at its second, and so on, until
+// it succeeds. Nothing is lost meanwhile, and the result equals that of a recovery without kills.
 func TestKilledAgainWhileRecovering(t *testing.T) {
 	t.Parallel()
 	tmpl, expected := template(t)
@@ -64,7 +64,7 @@ func TestKilledAgainWhileRecovering(t *testing.T) {
 	t.Logf("killed %d recoveries", kills)
 }
 
-// The commands that say what became of interrupted operations are killed at every call.
+// The commands that resolve interrupted operations are killed at every call.
 func TestKilledWhileResolving(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(2, `behave = { half = "lost" }`)

@@ -29,7 +29,7 @@ type room struct {
 	dir   string
 	job   job
 	world *world.World
-	// from is how many events the ledger had before the run that is looked at.
+	// from is the number of events in the ledger before the run to be checked.
 	from int
 	// base is the state before that run.
 	base *state.State
@@ -102,7 +102,7 @@ func (r *room) configure(config string) {
 	}
 }
 
-// mark notes state and ledger as they are now.
+// mark records the current state and ledger.
 func (r *room) mark() {
 	r.t.Helper()
 	r.from = len(r.events())
@@ -143,7 +143,7 @@ func (r *room) read() *state.Snapshot {
 	return s
 }
 
-// over reads the state of a run that has ended, by whatever; see open for why it may seem to continue for a moment.
+// over reads the state of a run that has ended in any way; see open for why it may seem to continue for a moment.
 func (r *room) over() *state.Snapshot {
 	r.t.Helper()
 	s := r.read()
@@ -157,7 +157,7 @@ func (r *room) over() *state.Snapshot {
 	return s
 }
 
-// files lists what lies about, for messages.
+// files lists the files in the room, for messages.
 func (r *room) files() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(r.job.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -170,7 +170,7 @@ func (r *room) files() string {
 	return b.String()
 }
 
-// contents are the files of the project by their names, without its configuration and the note of who has the lock.
+// contents returns the files of the project by name, without its configuration and the lock information.
 func (r *room) contents() map[string]string {
 	r.t.Helper()
 	all := map[string]string{}
@@ -189,7 +189,7 @@ func (r *room) contents() map[string]string {
 	return all
 }
 
-// stored is one object as the state has it.
+// stored is one object in the state.
 type stored struct {
 	at       addr.Object
 	status   state.Status
@@ -197,7 +197,7 @@ type stored struct {
 	revision int
 }
 
-// stateObjects returns the objects of a state by their ids in the world.
+// stateObjects returns the objects of a state by their IDs in the world.
 func (r *room) stateObjects(s *state.State) map[string]stored {
 	r.t.Helper()
 	out := map[string]stored{}
@@ -228,7 +228,7 @@ func (r *room) stateObjects(s *state.State) map[string]stored {
 	return out
 }
 
-// check checks that a snapshot knows everything, comparing it with the ledger.
+// check compares a snapshot with the ledger: it must contain everything.
 func (r *room) check(s *state.Snapshot) {
 	r.t.Helper()
 	known := r.stateObjects(s.State)
@@ -269,7 +269,7 @@ func (r *room) check(s *state.Snapshot) {
 	r.checkSerial(s.State)
 }
 
-// checkBegun checks that every operation that reached the world has its result in the state, or is named as in
+// checkBegun checks that every operation that reached the world has its result in the state or is reported as in
 // flight.
 func (r *room) checkBegun(known map[string]stored, open map[string]state.InFlight) {
 	r.t.Helper()
@@ -328,7 +328,7 @@ func (r *room) checkSerial(s *state.State) {
 	}
 }
 
-// hold takes the lock of the state, in this process.
+// hold acquires the lock of the state in this process.
 func (r *room) hold() (*engine.Project, *engine.Run) {
 	r.t.Helper()
 	project, diags := r.job.project(nil)
@@ -347,7 +347,7 @@ func (r *room) noErrors(diags diag.List) {
 	}
 }
 
-// recovered takes the lock, looks at what recovery made, and releases the lock.
+// recovered acquires the lock, returns the recovered state, and releases the lock.
 func (r *room) recovered() *state.Snapshot {
 	r.t.Helper()
 	project, run := r.hold()
@@ -357,7 +357,7 @@ func (r *room) recovered() *state.Snapshot {
 	return s
 }
 
-// sameSnapshot compares two snapshots; serials count only when told so.
+// sameSnapshot compares two snapshots, and their serials if serials is set.
 func sameSnapshot(a, b *state.Snapshot, serials bool) error {
 	text := func(s *state.Snapshot) string {
 		var c state.State
@@ -382,9 +382,8 @@ func sameSnapshot(a, b *state.Snapshot, serials bool) error {
 	return nil
 }
 
-// aftermath is everything that has to hold after a run was killed: nothing is unknown, before and after recovery;
-// recovery is the same however often it happens; what is in flight can be resolved; the next apply does the rest and no
-// more.
+// aftermath checks the invariants after a run was killed: nothing is unknown, before and after recovery; recovery is
+// idempotent; operations in flight can be resolved; the next apply does the rest and no more.
 func (r *room) aftermath(expected map[string]int) {
 	r.t.Helper()
 	before := r.over()
@@ -404,7 +403,7 @@ func (r *room) aftermath(expected map[string]int) {
 	r.finish(expected)
 }
 
-// afterDestroy checks the rules for a destroy that was killed: the same ones, and another destroy completes it.
+// afterDestroy checks the invariants after a destroy was killed: the same ones, and another destroy completes it.
 func (r *room) afterDestroy() {
 	r.t.Helper()
 	before := r.over()
@@ -420,23 +419,23 @@ func (r *room) afterDestroy() {
 	r.destroy()
 }
 
-// anyPartial reports whether something is known early: taking the lock stores it then.
+// anyPartial reports whether an object was reported early: acquiring the lock then stores it.
 func anyPartial(s *state.Snapshot) bool {
 	return slices.ContainsFunc(s.InFlight, func(f state.InFlight) bool { return f.Partial != nil })
 }
 
-// resolve ends interrupted creations as a person would who looks into the world.
+// resolve resolves interrupted creations as a person does who checks the world.
 func (r *room) resolve() {
 	r.t.Helper()
 	project, run := r.hold()
 	defer project.Close()
 	r.noErrors(adopt(context.Background(), run, r.world))
 	r.noErrors(run.Close(context.Background()))
-	r.from = len(r.events()) // what was begun before is dealt with
+	r.from = len(r.events()) // earlier operations are resolved
 }
 
-// finish applies undisturbed and compares state and world; expected tells how often each name may have been created in
-// all.
+// finish applies without faults and compares state and world; expected is how often each name may have been created in
+// total.
 func (r *room) finish(expected map[string]int) {
 	r.t.Helper()
 	r.noErrors(r.job.do(context.Background(), nil))
@@ -449,7 +448,7 @@ func (r *room) finish(expected map[string]int) {
 	r.destroy()
 }
 
-// destroy destroys everything, undisturbed.
+// destroy destroys everything without faults.
 func (r *room) destroy() {
 	r.t.Helper()
 	before := r.read().State
@@ -467,7 +466,7 @@ func (r *room) destroy() {
 	r.checkSerial(after.State)
 }
 
-// settled checks that state and world are the same, that nothing is open and that a plan finds nothing to do.
+// settled checks that state and world are equal, that no operation is open and that a plan contains no changes.
 func (r *room) settled() {
 	r.t.Helper()
 	s := r.read()

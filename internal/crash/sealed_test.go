@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
-// hush is a program that reads a secret, and says one, without having it in its text. SECRET is the first half.
+// hush is a program that reads a secret and prints another one, without containing it in its text. SECRET is its first
+// half.
 const hush = `in=$(cat)
 secret=SECRET
 secret=${secret}-said
@@ -35,13 +36,14 @@ esac
 echo "done $1" >>"../log"
 `
 
-// hushed is the provider of that program. Answers to its data source would be used again.
+// hushed is the manifest of that program. The results of its data source may be stored for reuse.
 var hushed = strings.Replace(spoolManifest, `"schema": {`, `"schema": {"data_source_schemas": {"slow_look": {
   "cache": "1h", "attributes": {"text": {"type": "string", "computed": true}}}},`, 1)
 
-// Where the state is encrypted, no file has a word of what a program reads or says: not in the project, not in the
-// folders for temporary files, not in the memory of the machine; neither while the program is at work, nor when the
-// engine was killed, nor after the next run. All the same the answer outlives the engine, and needs the key.
+// If the state is encrypted, no file contains anything that a program reads or prints: neither in the project, nor in
+// the folders for temporary files, nor in the shared memory of the machine; neither while the program is running, nor
+// when the engine was killed, nor after the next run. Nevertheless the program's response outlives the engine, and
+// reading it needs the key.
 func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 	t.Setenv(encryption.Variable, encryptiontest.Settings)
 	for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "HOME"} {
@@ -83,9 +85,9 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 	}
 }
 
-// Keys may turn between a killed run and the next one: an answer counts if its key is that of the state or of a
-// fallback. Otherwise it is refused, and stays for a run that has the key.
-func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
+// Keys may be replaced between a killed run and the next one: a response is accepted if its key is that of the state or
+// of a fallback. Otherwise it is refused, and kept for a run that has the key.
+func TestAnswersAreReadAfterKeyReplacement(t *testing.T) {
 	for _, c := range []struct{ before, wrong, after []int }{
 		{[]int{1}, []int{2}, []int{2, 1}},
 		{[]int{1}, []int{2}, []int{0, 1}},
@@ -114,8 +116,8 @@ func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
 	}
 }
 
-// Whoever ends the process that encrypts takes the answer with it, and not the knowledge that there was an operation.
-func TestAKeeperThatIsKilledLosesAnAnswerAlone(t *testing.T) {
+// If the process that encrypts is killed, the response is lost, but not the record of the operation.
+func TestKilledKeepersLoseOnlyTheAnswer(t *testing.T) {
 	t.Setenv(encryption.Variable, encryptiontest.Settings)
 	r := newSpoolRoom(t)
 	const find = "out=$(readlink /proc/$$/fd/1)\nfor p in /proc/[0-9]*; do\n" +
@@ -137,7 +139,7 @@ func TestAKeeperThatIsKilledLosesAnAnswerAlone(t *testing.T) {
 	}
 }
 
-// plainNowhere fails for each file that has a secret with one of its endings.
+// plainNowhere reports an error for each file that contains a secret with one of its endings.
 func plainNowhere(t *testing.T, when, project, secret string) {
 	t.Helper()
 	files := 0
@@ -145,7 +147,7 @@ func plainNowhere(t *testing.T, when, project, secret string) {
 		os.Getenv("XDG_CACHE_HOME"), "/dev/shm"} {
 		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-				return nil // a folder that this system does not have, or a file of another
+				return nil // a folder that does not exist on this system, or a file of another user
 			}
 			if err != nil || !d.Type().IsRegular() {
 				return err

@@ -27,7 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Shared is where a job keeps its state when that is not a file: a service, and its own place there.
+// Shared is the location of a job's state if that is not a file: a service, and its own place there.
 type Shared struct{ Kind, Address, Name string }
 
 var (
@@ -35,7 +35,7 @@ var (
 	drivers   = map[Shared]remote.Driver{}
 )
 
-// driver connects to the service, once a process.
+// driver connects to the service, once per process.
 func (s Shared) driver() remote.Driver {
 	driversMu.Lock()
 	defer driversMu.Unlock()
@@ -74,7 +74,7 @@ func (s Shared) open() (remote.Driver, error) {
 	return d, diags.Err()
 }
 
-// close ends the connections to the place.
+// close closes the connections for the location.
 func (s Shared) close() {
 	driversMu.Lock()
 	defer driversMu.Unlock()
@@ -84,13 +84,13 @@ func (s Shared) close() {
 	}
 }
 
-// store is the store over the service, with a folder of rescue.
+// store returns the store on the service, with a rescue folder.
 func (s Shared) store(rescue string) state.Store {
 	return remote.New(remote.Options{Driver: s.driver(), Rescue: []string{rescue},
 		Journals: filepath.Dir(rescue), Beat: time.Second, Cipher: encryptiontest.Asked()})
 }
 
-// storeProgram writes the program that keeps states with which people begin one, into a folder for the states, too.
+// storeProgram writes the example program for state programs to a folder, which also contains its states.
 func storeProgram(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -105,7 +105,7 @@ func storeProgram(t *testing.T) string {
 	return dir
 }
 
-// moveAway puts an empty folder in the place of the project's, as when the next run is on another machine.
+// moveAway replaces the project's folder with an empty one, as if the next run were on another machine.
 func (r *room) moveAway() {
 	r.t.Helper()
 	config, err := os.ReadFile(filepath.Join(r.job.Dir, "main.tf"))
@@ -121,7 +121,7 @@ func (r *room) moveAway() {
 	r.configure(string(config))
 }
 
-// freed breaks the lock of a process that is dead, as a person would. A database frees it by itself, soon.
+// freed releases the lock of a dead process, as a person does. A database releases it by itself after a moment.
 func (r *room) freed() {
 	r.t.Helper()
 	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
@@ -152,7 +152,8 @@ func (r *room) freed() {
 }
 
 // TestKilledWithASharedState kills applies and destroys whose state is kept by a service; after half of them the
-// working directory is gone too, unless it has the journal. TOMBOLO_CRASH_KILLS=n asks for n of them for each service.
+// working directory is lost as well, unless it contains the journal. TOMBOLO_CRASH_KILLS=n sets the number of kills for
+// each service.
 func TestKilledWithASharedState(t *testing.T) {
 	t.Parallel()
 	kills := 4
@@ -217,7 +218,7 @@ func killShared(t *testing.T, at Shared, kills int) {
 			}
 			stop()
 			inFlight += len(r.read().InFlight)
-			if i%2 == 0 && at.Kind != "http" { // its journal stands in that directory
+			if i%2 == 0 && at.Kind != "http" { // its journal is in that directory
 				r.moveAway()
 			}
 			r.freed()

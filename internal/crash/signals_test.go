@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The tests in this file run the command line with programs as the provider: n objects, three at once, 400 ms each.
+// The tests in this file run the command line with programs as the provider: n objects, three at a time, 400 ms each.
 
 func programs(n int) string {
 	return fmt.Sprintf(`resource "external_resource" "a" {
@@ -41,14 +41,14 @@ output "ids" {
 `, n, os.Args[0])
 }
 
-// terminal is a command line under way.
+// terminal is a running command.
 type terminal struct {
 	*exec.Cmd
 	mu   sync.Mutex
 	said bytes.Buffer
 }
 
-// Write keeps the output of the command.
+// Write records the output of the command.
 func (c *terminal) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *terminal) output() string {
 	return c.said.String()
 }
 
-// tombolo prepares a command line in the room.
+// tombolo prepares a command in the room.
 func (r *room) tombolo(args ...string) *terminal {
 	c := &terminal{Cmd: programtest.Bounded(r.t, os.Args[0], args...)}
 	c.Dir = r.job.Dir
@@ -71,7 +71,7 @@ func (r *room) tombolo(args ...string) *terminal {
 	return c
 }
 
-// start starts a command line.
+// start starts a command.
 func (r *room) start(args ...string) *terminal {
 	r.t.Helper()
 	c := r.tombolo(args...)
@@ -81,17 +81,17 @@ func (r *room) start(args ...string) *terminal {
 	return c
 }
 
-// say runs a command line and returns what it says.
+// say runs a command and returns its output.
 func (r *room) say(args ...string) (string, int) {
 	r.t.Helper()
 	c := r.start(args...)
 	return r.wait(c)
 }
 
-// patience is for what must not take for ever, on a machine that has much else to do. What hangs does so for longer.
+// patience limits waits on a busy machine. A command that hangs takes longer.
 const patience = 2 * time.Minute
 
-// wait waits for the end of a command line, which must not take for ever.
+// wait waits for the end of a command, within patience.
 func (r *room) wait(c *terminal) (string, int) {
 	r.t.Helper()
 	timer := time.AfterFunc(patience, func() { c.Process.Signal(syscall.SIGQUIT) })
@@ -104,7 +104,7 @@ func (r *room) wait(c *terminal) (string, int) {
 	return c.output(), c.ProcessState.ExitCode()
 }
 
-// ok runs a command line that has to succeed.
+// ok runs a command that must succeed.
 func (r *room) ok(args ...string) string {
 	r.t.Helper()
 	out, code := r.say(args...)
@@ -114,7 +114,7 @@ func (r *room) ok(args ...string) string {
 	return out
 }
 
-// busy waits until some objects exist and others are being made.
+// busy waits until some objects exist and others are being created.
 func (r *room) busy() {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -128,8 +128,8 @@ func (r *room) busy() {
 	}
 }
 
-// unknown lists what exists and is neither in the state nor named as in flight. Programs are told no token: names are
-// compared.
+// unknown lists objects that exist and are neither in the state nor reported as in flight. It compares names, because
+// programs get no token.
 func (r *room) unknown(s *state.Snapshot) (lost []string) {
 	r.t.Helper()
 	var named []string
@@ -161,7 +161,7 @@ func (r *room) unknown(s *state.Snapshot) (lost []string) {
 	return lost
 }
 
-// quiet waits until no program is at work any more.
+// quiet waits until no program is running.
 func (r *room) quiet() {
 	for n := -1; ; {
 		now := len(r.events())
@@ -173,7 +173,7 @@ func (r *room) quiet() {
 	}
 }
 
-// tidy resolves what is open through the command line, applies the rest and destroys everything.
+// tidy resolves open operations with commands, applies the rest and destroys everything.
 func (r *room) tidy(n int) {
 	r.t.Helper()
 	all, err := r.world.Exists()
@@ -207,8 +207,8 @@ func (r *room) tidy(n int) {
 
 const many = 9
 
-// signalled applies, sends signals while programs are at work, and returns what was said. Only what a single signal has
-// to wait for continues.
+// signalled applies, sends signals while programs are running, and returns the output and the exit code. After a single
+// signal, only operations in flight continue.
 func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	r.t.Helper()
 	release := r.detain(4)
@@ -224,7 +224,7 @@ func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	return said, code
 }
 
-func TestFirstSignalFinishesWhatIsInFlight(t *testing.T) {
+func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}
 	if full {
 		signals = append(signals, syscall.SIGTERM)
@@ -248,7 +248,7 @@ func TestFirstSignalFinishesWhatIsInFlight(t *testing.T) {
 	}
 }
 
-func TestSecondSignalKeepsWhatIsCutOff(t *testing.T) {
+func TestSecondSignalKeepsInterruptedOperations(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))
 	said, code := r.signalled(syscall.SIGINT, syscall.SIGINT)
@@ -263,7 +263,7 @@ func TestSecondSignalKeepsWhatIsCutOff(t *testing.T) {
 	r.tidy(many)
 }
 
-// named checks that commands tell of every operation that is open.
+// named checks that commands report every open operation.
 func (r *room) named(s *state.Snapshot) {
 	r.t.Helper()
 	// plan may resolve them
@@ -278,9 +278,8 @@ func (r *room) named(s *state.Snapshot) {
 	}
 }
 
-// A program outlives the killed engine and makes its object all the same. What it answered is stored by whoever takes
-// the lock next.
-func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
+// A program outlives the killed engine and creates its object. The next run that acquires the lock stores its response.
+func TestKilledCommandsReportObjectsBeingCreated(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))
 	said, code := r.signalled(syscall.SIGKILL)
@@ -303,7 +302,7 @@ func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
 	r.tidy(many)
 }
 
-// Whoever reads the output goes away; the run continues.
+// The reader of the output exits; the run continues.
 func TestClosedOutputDoesNotStopTheRun(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))

@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// A program provider whose program waits in the middle of each change until the file go is there, and writes down what
-// it does. It has no action read: what it answered is all that anybody knows.
+// A program provider whose program waits in the middle of each change until the file go exists, and writes a log. It
+// has no action read: its responses are the only information about objects.
 const spoolManifest = `{
   "protocol": 1, "name": "slow", "command": ["sh", "./slow.sh"],
   "schema": {"resource_schemas": {"slow_thing": {"implements": ["create", "update", "delete"], "attributes": {
@@ -107,8 +107,8 @@ func (r spoolRoom) wait(name, text string) {
 	r.t.Fatalf("no %q in %s", text, name)
 }
 
-// kill kills an apply in the middle of an action: with ended when the program has ended and the engine has not noticed
-// yet, else while the program is at work.
+// kill kills an apply in the middle of an action: with ended set, when the program has ended and the engine has not
+// noticed yet; otherwise while the program is running.
 func (r spoolRoom) kill(action string, ended bool, args ...string) {
 	r.t.Helper()
 	_ = os.Remove(filepath.Join(r.dir, "go"))
@@ -122,7 +122,7 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 		_ = cmd.Process.Signal(syscall.SIGSTOP)
 		r.write("go", "")
 		r.wait("log", "done "+action+"\n")
-		time.Sleep(100 * time.Millisecond) // its answer follows
+		time.Sleep(100 * time.Millisecond) // its response follows
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
@@ -131,8 +131,8 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 	}
 }
 
-// recorded waits until the engine has noted which process its program is: of one that it has not noted, the next run
-// can only see that somebody holds the answer.
+// recorded waits until the engine has recorded the process ID of its program. Otherwise the next run could only detect
+// that some process has the response open.
 func (r spoolRoom) recorded() {
 	r.t.Helper()
 	for range 12000 {
@@ -234,7 +234,7 @@ func TestAFailureThatOutlivesTheEngineIsTainted(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
+func TestStoredAnswersAreRemoved(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.write("go", "")
 	r.do("apply", "-auto-approve")
@@ -243,7 +243,7 @@ func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
 	r.clean()
 }
 
-// The program of a resource of the external provider, level 1 of the protocol.
+// The program of a resource of the external provider, with level 1 of the protocol.
 const externalProgram = `in=$(cat)
 case $1 in
 create|update)
@@ -283,8 +283,8 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 	}
 }
 
-// Who settles an operation whose answer has come meanwhile is told that all is well.
-func TestRecoverIsContentWithALateAnswer(t *testing.T) {
+// A command that resolves an operation whose response has arrived meanwhile succeeds.
+func TestRecoverAcceptsALateAnswer(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.kill("create", true, "apply", "-auto-approve")
 	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "no longer needs recovery") {
@@ -296,9 +296,9 @@ func TestRecoverIsContentWithALateAnswer(t *testing.T) {
 	r.clean()
 }
 
-// What the program of a killed run leaves behind holds its answer for as long as it likes: the answer counts all the
-// same.
-func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
+// A child process that the program of a killed run leaves behind keeps the response open for as long as it likes: the
+// response is used nevertheless.
+func TestGrandchildrenDoNotDelayTheNextRun(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../",
 		r.dir+"/"))
@@ -320,8 +320,8 @@ func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
 	r.clean()
 }
 
-// A program makes its object, and then the disk is full: with the usual answer nothing is lost, with one that finds no
-// room the creation stays in flight, so that nothing is made twice.
+// A program creates its object, and then the disk is full: a response of usual size is not lost; for one that does not
+// fit, the creation stays in flight, so that nothing is created twice.
 func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 	for name, script := range map[string]string{
 		"an answer of the usual length": `echo '{"state": {"id": "made", "serial": 1}}'`,
@@ -360,8 +360,9 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 	}
 }
 
-// A cloned repository can hold anything: a link in the place of the answers is refused, and what it leads to stays.
-func TestALinkInThePlaceOfTheAnswersIsRefused(t *testing.T) {
+// A cloned repository can contain anything: a link in place of the folder for responses is refused, and its target is
+// unchanged.
+func TestLinksInPlaceOfAnswersAreRefused(t *testing.T) {
 	r := newSpoolRoom(t)
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "letter"), []byte("mine"), 0o600); err != nil {

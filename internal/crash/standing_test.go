@@ -20,8 +20,8 @@ import (
 )
 
 // TestPlansOfTwoRunsAreSerialOrRefused lets two runs plan on the same state and apply one after the other: random
-// configurations with outputs, whole and limited plans, drift. The second plan is refused, and changes nothing; or all
-// is as if the runs had come one after the other in one of the two orders.
+// configurations with outputs, complete and limited plans, drift. Either the second plan is refused and changes
+// nothing, or the result equals that of the two runs in one of the two orders.
 func TestPlansOfTwoRunsAreSerialOrRefused(t *testing.T) {
 	t.Parallel()
 	rounds, deadline, from := 1<<30, time.Now().Add(6*time.Second), uint64(19) // the same rounds each time
@@ -37,7 +37,7 @@ func TestPlansOfTwoRunsAreSerialOrRefused(t *testing.T) {
 	t.Logf("%v, seed %d", counts, from)
 }
 
-// TestPlansOfTwoRunsOverServices is the same for states that services keep.
+// TestPlansOfTwoRunsOverServices is the same test for states in services.
 func TestPlansOfTwoRunsOverServices(t *testing.T) {
 	t.Parallel()
 	rounds, from := 4, uint64(19)
@@ -61,7 +61,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 	}
 }
 
-// outputs returns outputs for a configuration, each of some things.
+// outputs returns outputs for a configuration, each of several things.
 func outputs(w wish, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {
@@ -77,7 +77,7 @@ func outputs(w wish, random *rand.Rand) string {
 	return b.String()
 }
 
-// loosened is a wish with few dependencies, so that plans seldom get in the way of each other.
+// loosened returns a wish with few dependencies, so that plans rarely conflict.
 func loosened(w wish, random *rand.Rand) wish {
 	things := slices.Clone(w.things)
 	for i, t := range things {
@@ -87,7 +87,7 @@ func loosened(w wish, random *rand.Rand) wish {
 	return w
 }
 
-// nudged is a wish that differs in one thing or two: their values, or how many there are.
+// nudged returns a wish that differs in one or two things: in their values or their number.
 func nudged(w wish, random *rand.Rand) wish {
 	w.things = slices.Clone(w.things)
 	for range 1 + random.IntN(len(w.things)) {
@@ -127,7 +127,7 @@ func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
 	return o
 }
 
-// twoRuns is one round. It returns what became of it.
+// twoRuns performs one round and returns its outcome.
 func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	w := randomWish(random)
 	w.drift = 0
@@ -136,7 +136,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		w, change = loosened(w, random), func(w wish) wish { return nudged(w, random) }
 	}
 	shown := outputs(w, random)
-	attribute := []string{": o.id])", ": o.value])"}[random.IntN(2)] // with values, one change makes others
+	attribute := []string{": o.id])", ": o.value])"}[random.IntN(2)] // with values, one change causes others
 	write := func(w wish) string {
 		config := strings.ReplaceAll(w.config(true), ": o.id])", attribute)
 		there := func(id int) bool { return slices.ContainsFunc(w.things, func(t thing) bool { return t.id == id }) }
@@ -151,7 +151,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	base := newSharedRoom(t, first, at)
 	base.noErrors(base.job.do(t.Context(), nil))
 	twin := func() *room { return base.copyTo(t) }
-	if at.Kind != "" { // a twin has a state of its own, for which no plan of the other was made
+	if at.Kind != "" { // a twin has a separate state, for which the plan of the other was not made
 		twin = func() *room {
 			r := newRoom(t, first)
 			r.noErrors(r.job.do(t.Context(), nil))
@@ -214,7 +214,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	}
 	between := base.everything()
 	diags := base.applySaved(a)
-	if !disturbed { // else the state may have what is gone, until somebody looks
+	if !disturbed { // otherwise the state may contain objects that are gone, until they are read
 		base.exact("after both")
 	}
 	after := base.everything()
@@ -234,7 +234,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	return "wrong"
 }
 
-// everything is the summary of a room with its outputs.
+// everything returns the summary of a room with its outputs.
 func (r *room) everything() string {
 	r.t.Helper()
 	all, err := r.world.Exists()
@@ -254,7 +254,7 @@ func (r *room) everything() string {
 	return strings.Join(lines, "\n")
 }
 
-// save makes a plan and returns its file, and reports whether that went well.
+// save makes a plan and returns its file, and reports whether that succeeded.
 func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	r.t.Helper()
 	r.configure(config)
@@ -279,7 +279,7 @@ func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	return b.Bytes(), true
 }
 
-// applySaved applies the file of a plan.
+// applySaved applies a plan file.
 func (r *room) applySaved(saved []byte) diag.List {
 	r.t.Helper()
 	p, err := plan.Decode(bytes.NewReader(saved), int64(len(saved)))

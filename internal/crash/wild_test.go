@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// underWildClock lets the clock of a command leap ahead and back while it runs, by seconds and by decades.
+// underWildClock makes the clock of a command jump forwards and backwards while it runs, by seconds and by decades.
 func underWildClock(t testing.TB, cmd *exec.Cmd, seed uint64) {
 	t.Helper()
 	env, err := programtest.WildClock(seed)
@@ -26,7 +26,7 @@ func underWildClock(t testing.TB, cmd *exec.Cmd, seed uint64) {
 	cmd.Env = append(cmd.Env, env...)
 }
 
-// trace skips a test where processes cannot be controlled, and checks that the clock leaps where they can.
+// trace skips a test if processes cannot be controlled, and otherwise checks that the clock jumps.
 func trace(t *testing.T) {
 	t.Helper()
 	r := newRoom(t, `output "now" { value = timestamp() }`)
@@ -45,8 +45,8 @@ func trace(t *testing.T) {
 	}
 }
 
-// TestAnyConfigurationConvergesUnderWildClocks is TestAnyConfigurationConverges where the clock is set all the time:
-// nothing that is stored, locked, waited for or put in order depends on it.
+// TestAnyConfigurationConvergesUnderWildClocks is TestAnyConfigurationConverges while the clock is set continually: no
+// state, lock, wait or order depends on it.
 func TestAnyConfigurationConvergesUnderWildClocks(t *testing.T) {
 	trace(t)
 	rounds := 3
@@ -81,7 +81,7 @@ func TestAnyConfigurationConvergesUnderWildClocks(t *testing.T) {
 	}
 }
 
-// TestKilledUnderWildClocks kills applies whose clock leaps, and lets runs recover what they did whose clock does, too.
+// TestKilledUnderWildClocks kills applies whose clock jumps, and recovers them with runs whose clock jumps as well.
 func TestKilledUnderWildClocks(t *testing.T) {
 	trace(t)
 	kills := 4

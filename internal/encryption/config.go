@@ -23,14 +23,14 @@ type Config struct {
 	methods []*block
 	state   *target
 	plan    *target
-	others  *target            // terraform_remote_state, the default for all names
+	others  *target            // terraform_remote_state, the default for all data sources
 	named   map[string]*target // by the name of the data source
 	rng     hcl.Range
 }
 
-// block is a key provider or a method. A later body overrides the arguments of an earlier one.
+// block is a key provider or a method. Arguments in later bodies override those in earlier ones.
 type block struct {
-	root   string // "key_provider" or "method", as references begin
+	root   string // "key_provider" or "method", the first part of references
 	kind   string // the first label
 	name   string
 	bodies []hcl.Body
@@ -40,7 +40,7 @@ type block struct {
 // address returns the reference to a block.
 func (b *block) address() string { return b.root + "." + b.kind + "." + b.name }
 
-// ignored says, inside of a sentence, that the block of a method has arguments, and that they have no effect.
+// ignored returns, as part of a sentence, that the block of a method has arguments without effect.
 func (b *block) ignored() string {
 	for _, body := range b.bodies {
 		if _, problems := body.Content(&hcl.BodySchema{}); problems.HasErrors() {
@@ -50,16 +50,16 @@ func (b *block) ignored() string {
 	return ""
 }
 
-// target configures how one kind of document is encrypted, and which other methods may decrypt it.
+// target configures the encryption of one kind of document, and the other methods that may decrypt it.
 type target struct {
 	method   hcl.Expression // nil if it only overrides another
 	fallback *target
-	enforced bool // no document may be plain
+	enforced bool // unencrypted documents are refused
 	rng      hcl.Range
 }
 
-// Parse reads settings from a text: the inside of an encryption block, as HCL or as JSON. name is the name of the text
-// in messages.
+// Parse decodes settings from a text: the body of an encryption block, as HCL or as JSON. name identifies the text in
+// messages.
 func Parse(text, name string) (*Config, diag.List) {
 	var diags diag.List
 	if strings.TrimSpace(text) == "" {
@@ -73,7 +73,7 @@ func Parse(text, name string) (*Config, diag.List) {
 		file, problems = hclsyntax.ParseConfig([]byte(text), name, hcl.InitialPos)
 	}
 	if problems.HasErrors() {
-		// The text may hold a passphrase, so no part of it is shown.
+		// The text may contain a passphrase, so no part of it is shown.
 		at := problems[0].Subject
 		where := ""
 		if at != nil {
@@ -100,7 +100,7 @@ var (
 		{Type: "remote_state_data_source", LabelNames: []string{"name"}}}}
 )
 
-// Decode reads the body of an encryption block. rng is the place of the block.
+// Decode decodes the body of an encryption block. rng is the source range of the block.
 func Decode(body hcl.Body, rng hcl.Range) (*Config, diag.List) {
 	var diags diag.List
 	content, problems := body.Content(rootSchema)
@@ -202,7 +202,7 @@ func (c *Config) addOthers(b *hcl.Block) (diags diag.List) {
 	return diags
 }
 
-// Merge merges two settings: if both have an argument or a target, that of over counts. Either may be nil.
+// Merge merges two settings. If both have an argument or a target, that of over takes precedence. Either may be nil.
 func Merge(c, over *Config) *Config {
 	if c == nil || over == nil {
 		if c == nil {

@@ -1,9 +1,9 @@
-// Package encryption seals stored states, plans and journals, in the format of OpenTofu 1.7 and later: either program
-// reads what the other has written.
+// Package encryption encrypts stored states, plans and journals, in the format of OpenTofu 1.7 and later: each program
+// reads the other's documents.
 //
-// An encryption block has methods, which seal and open, and key providers, from which methods get their keys. Each
-// target (the state, the plan, the states that data sources read) has a method, and fallbacks that only open: with them
-// a key or a method is replaced, and a plain state becomes a sealed one or the reverse.
+// An encryption block has methods, which encrypt and decrypt, and key providers, which supply the keys of methods. Each
+// target (the state, the plan, the states that data sources read) has a method, and fallbacks that only decrypt.
+// Fallbacks make it possible to replace a key or a method, and to introduce or remove encryption.
 package encryption
 
 import (
@@ -18,19 +18,20 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// version marks a sealed document. There is only one.
+// version marks an encrypted document. There is only one version.
 const version = "v0"
 
-// maxMeta limits the metadata of key providers in a sealed document.
+// maxMeta limits the metadata of key providers in an encrypted document, in bytes.
 const maxMeta = 1 << 20
 
-// Encryption is a configured encryption block. A nil Encryption seals nothing.
+// Encryption is a configured encryption block. A nil Encryption does not encrypt.
 type Encryption struct {
 	state, plan, others *Cipher
 	named               map[string]*Cipher
 }
 
-// State seals states, journals, backups and answers of programs; nil leaves them as they are.
+// State returns the cipher for states, journals, backups and stored results of programs, or nil if they are not
+// encrypted.
 func (e *Encryption) State() *Cipher {
 	if e == nil {
 		return nil
@@ -38,7 +39,7 @@ func (e *Encryption) State() *Cipher {
 	return e.state
 }
 
-// Plan seals plan files; nil leaves them as they are.
+// Plan returns the cipher for plan files, or nil if they are not encrypted.
 func (e *Encryption) Plan() *Cipher {
 	if e == nil {
 		return nil
@@ -46,8 +47,8 @@ func (e *Encryption) Plan() *Cipher {
 	return e.plan
 }
 
-// Remote opens the state that a data source reads: name is the name of its block, with the path of its module before it
-// where that is not the root module (module.m.name).
+// Remote returns the cipher for the state that a data source reads. name is the name of its block, prefixed with the
+// module's path if that is not the root module (module.m.name).
 func (e *Encryption) Remote(name string) *Cipher {
 	if e == nil {
 		return nil
@@ -58,23 +59,23 @@ func (e *Encryption) Remote(name string) *Cipher {
 	return e.others
 }
 
-// Cipher seals and opens the documents of one target. Its methods may be called concurrently, and on nil, which leaves
-// everything as it is.
+// Cipher encrypts and decrypts the documents of one target. Its methods may be called concurrently. A nil Cipher leaves
+// documents unchanged.
 type Cipher struct {
 	target  string // for messages: "state"
 	setup   *setup
-	methods []*block // the first seals, all open
+	methods []*block // the first encrypts, all decrypt
 
 	mu     sync.Mutex
-	method method   // the first, with the keys of this run, once they were asked for
-	meta   metadata // the metadata that opens documents which it has sealed
+	method method   // the first method with the keys of this run; nil until they are requested
+	meta   metadata // metadata for decrypting the documents that method encrypts
 }
 
-// metadata holds the parameters with which key providers derive their keys again, by the names of their
-// blocks. It is not secret.
+// metadata maps the names of key provider blocks to the parameters with which they derive their keys again. It is not
+// secret.
 type metadata map[string][]byte
 
-// sealed is a document as it is stored.
+// sealed is an encrypted document as stored.
 type sealed struct {
 	Serial  *uint64  `json:"serial,omitempty"`
 	Lineage *string  `json:"lineage,omitempty"`
@@ -83,7 +84,7 @@ type sealed struct {
 	Version string   `json:"encryption_version"`
 }
 
-// IsSealed reports whether this is a document that was sealed, by whatever key.
+// IsSealed reports whether a document is encrypted, with whatever key.
 func IsSealed(document []byte) bool {
 	document = bytes.TrimLeft(document, " \t\r\n")
 	if len(document) == 0 || document[0] != '{' || !bytes.Contains(document, []byte(`"encryption_version"`)) {
@@ -95,10 +96,10 @@ func IsSealed(document []byte) bool {
 	return json.Unmarshal(document, &s) == nil && s.Version != ""
 }
 
-// Seals reports whether documents are stored sealed.
+// Seals reports whether documents are stored encrypted.
 func (c *Cipher) Seals() bool { return c != nil && c.methods[0].kind != unencrypted }
 
-// Ready gets the key for sealing, once: it is called before any operation whose result must be stored.
+// Ready requests the key for encryption, once. It is called before any operation whose result must be stored.
 func (c *Cipher) Ready(ctx context.Context) error {
 	if !c.Seals() {
 		return nil
@@ -107,7 +108,7 @@ func (c *Cipher) Ready(ctx context.Context) error {
 	return err
 }
 
-// sealing returns the method that seals, and the metadata for opening.
+// sealing returns the method that encrypts, and the metadata for decryption.
 func (c *Cipher) sealing(ctx context.Context) (method, metadata, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,8 +143,8 @@ func (c *Cipher) Seal(ctx context.Context, document []byte, lineage *string, ser
 	return json.Marshal(s)
 }
 
-// Open returns the sealed document, and whether it should be sealed again, because a fallback opened it. A plain
-// document is returned as it is if the unencrypted method is among the methods, and refused otherwise.
+// Open returns the decrypted document, and whether it should be encrypted again, because a fallback decrypted it. It
+// returns an unencrypted document unchanged if the unencrypted method is among the methods, and refuses it otherwise.
 func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outdated bool, err error) {
 	if c == nil || len(bytes.TrimSpace(document)) == 0 {
 		return document, false, nil
@@ -191,7 +192,7 @@ func (c *Cipher) Open(ctx context.Context, document []byte) (plain []byte, outda
 	return nil, false, &Error{Target: c.target, Err: errors.Join(tried...)}
 }
 
-// openWith opens a document with one of the methods, and checks the fields outside of the sealed part.
+// openWith decrypts a document with one of the methods, and checks the fields outside of the encrypted part.
 func (c *Cipher) openWith(ctx context.Context, b *block, s *sealed) ([]byte, error) {
 	m, err := c.setup.opening(ctx, b, s.Meta)
 	if err != nil {
@@ -232,10 +233,10 @@ func firstError(diags diag.List) error {
 	return nil
 }
 
-// Error is a document that the encryption settings do not open.
+// Error is the error for a document that the encryption settings cannot decrypt or do not allow.
 type Error struct {
 	Target string // "state" or "plan"
-	Plain  bool   // it is not sealed, and may not be plain
+	Plain  bool   // the document is not encrypted, which is not allowed
 	Err    error  // the errors of the methods
 }
 

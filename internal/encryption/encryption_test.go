@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
-// plainScope holds the results of key providers, and nothing else.
+// plainScope evaluates expressions that refer to key providers and to nothing else.
 func plainScope(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	return e.Value(&hcl.EvalContext{Variables: more})
 }
@@ -38,10 +38,10 @@ func start(t testing.TB, settings, dir string) *encryption.Encryption {
 	return e
 }
 
-// vector is a document that OpenTofu has written, with its settings.
+// vector is a document that OpenTofu wrote, with its settings.
 type vector struct {
 	name, settings     string
-	dir                string // with programs of the settings
+	dir                string // contains programs of the settings
 	state, plain, plan []byte
 }
 
@@ -83,8 +83,8 @@ func vectors(t testing.TB) (all []vector) {
 	return all
 }
 
-// TestDocumentsOfOpenTofuAreOpened opens states and plans that OpenTofu wrote, and what we write with the same
-// settings.
+// TestDocumentsOfOpenTofuAreOpened decrypts states and plans that OpenTofu wrote, and documents that we write with the
+// same settings.
 func TestDocumentsOfOpenTofuAreOpened(t *testing.T) {
 	for _, v := range vectors(t) {
 		t.Run(v.name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestDocumentsOfOpenTofuAreOpened(t *testing.T) {
 			if !encryption.IsSealed(sealed) || bytes.Contains(sealed, []byte("outputs")) {
 				t.Errorf("it is not sealed: %s", sealed)
 			}
-			for range 2 { // also with the keys of another run
+			for range 2 { // the second time with the keys of another run
 				back, _, err := e.State().Open(t.Context(), sealed)
 				if err != nil || !bytes.Equal(back, mine) {
 					t.Fatalf("%v: %s", err, back)
@@ -130,7 +130,7 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return bytes.Equal(x, y)
 }
 
-// quick has a key provider without a program and without much work.
+// quick has a key provider that runs no program and needs little time.
 const quick = `
 key_provider "pbkdf2" "a" {
   passphrase = "a passphrase of some length"
@@ -141,8 +141,8 @@ method "aes_gcm" "m" {
 }
 `
 
-// TestDamagedDocumentsAreRefused changes sealed documents at random places: none is opened to something else, none ends
-// the program.
+// TestDamagedDocumentsAreRefused changes encrypted documents at random positions: none decrypts to other content, and
+// none causes a panic.
 func TestDamagedDocumentsAreRefused(t *testing.T) {
 	keys := `{"encryption_key":[` + strings.Repeat("7,", 31) + `7],"decryption_key":[` + strings.Repeat("7,", 31) +
 		`7]}`
@@ -156,8 +156,8 @@ func TestDamagedDocumentsAreRefused(t *testing.T) {
 	encryptiontest.Damage(t, c, sealed, plain, 10_000)
 }
 
-// Serial and lineage stand beside what is encrypted, for programs without a key. Who changes them there is found out.
-func TestWhatStandsOutsideIsThatInside(t *testing.T) {
+// Serial and lineage are also stored unencrypted, for programs without a key. Changes of these fields are detected.
+func TestUnencryptedFieldsMustMatch(t *testing.T) {
 	c := encryptiontest.Turn(1)
 	lineage, plain := "a", []byte(`{"version":4,"serial":7,"lineage":"a"}`)
 	for _, outside := range []struct {
@@ -177,7 +177,7 @@ func TestWhatStandsOutsideIsThatInside(t *testing.T) {
 	}
 }
 
-// TestFallbacksOpen has settings one after the other, and says which of them open what the first has written.
+// TestFallbacksOpen checks which of several settings decrypt a document written with the first.
 func TestFallbacksOpen(t *testing.T) {
 	other := strings.ReplaceAll(strings.ReplaceAll(quick, `"a"`, `"b"`), "pbkdf2.a", "pbkdf2.b")
 	other = strings.ReplaceAll(strings.ReplaceAll(other, "a passphrase", "another phrase"), `"m"`, `"n"`)
@@ -191,7 +191,7 @@ func TestFallbacksOpen(t *testing.T) {
 	}
 	tests := map[string]struct {
 		settings         string
-		sealed, plain    string // "" opened, "outdated", or a part of the error
+		sealed, plain    string // "" means decrypted, "outdated", or a part of the error
 		sealsWhatItGives bool
 	}{
 		"same":  {quick + "state {\nmethod = method.aes_gcm.m\n}", "", "is not encrypted", true},
@@ -228,7 +228,7 @@ func TestFallbacksOpen(t *testing.T) {
 	}
 }
 
-// TestMistakesInSettings has a mistake a row, and a part of the message. No message has the passphrase.
+// TestMistakesInSettings has one mistake per row, and a part of the message. No message contains the passphrase.
 func TestMistakesInSettings(t *testing.T) {
 	const secret = "a passphrase of some length"
 	target := "state {\nmethod = method.aes_gcm.m\n}\n"
@@ -283,9 +283,9 @@ func TestMistakesInSettings(t *testing.T) {
 	}
 }
 
-// A key that is made of another one may replace it, and the other way round: a method and its fallback have a key
-// provider in common. (OpenTofu 1.12 takes it for two, and does not open what only the fallback opens.)
-func TestKeysAreReplacedByKeysThatAreMadeOfThem(t *testing.T) {
+// A key derived from another one may replace it, and vice versa: a method and its fallback share a key provider.
+// (OpenTofu 1.12 treats it as two, and cannot decrypt documents that only the fallback decrypts.)
+func TestKeysAreReplacedByDerivedKeys(t *testing.T) {
 	other := strings.NewReplacer(`"a"`, `"b"`, "pbkdf2.a", "pbkdf2.b", `"m"`, `"n"`,
 		`passphrase = "a passphrase of some length"`, "chain = key_provider.pbkdf2.a").Replace(quick)
 	lineage, document := "l", []byte(`{"version":4,"serial":1,"lineage":"l"}`)
@@ -303,7 +303,7 @@ func TestKeysAreReplacedByKeysThatAreMadeOfThem(t *testing.T) {
 	}
 }
 
-// What is wrong with arguments is found before a key is needed. What a fallback has wrong is found when it is needed.
+// Mistakes in arguments are reported before a key is needed; those of a fallback when it is used.
 func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 	other := strings.ReplaceAll(strings.ReplaceAll(quick, `"a"`, `"b"`), "pbkdf2.a", "pbkdf2.b")
 	other = strings.ReplaceAll(other, `"m"`, `"n"`)
@@ -356,8 +356,8 @@ func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestSettingsAreLaidOverOthers merges two settings: what the second has counts.
-func TestSettingsAreLaidOverOthers(t *testing.T) {
+// TestSettingsAreMerged merges two settings: the second takes precedence.
+func TestSettingsAreMerged(t *testing.T) {
 	base, _ := encryption.Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")
 	over, diags := encryption.Parse("key_provider \"pbkdf2\" \"a\" {\npassphrase = \"the one that counts\"\n}\n"+
 		"plan {\nmethod = method.aes_gcm.m\n}", "over")
@@ -382,7 +382,7 @@ func TestSettingsAreLaidOverOthers(t *testing.T) {
 	}
 }
 
-// FuzzOpen reads documents that are meant to be sealed.
+// FuzzOpen decrypts arbitrary documents.
 func FuzzOpen(f *testing.F) {
 	settings := `{"method":{"aes_gcm":{"m":{"keys":{"encryption_key":[` + strings.Repeat("1,", 15) + `1]}}}},` +
 		`"state":{"method":"method.aes_gcm.m"}}`
@@ -398,7 +398,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzSettings reads settings.
+// FuzzSettings decodes arbitrary settings.
 func FuzzSettings(f *testing.F) {
 	for _, v := range vectors(f) {
 		f.Add(v.settings)
@@ -406,7 +406,7 @@ func FuzzSettings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "command") || strings.Contains(text, "iterations") ||
 			strings.Contains(text, "openbao") {
-			return // no programs, no work, no network
+			return // skip programs, expensive work and the network
 		}
 		if c, diags := encryption.Parse(text, encryption.Variable); !diags.HasErrors() {
 			encryption.New(c, encryption.Options{Scope: plainScope})
@@ -414,7 +414,7 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// OpenTofu does not read the block of this method.
+// OpenTofu ignores the content of this method's block.
 func TestArgumentsOfTheMethodUnencryptedAreIgnored(t *testing.T) {
 	for block, ignored := range map[string]bool{"{}": false, "{\nkeys = nothing.here\n}": true,
 		"{\ninner {}\n}": true} {

@@ -17,16 +17,17 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// A program of the settings gets a JSON value on standard input, and writes a line that identifies it, then its answer.
+// A program of the settings gets a JSON value on standard input. It writes a line that identifies it, and then its
+// response.
 const (
 	keyMagic      = "OpenTofu-External-Key-Provider"
 	methodMagic   = "OpenTofu-External-Encryption-Method"
-	programTime   = time.Minute // as OpenTofu sends it
+	programTime   = time.Minute // time limit of a program, as in OpenTofu
 	maxAnswer     = 1 << 30
-	maxComplaints = 4 << 10 // of standard error that are shown
+	maxComplaints = 4 << 10 // bytes of standard error that are shown
 )
 
-// external is the method that runs one program to seal and another to open.
+// external is the method that runs one program to encrypt and another to decrypt.
 type external struct {
 	keys             *Keys
 	encrypt, decrypt []string
@@ -69,7 +70,7 @@ func words(v cty.Value) (all []string, err error) {
 	return all, nil
 }
 
-// exchange is the request to a program of a method, and its answer (without the key).
+// exchange is the request to a program of a method, and its response (without the key).
 type exchange struct {
 	Key     []byte `json:"key,omitempty"`
 	Payload []byte `json:"payload"`
@@ -140,7 +141,7 @@ var externalKeys = &Kind{
 	},
 }
 
-// May returns an error if a key provider must not do what a line of its settings names.
+// May returns an error if a key provider is not allowed to do what a line describes.
 func (p Programs) May(line string) error {
 	if p.mayDo == nil {
 		return nil
@@ -148,9 +149,9 @@ func (p Programs) May(line string) error {
 	return p.mayDo(line)
 }
 
-// ask runs a program with a JSON value on its standard input, and reads its answer. On failure, its standard error is
-// shown. A program that has failed is not asked the same again: one read of a state opens a dozen documents, and each
-// would wait for it.
+// ask runs a program with a JSON value on its standard input, and decodes its response. Errors contain its standard
+// error. A program that has failed is not run again with the same input: reading one state decrypts a dozen documents,
+// and each would wait for it.
 func (p Programs) ask(ctx context.Context, command []string, magic string, in, out any) error {
 	if p.mayRun != nil {
 		if err := p.mayRun(command); err != nil {
@@ -167,7 +168,7 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	}
 	err = p.run(ctx, command, magic, input, out)
 	if ctx.Err() != nil {
-		done(nil) // it was not the program that failed
+		done(nil) // the program has not failed
 	} else {
 		done(err)
 	}
@@ -180,7 +181,7 @@ func (p Programs) run(ctx context.Context, command []string, magic string, input
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	stdout, stderr := &bounded{limit: maxAnswer}, &bounded{limit: maxComplaints, rest: true}
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.dir, bytes.NewReader(input), stdout, stderr
-	cmd.WaitDelay = time.Second // for children that keep its pipes
+	cmd.WaitDelay = time.Second // for child processes that keep its pipes open
 	err := cmd.Run()
 	complaint := strings.TrimSpace(stderr.String())
 	if complaint != "" {
@@ -198,7 +199,7 @@ func (p Programs) run(ctx context.Context, command []string, magic string, input
 	return decode(command[0], magic, stdout.Bytes(), out, complaint)
 }
 
-// decode reads an answer.
+// decode decodes a response.
 func decode(program, magic string, text []byte, out any, complaint string) error {
 	first, answer, ok := bytes.Cut(text, []byte("\n"))
 	var header struct {
@@ -215,27 +216,27 @@ func decode(program, magic string, text []byte, out any, complaint string) error
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
 	if err := d.Decode(out); err != nil {
-		// The decoder's message may hold a part of a key.
+		// The decoder's message may contain a part of a key.
 		return fmt.Errorf("%s: its answer after the first line is not the expected JSON object%s", program,
 			complaint)
 	}
 	return nil
 }
 
-// failures are those of programs, in the life of the settings. Many goroutines may use them at once.
+// failures records the failures of programs while the settings are in use. It is safe for concurrent use.
 type failures struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]*failure
 }
 
-// failure is that of one command with one input. The caller that has it locked runs the command.
+// failure is the result of one command with one input. The caller that has locked it runs the command.
 type failure struct {
 	mu  sync.Mutex
 	err error
 }
 
-// of returns why a command has failed with this input, or waits for its turn to run it: then done has to be called with
-// the outcome.
+// of returns the error with which a command failed for this input, if it did. Otherwise it waits for the turn to run
+// it, and returns a function to be called with the result.
 func (f *failures) of(command []string, input []byte) (done func(error), err error) {
 	key := sha256.Sum256(append([]byte(strings.Join(command, "\x00")+"\x00\x00"), input...))
 	f.mu.Lock()
@@ -259,11 +260,11 @@ func (f *failures) of(command []string, input []byte) (done func(error), err err
 	}, nil
 }
 
-// bounded keeps the bytes that are written up to a limit. More is an error, or dropped.
+// bounded stores the bytes written to it up to a limit. Further bytes are an error, or are dropped.
 type bounded struct {
 	bytes.Buffer
 	limit int
-	rest  bool // what is more is dropped
+	rest  bool // drop further bytes
 }
 
 func (b *bounded) Write(p []byte) (int, error) {

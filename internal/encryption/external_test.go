@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// document is one that some key program is asked about.
+// document returns a document that a program for keys must decrypt.
 func document(meta string) []byte {
 	return fmt.Appendf(nil, `{"meta": {"key_provider.external.x": %q}, "encrypted_data": "aGVsbG8=", `+
 		`"encryption_version": "v0"}`, meta)
 }
 
-// TestProgramsThatFailAreAskedOnce counts how often programs for keys and of methods run.
-func TestProgramsThatFailAreAskedOnce(t *testing.T) {
+// TestFailingProgramsRunOnce counts how often programs of key providers and methods run.
+func TestFailingProgramsRunOnce(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh on PATH")
 	}
@@ -52,7 +52,7 @@ func TestProgramsThatFailAreAskedOnce(t *testing.T) {
 				if _, _, err := c.Open(ended, document("e30=")); !errors.Is(err, context.Canceled) {
 					t.Errorf("an interrupted read: %v", err)
 				}
-				before := ran() // an interrupt is no failure of the program
+				before := ran() // an interrupt is not a failure of the program
 				var wait sync.WaitGroup
 				for range 8 {
 					wait.Go(func() {

@@ -11,16 +11,16 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// method seals and opens bytes. Its methods may be called concurrently.
+// method encrypts and decrypts bytes. Its methods may be called concurrently.
 type method interface {
 	seal(ctx context.Context, plain []byte) ([]byte, error)
 	open(ctx context.Context, sealed []byte) ([]byte, error)
 }
 
-// unencrypted is the method that leaves documents plain. A block of it is checked, and no method is created.
+// unencrypted is the method that leaves documents unencrypted. Its block is checked, but no method is created.
 const unencrypted = "unencrypted"
 
-// methodKind is a kind of methods.
+// methodKind is a kind of method.
 type methodKind struct {
 	Arguments map[string]Argument
 	make      func(arguments map[string]cty.Value, p Programs) (method, error)
@@ -43,9 +43,9 @@ var methods = map[string]*methodKind{
 	},
 }
 
-// aesGCM is AES in Galois counter mode. A sealed text is the nonce, the text and the tag.
+// aesGCM is AES-GCM. An encrypted text consists of nonce, ciphertext and tag.
 type aesGCM struct {
-	encrypt, decrypt cipher.AEAD // decrypt is nil without a key to open
+	encrypt, decrypt cipher.AEAD // decrypt is nil if there is no key for decryption
 	aad              []byte
 }
 

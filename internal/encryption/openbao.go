@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// transit is the key provider whose keys the transit engine of OpenBao or Vault creates and decrypts.
+// transit is the key provider that uses the transit engine of OpenBao or Vault to generate and decrypt keys.
 var transit = &Kind{
 	Arguments: map[string]Argument{
 		"address": {Type: cty.String}, "token": {Type: cty.String}, "key_name": {Type: cty.String, Required: true},
@@ -91,7 +91,7 @@ func newTransit(arguments map[string]cty.Value) (*transitServer, error) {
 	}, err
 }
 
-// transitReply is the answer of the transit engine.
+// transitReply is a response of the transit engine.
 type transitReply struct {
 	Plaintext  []byte `json:"plaintext"`
 	Ciphertext string `json:"ciphertext"`

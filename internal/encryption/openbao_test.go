@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
-// TestKeysOfTheTransitEngineOpenAndSeal has one run seal and another open; mistakes are told without the token.
-func TestKeysOfTheTransitEngineOpenAndSeal(t *testing.T) {
+// TestTransitKeysEncryptAndDecrypt makes one run encrypt and another decrypt. Errors do not contain the token.
+func TestTransitKeysEncryptAndDecrypt(t *testing.T) {
 	s := httptest.NewServer(encryptiontest.Transit{})
 	t.Cleanup(s.Close)
 	t.Setenv("BAO_TOKEN", "")
@@ -51,10 +51,10 @@ func TestKeysOfTheTransitEngineOpenAndSeal(t *testing.T) {
 	}
 }
 
-// The connection to a server is made as the variables of OpenBao's programs say, or those of Vault's.
+// Connections are configured by the variables of OpenBao's programs, or those of Vault's.
 func TestConnectionsToTheTransitEngineFollowTheVariables(t *testing.T) {
 	s := httptest.NewUnstartedServer(encryptiontest.Transit{})
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not trust it
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // drop errors of clients that do not trust the server
 	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
 	s.StartTLS()
 	t.Cleanup(s.Close)

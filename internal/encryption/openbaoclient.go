@@ -15,7 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// baoVariable is a variable of OpenBao's programs, or of Vault's: the names behind the prefix are the same.
+// baoVariable returns a variable of OpenBao's programs or, if that is not set, the one of Vault's, which has the same
+// name after the prefix.
 func baoVariable(name string) string {
 	if v := os.Getenv("BAO_" + name); v != "" {
 		return v
@@ -23,8 +24,8 @@ func baoVariable(name string) string {
 	return os.Getenv("VAULT_" + name)
 }
 
-// transitClient returns the client for a server, as the variables say. It follows no redirects: the token is for one
-// address.
+// transitClient returns the client for a server, configured by the variables. It follows no redirections, because the
+// token is for one address.
 func transitClient() (*http.Client, error) {
 	trust, err := transitTLS()
 	if err != nil {
@@ -62,7 +63,7 @@ func transitClient() (*http.Client, error) {
 	return client, nil
 }
 
-// transitTLS returns whom the client trusts, and its own certificate.
+// transitTLS returns the client's trusted certificates and its own certificate.
 func transitTLS() (*tls.Config, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: baoVariable("TLS_SERVER_NAME")}
 	if skip := baoVariable("SKIP_VERIFY"); skip != "" {
@@ -95,7 +96,7 @@ func transitTLS() (*tls.Config, error) {
 	return trust, nil
 }
 
-// transitRoots sets the authorities of the first of the variables that is set.
+// transitRoots loads the certificate authorities from the first of the variables that is set.
 func transitRoots(trust *tls.Config) error {
 	file, text, folder := baoVariable("CACERT"), baoVariable("CACERT_BYTES"), baoVariable("CAPATH")
 	var names []string

@@ -22,14 +22,14 @@ const (
 	usualKeyLength  = 32
 	usualSaltLength = 32
 	usualHash       = "sha512"
-	// Limits for parameters of a document that has not been verified yet.
+	// Limits for parameters in a document that is not yet verified.
 	mostRounds    = 100_000_000
 	mostKeyLength = 1 << 10
 )
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}
 
-// passphrases derives keys from a passphrase, or of the keys of another key provider (chain).
+// passphrases derives keys from a passphrase, or from the keys of another key provider (chain).
 var passphrases = &Kind{
 	Arguments: map[string]Argument{
 		"passphrase": {Type: cty.String}, "chain": {Type: cty.DynamicPseudoType}, "key_length": {Type: cty.Number},
@@ -52,7 +52,7 @@ var passphrases = &Kind{
 		if err != nil {
 			return k, nil, err
 		}
-		if len(in) > 0 { // first, because it may say what makes no key
+		if len(in) > 0 { // first, because its parameters may be invalid
 			var then salted
 			if err := json.Unmarshal(in, &then); err != nil {
 				return k, nil, errors.New("the document's record of the key cannot be read")
@@ -71,7 +71,7 @@ var passphrases = &Kind{
 	},
 }
 
-// derivation returns how new keys are derived, and the length of their salt.
+// derivation returns the parameters for deriving new keys, and the length of their salt.
 func derivation(arguments map[string]cty.Value) (now salted, saltLength int, err error) {
 	now = salted{Hash: usualHash}
 	for name, to := range map[string]*int{"iterations": &now.Rounds, "key_length": &now.Length,
@@ -87,11 +87,11 @@ func derivation(arguments map[string]cty.Value) (now salted, saltLength int, err
 	if now.Rounds < leastRounds {
 		return now, 0, fmt.Errorf("iterations: %d are too few, at least %d are needed", now.Rounds, leastRounds)
 	}
-	now.Salt = []byte{0} // until there is one
+	now.Salt = []byte{0} // placeholder until a salt is generated
 	return now, saltLength, now.check()
 }
 
-// salted holds the parameters of a key's derivation from a passphrase, as documents have them.
+// salted holds the parameters for deriving a key from a passphrase, as documents store them.
 type salted struct {
 	Salt   []byte `json:"salt"`
 	Rounds int    `json:"iterations"`
@@ -106,7 +106,7 @@ func (s *salted) key(phrase string) ([]byte, error) {
 	return pbkdf2.Key(hashes[s.Hash], phrase, s.Salt, s.Rounds, s.Length)
 }
 
-// check returns an error for parameters that make no key.
+// check returns an error for invalid parameters.
 func (s *salted) check() error {
 	switch {
 	case hashes[s.Hash] == nil:
@@ -121,7 +121,7 @@ func (s *salted) check() error {
 	return nil
 }
 
-// phrases returns the passphrases: for new documents, and for a document to open.
+// phrases returns the passphrases for encryption and for decryption.
 func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error) {
 	phrase, chain := arguments["passphrase"], arguments["chain"]
 	switch {
@@ -146,7 +146,7 @@ func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error
 	return encrypt, decrypt, nil
 }
 
-// whole reads a whole number above 0 that may be missing.
+// whole returns a positive integer, or a default if v is null.
 func whole(v cty.Value, missing int) (int, error) {
 	if v.IsNull() {
 		return missing, nil

@@ -18,25 +18,25 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Scope evaluates an expression of the settings, with variables, local values and functions. more has values for
+// Scope evaluates an expression of the settings, with variables, local values and functions. more contains values for
 // further roots of references.
 type Scope func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics)
 
-// Options are the surroundings of the settings.
+// Options holds the environment in which the settings are used.
 type Options struct {
 	Scope Scope
-	// Kinds holds additional key providers, by their kind.
+	// Kinds holds additional key providers by kind.
 	Kinds map[string]*Kind
-	// Dir is the folder in which programs of the settings start. MayRun allows or refuses their commands before they
+	// Dir is the working directory of programs of the settings. MayRun allows or refuses their commands before they
 	// run; nil allows all.
 	Dir    string
 	MayRun func(words []string) error
-	// MayDo judges what other key providers do because their block, or a file that it names, says so: they start a
-	// program, or send a token of the user somewhere, which the line names. nil allows all.
+	// MayDo allows or refuses actions of other key providers that their block, or a file that it names, requires:
+	// starting a program, or sending a token of the user. The line describes the action. Nil allows all.
 	MayDo func(line string) error
 }
 
-// Programs holds the surroundings of programs.
+// Programs holds the environment of programs.
 type Programs struct {
 	dir      string
 	mayRun   func(words []string) error
@@ -44,18 +44,18 @@ type Programs struct {
 	failures *failures
 }
 
-// setup returns the methods that blocks configure.
+// setup creates the methods that blocks configure.
 type setup struct {
 	config   *Config
 	o        Options
 	failures failures
 
 	mu     sync.Mutex
-	opened map[[sha256.Size]byte]method // the last ones that had keys for a document
+	opened map[[sha256.Size]byte]method // the most recent methods with keys for a document
 }
 
 // New returns the encryption that the settings configure; c may be nil. Keys are requested when the first document is
-// sealed or opened. Problems contain no secrets.
+// encrypted or decrypted. Problems contain no secrets.
 func New(c *Config, o Options) (*Encryption, diag.List) {
 	var diags diag.List
 	if c == nil {
@@ -108,10 +108,10 @@ func (s *setup) cipher(t *target, name string) (*Cipher, diag.List) {
 				"The settings of the %s have enforced = true, but %s would not encrypt it.", name, m.address())
 		}
 	}
-	return c, s.check(c.methods[0]) // fallbacks are checked when they are to open something, as in OpenTofu
+	return c, s.check(c.methods[0]) // fallbacks are checked when they are used, as in OpenTofu
 }
 
-// named finds the method that a target refers to.
+// named returns the method to which a target refers.
 func (s *setup) named(t *target) (*block, diag.List) {
 	var diags diag.List
 	if t.method == nil {
@@ -139,7 +139,7 @@ func addresses(blocks []*block) (all []string) {
 	return all
 }
 
-// reference reads ROOT.KIND.NAME, also as a text, which is how JSON has it.
+// reference parses ROOT.KIND.NAME, which JSON contains as a string.
 func reference(e hcl.Expression, root string) (kind, name string, ok bool) {
 	t, problems := hcl.AbsTraversalForExpr(e)
 	if problems.HasErrors() {
@@ -164,7 +164,7 @@ func (s *setup) check(b *block) diag.List {
 	w := &walk{setup: s, keys: map[*block]cty.Value{}, out: metadata{}, dry: true}
 	k := methods[b.kind]
 	if b.kind == unencrypted {
-		return nil // what is in the block is ignored, as in OpenTofu
+		return nil // the content of the block is ignored, as in OpenTofu
 	}
 	if k == nil {
 		return unknownMethod(b)
@@ -188,8 +188,8 @@ func unknownMethod(b *block) diag.List {
 		strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 }
 
-// method returns a method with the keys of its key provider. in holds the metadata of a document to open; the metadata
-// of newly sealed documents goes to out.
+// method returns a method with the keys of its key provider. in is the metadata of a document to decrypt; the metadata
+// of newly encrypted documents is added to out.
 func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method, diag.List) {
 	var diags diag.List
 	k := methods[b.kind]
@@ -208,11 +208,11 @@ func (s *setup) method(ctx context.Context, b *block, in, out metadata) (method,
 	return m, diags
 }
 
-// mostOpened limits how many keys of documents are kept.
+// mostOpened is the maximum number of methods for documents that are cached.
 const mostOpened = 16
 
-// opening returns a method with the keys for a document. What one run has sealed has the same keys, and a run opens a
-// dozen documents: the keys are derived, or requested, once.
+// opening returns a method with the keys for a document. All documents written by one run have the same keys, and a run
+// decrypts a dozen documents, so keys are derived or requested only once.
 func (s *setup) opening(ctx context.Context, b *block, in metadata) (method, error) {
 	text, err := json.Marshal(in) // sorted
 	if err != nil {
@@ -238,18 +238,18 @@ func (s *setup) opening(ctx context.Context, b *block, in metadata) (method, err
 	return m, nil
 }
 
-// walk gets the keys of one method, each once.
+// walk requests the keys of one method, each once.
 type walk struct {
 	*setup
 	ctx  context.Context
 	in   metadata
 	out  metadata
 	keys map[*block]cty.Value
-	dry  bool // no keys are requested: they are zeros where their size is known
-	open bool // there are keys whose size is not known
+	dry  bool // do not request keys: use zeros if their size is known
+	open bool // there are keys of unknown size
 }
 
-// arguments evaluates the arguments of a block. within holds the key providers that wait for it.
+// arguments evaluates the arguments of a block. within lists the key providers that depend on it.
 func (w *walk) arguments(b *block, schema map[string]Argument, within []*block) (values map[string]cty.Value,
 	diags diag.List) {
 	body := &hcl.BodySchema{}
@@ -297,7 +297,7 @@ func (w *walk) object(b *hcl.Block, ty cty.Type, within []*block) (cty.Value, di
 	return cty.ObjectVal(values), diags
 }
 
-// value evaluates one argument. Its value is not shown, even if it is invalid.
+// value evaluates one argument. Errors do not contain its value.
 func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Value, diag.List) {
 	var diags diag.List
 	rng := a.Expr.Range()
@@ -306,7 +306,7 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 		return cty.NullVal(want.Type), diags
 	}
 	value, _ = value.UnmarkDeep()
-	// JSON has references as texts.
+	// JSON contains references as strings.
 	if value.Type() == cty.String && value.IsKnown() && !value.IsNull() && strings.HasPrefix(value.AsString(),
 		"key_provider.") {
 		if t, problems := hclsyntax.ParseTraversalAbs([]byte(value.AsString()), "",
@@ -335,7 +335,7 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 	return converted, diags
 }
 
-// mentionsKeys reports whether an expression refers to key providers, also as a text.
+// mentionsKeys reports whether an expression refers to key providers, perhaps as a string.
 func mentionsKeys(e hcl.Expression) bool {
 	for _, t := range e.Variables() {
 		if t.RootName() == "key_provider" {
@@ -346,7 +346,7 @@ func mentionsKeys(e hcl.Expression) bool {
 	return ok
 }
 
-// expression evaluates an expression with the key providers that it mentions.
+// expression evaluates an expression with the key providers to which it refers.
 func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.List) {
 	var diags diag.List
 	kinds := map[string]map[string]cty.Value{}
@@ -390,7 +390,7 @@ func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.Li
 	return value, diags.AppendHCL(problems)
 }
 
-// key gets the keys of a key provider, once.
+// key returns the keys of a key provider, which it requests once.
 func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.List) {
 	var diags diag.List
 	if value, ok := w.keys[b]; ok {
@@ -424,7 +424,8 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	return value, diags
 }
 
-// request has a key provider make its keys; in a dry walk they are only checked, unless its arguments are open.
+// request requests the keys of a key provider. In a dry walk it only checks them, unless its arguments contain keys of
+// unknown size.
 func (w *walk) request(b *block, k *Kind, values map[string]cty.Value, open bool) (cty.Value, diag.List) {
 	var diags diag.List
 	name := b.address()
@@ -459,7 +460,7 @@ func (w *walk) request(b *block, k *Kind, values map[string]cty.Value, open bool
 	return keys.value(), diags
 }
 
-// alias is the argument of all key providers with another name for their metadata in documents.
+// alias is an argument of all key providers: another name for their metadata in documents.
 const alias = "encrypted_metadata_alias"
 
 func (s *setup) kind(name string) *Kind {
@@ -475,32 +476,32 @@ func (s *setup) kinds() (all []string) {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Kind is a kind of key providers.
+// Kind is a kind of key provider.
 type Kind struct {
 	Arguments map[string]Argument
-	// Check returns how many bytes the keys will have, or what is wrong with the arguments. It requests no keys; nil
-	// where that is only known with them.
+	// Check returns the size of the keys in bytes, or the problem with the arguments. It requests no keys. It is nil if
+	// the size is only known with the keys.
 	Check func(arguments map[string]cty.Value) (size int, err error)
-	// Keys returns keys. in is the metadata of a document to open, or nil if there is none; meta is the metadata for
-	// documents that are sealed with the keys, nil if none is needed.
+	// Keys returns keys. in is the metadata of a document to decrypt, or nil; meta is the metadata for documents
+	// encrypted with the keys, or nil if none is needed.
 	Keys func(ctx context.Context, arguments map[string]cty.Value, in json.RawMessage, p Programs) (keys Keys,
 		meta json.RawMessage, err error)
 }
 
 // Argument is an argument of a key provider or of a method.
 type Argument struct {
-	Type     cty.Type // cty.DynamicPseudoType takes any value
+	Type     cty.Type // cty.DynamicPseudoType accepts any value
 	Required bool
-	Block    bool // it may be written as a block, too: the type is that of an object
+	Block    bool // it may also be written as a block; its type is an object
 }
 
-// Keys holds the keys of a key provider: one for sealing, and one for the document to open, which may be missing.
+// Keys holds the keys of a key provider: one for encryption, and one for the document to decrypt, which may be missing.
 type Keys struct {
 	Encryption []byte `json:"encryption_key,omitempty"`
 	Decryption []byte `json:"decryption_key,omitempty"`
 }
 
-// value returns keys as expressions see them: lists of numbers, as in OpenTofu.
+// value returns keys as values of expressions: lists of numbers, as in OpenTofu.
 func (k Keys) value() cty.Value {
 	list := func(key []byte) cty.Value {
 		if len(key) == 0 {
@@ -516,7 +517,7 @@ func (k Keys) value() cty.Value {
 		"decryption_key": list(k.Decryption)})
 }
 
-// keysOf reads keys from the value of an expression.
+// keysOf returns the keys in the value of an expression.
 func keysOf(v cty.Value) (k Keys, err error) {
 	if v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
 		return k, fmt.Errorf("these are not keys: expected a reference to a key provider (key_provider.TYPE.NAME)")
@@ -531,7 +532,7 @@ func keysOf(v cty.Value) (k Keys, err error) {
 	return k, err
 }
 
-// bytesOf reads a list of numbers from 0 to 255.
+// bytesOf converts a list of numbers from 0 to 255.
 func bytesOf(v cty.Value) ([]byte, error) {
 	if v.IsNull() {
 		return nil, nil

@@ -15,18 +15,18 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// acted is one run: what is configured, and what comes of it. Action "bad" fails.
+// acted is one run: a configuration and its result. Action "bad" fails.
 type acted struct {
 	// things is the resource block's own arguments; its lifecycle block has triggers.
 	things, triggers string
 	mode             plan.Mode
-	done             string // what was done, in order
+	done             string // the performed operations, in order
 	problem, warning string // parts of the error and of a warning
-	tainted          string // the objects that are replaced next time
+	tainted          string // the objects that the next apply replaces
 }
 
-// TestActionsAtTheEndOfObjectsAndTheirFailures runs configurations one after the other on one state.
-func TestActionsAtTheEndOfObjectsAndTheirFailures(t *testing.T) {
+// TestActionsOnDestructionAndTheirFailures applies configurations one after another to one state.
+func TestActionsOnDestructionAndTheirFailures(t *testing.T) {
 	const (
 		ends = "action_trigger {\n events = [before_destroy, after_destroy]\n" +
 			" actions = [action.actor_say.one, action.actor_say.two]\n}\n"

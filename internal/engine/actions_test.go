@@ -19,17 +19,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// actor has things and actions, and writes down what it is asked.
+// actor has things and actions, and records the requests that it receives.
 type actor struct {
 	provider.Base
 	mu      sync.Mutex
 	done    []string
 	invoke  func(text string) provider.InvokeActionResponse
 	planned [][]byte // the planned private data of each plan
-	// replaces means that another name needs another object.
+	// replaces means that a new name requires a replacement.
 	replaces bool
 	mode     plan.Mode
-	objects  *state.State // at the end of the last apply
+	objects  *state.State // the state after the last apply
 }
 
 func (a *actor) note(what string) {
@@ -121,7 +121,7 @@ action "actor_say" "after" {
 }
 `
 
-// apply plans and applies in a folder, and returns what is in flight before and after.
+// apply plans and applies in a folder, and returns the operations in flight before and after.
 func (a *actor) apply(t *testing.T, dir string) (p *plan.Plan, before, after []state.InFlight, diags diag.List) {
 	t.Helper()
 	source, err := addr.ParseProvider("tombolo/actor")
@@ -157,14 +157,13 @@ func actorFolder(t *testing.T) string {
 	return dir
 }
 
-// A run that ends in the middle of an action leaves word of it, which the next run passes on, once. The action is not
-// invoked again.
-func TestAKillInTheMiddleOfAnActionIsTold(t *testing.T) {
+// The next run reports, once, that a run was killed in the middle of an action. The action is not invoked again.
+func TestKilledActionIsReported(t *testing.T) {
 	for _, middle := range []string{"before", "id-id-a"} {
 		dir, killed := actorFolder(t), filepath.Join(t.TempDir(), "killed")
 		a := &actor{}
 		a.invoke = func(text string) provider.InvokeActionResponse {
-			if text == middle { // what a kill would leave at this moment
+			if text == middle { // the files that a kill would leave at this time
 				if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 					t.Error(err)
 				}
@@ -197,7 +196,7 @@ func TestAKillInTheMiddleOfAnActionIsTold(t *testing.T) {
 	}
 }
 
-// An action whose answer is lost stays in flight.
+// An action whose response is lost stays in flight.
 func TestALostActionStaysInFlight(t *testing.T) {
 	dir, a := actorFolder(t), &actor{}
 	a.invoke = func(text string) provider.InvokeActionResponse {
@@ -212,7 +211,7 @@ func TestALostActionStaysInFlight(t *testing.T) {
 	}
 }
 
-// Who is asked to plan again gets back what it answered the first time.
+// A provider that is called again for a plan receives the private data of its first response.
 func TestThePlanOfAnApplyGetsThePlannedPrivateData(t *testing.T) {
 	dir, a := actorFolder(t), &actor{}
 	a.invoke = func(string) provider.InvokeActionResponse { return provider.InvokeActionResponse{} }
@@ -225,12 +224,12 @@ func TestThePlanOfAnApplyGetsThePlannedPrivateData(t *testing.T) {
 			again++
 		}
 	}
-	if again != 1 { // b alone depends on what was not known
+	if again != 1 { // only b depends on an unknown value
 		t.Errorf("planned private data of the plans: %q", a.planned)
 	}
 }
 
-// Actions in a saved plan come back as they were.
+// Actions in a saved plan are read unchanged.
 func TestActionsOfASavedPlan(t *testing.T) {
 	dir, a := actorFolder(t), &actor{}
 	a.invoke = func(string) provider.InvokeActionResponse { return provider.InvokeActionResponse{} }

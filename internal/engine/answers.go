@@ -18,18 +18,18 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// spooling is a workspace with a place for answers of programs, beside the journal, and with what encrypts them.
+// spooling is a workspace with a folder for responses of programs beside the journal, and their encryption.
 type spooling interface {
 	Answers() (dir string, c *encryption.Cipher)
 }
 
-// answering is a provider whose answers outlive the engine; see the handler of program providers.
+// answering is a provider whose responses can outlive the engine; see the handler of program providers.
 type answering interface {
 	provider.Provider
 	Answered(ctx context.Context, req provider.ApplyRequest, found *program.Spooled) provider.ApplyResponse
 }
 
-// answersOf returns the place for answers of programs in a workspace.
+// answersOf returns the spool for responses of programs in a workspace.
 func (p *Project) answersOf(at spooling) program.Spool {
 	dir, c := at.Answers()
 	s := program.Spool{Dir: dir}
@@ -39,7 +39,7 @@ func (p *Project) answersOf(at spooling) program.Spool {
 	s.Sealing = &program.Sealing{
 		Plain: !c.Seals(), Keeps: p.opts.Keeps,
 		Seal: func(document []byte) ([]byte, error) {
-			return c.Seal(context.Background(), document, nil, 0) // programs of the settings have a minute
+			return c.Seal(context.Background(), document, nil, 0) // programs in the settings have a minute
 		},
 		Open: func(document []byte) ([]byte, error) {
 			plain, _, err := c.Open(context.Background(), document)
@@ -49,7 +49,7 @@ func (p *Project) answersOf(at spooling) program.Spool {
 	return s
 }
 
-// answersHere returns the place where answers of programs are kept during this run; its folder is "" if there is none.
+// answersHere returns the spool for responses of programs during this run; its folder is "" if there is none.
 func (p *Project) answersHere() program.Spool {
 	if s := p.answers.Load(); s != nil {
 		return *s
@@ -57,22 +57,22 @@ func (p *Project) answersHere() program.Spool {
 	return program.Spool{}
 }
 
-// forgetAnswer removes an answer that the journal has.
+// forgetAnswer removes a response that the journal contains.
 func (p *Project) forgetAnswer(token string) {
 	if dir := p.answersHere().Dir; dir != "" {
 		_ = program.RemoveSpooled(dir, token) // otherwise the next run does it
 	}
 }
 
-// forgetAnswers removes answers that are no longer needed, because the operation was resolved in another way.
+// forgetAnswers removes responses that are no longer needed, because the operation was resolved in another way.
 func (p *Project) forgetAnswers(tokens []string) {
 	for _, token := range tokens {
 		p.forgetAnswer(token)
 	}
 }
 
-// foldAnswers records the answers that programs of a killed run have stored since its end. It waits for programs that
-// are still running.
+// foldAnswers records the responses that programs of a killed run have stored since it ended. It waits for programs
+// that are still running.
 func (r *Run) foldAnswers(ctx context.Context) (diags diag.List) {
 	here := r.project.answersHere()
 	dir := here.Dir
@@ -144,7 +144,7 @@ func (r *Run) awaiting(f state.InFlight, pids []int) {
 	r.project.opts.Events.Send(event.ProgramOutput{Object: f.Object, Label: string(f.Action), Line: line})
 }
 
-// answered converts an answer to an edit of the state. Without one, why says what the answer lacks.
+// answered converts a response to an edit of the state. If it cannot, why is the reason.
 func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answering, f state.InFlight,
 	found *program.Spooled) (edit *state.Edit, why string) {
 	p := r.answering(ctx, providers, f.Provider.Provider)
@@ -168,11 +168,11 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	v := resp.State
 	switch {
 	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
-		return nil, "it has no valid object" // as in a run that waits for its answer
+		return nil, "it has no valid object" // as in a run that waits for the response
 	case v.IsNull() && f.Action == state.ActionDelete && !resp.Diagnostics.HasErrors():
 		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}, ""
 	case v.IsNull() || f.Action == state.ActionDelete:
-		return nil, "it says that the operation failed" // a person, or the next plan, resolves it
+		return nil, "it says that the operation failed" // the user, or the next plan, resolves it
 	}
 	if edit = settled(f, rt, resp, found.Record, stored); edit == nil {
 		why = "its object cannot be stored"
@@ -180,7 +180,7 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	return edit, why
 }
 
-// answering returns a provider that reads answers, or nil if there is none. It is started once.
+// answering returns a provider that reads responses, or nil if there is none. It is started once.
 func (r *Run) answering(ctx context.Context, providers map[addr.Provider]answering, of addr.Provider) answering {
 	p, known := providers[of]
 	if known {
@@ -197,7 +197,7 @@ func (r *Run) answering(ctx context.Context, providers map[addr.Provider]answeri
 	return p
 }
 
-// answeredRequest returns the request that a program has answered, as far as it is recorded.
+// answeredRequest returns the request that a program has responded to, as far as it is recorded.
 func answeredRequest(f state.InFlight, ty cty.Type, stored *state.Object) (provider.ApplyRequest, error) {
 	req := provider.ApplyRequest{Type: f.Object.Instance.Resource.Type, Prior: cty.NullVal(ty),
 		Planned: cty.NullVal(ty)}

@@ -26,17 +26,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Counts holds how many objects an apply added, changed and destroyed.
+// Counts holds how many objects an apply has added, changed and destroyed.
 type Counts = applying.Counts
 
-// Apply performs a plan: exactly its actions. Results are recorded even if it ends with errors.
+// Apply performs exactly the actions of a plan. Results are recorded even if it ends with errors.
 //
 // Values of ephemeral variables are not part of a plan: those that it was made with must be set again, and no others.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, ephemeral map[string]cty.Value) (Counts, diag.List) {
 	return r.ApplyWith(ctx, pl, ApplyOptions{Ephemeral: ephemeral})
 }
 
-// intact reports a plan that was changed since it was made, so that it cannot be performed.
+// intact returns an error for a plan that was changed after planning, so that it cannot be performed.
 func intact(prog *linking.Program, pl *plan.Plan) (diags diag.List) {
 	err := pl.Check()
 	for _, s := range pl.Steps {
@@ -51,7 +51,7 @@ func intact(prog *linking.Program, pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// variablesOf returns the values of variables that an apply has, with those that are not part of the plan.
+// variablesOf returns the values of variables for an apply, including those that are not part of the plan.
 func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.Value {
 	variables := map[string]cty.Value{}
 	for name, v := range pl.Variables {
@@ -67,7 +67,7 @@ func variablesOf(pl *plan.Plan, ephemeral map[string]cty.Value) map[string]cty.V
 	return variables
 }
 
-// show has a session show its states to people as "show -json" does, where a service keeps that.
+// show makes a service that displays states display those of the session in the form of "show -json".
 func (p *Project) show(s state.Session) {
 	shows, ok := s.(interface {
 		Render(render func(*state.State) ([]byte, error))
@@ -82,22 +82,22 @@ func (p *Project) show(s state.Session) {
 	})
 }
 
-// ApplyOptions hold the settings of an apply.
+// ApplyOptions configures an apply.
 type ApplyOptions struct {
 	// Ephemeral holds values of the variables that are not part of the plan.
 	Ephemeral map[string]cty.Value
 	// StandIns are the mocks that the plan was made with.
 	StandIns StandIns
-	// Scope, when set, is filled in to evaluate assertions with the new state.
+	// Scope, if set, receives the scope to evaluate assertions with the new state.
 	Scope *Scope
 	// KeepOutputs keeps outputs whose values a refresh-only plan cannot know, instead of storing null for references to
-	// objects that do not exist yet. The command refresh does so, "apply -refresh-only" does not.
+	// objects that do not exist yet. The command "refresh" uses this, and "apply -refresh-only" does not.
 	KeepOutputs bool
-	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
+	// Rest is a sentence about the remaining changes after an interrupt; "" means a sentence to run apply again.
 	Rest string
 }
 
-// ApplyWith is Apply with more options.
+// ApplyWith is like Apply, with more options.
 func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	p := r.project
 	ctx, span := tracing.Start(ctx, "apply")
@@ -113,7 +113,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return Counts{}, diags
 	}
-	if diags = diags.Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
+	if diags = diags.Extend(r.checkOldPolicies(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -149,7 +149,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 	until, done := r.until(ctx, pool.Pool)
 	concluded := false
 	defer func() {
-		if !concluded { // a panic in something that the calling program brought: what it left open stays in the journal
+		if !concluded { // a panic in code of the calling program: open operations stay in the journal
 			done()
 			_ = journal.Close(context.WithoutCancel(ctx))
 			_ = pool.Close()
@@ -183,7 +183,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 	return counts, diags.Extend(leftUndone(pl))
 }
 
-// readAt returns what the state holds of a run as the time of the last look at what it writes, or 0.
+// readAt returns the read time of the objects that a run writes, in seconds since 1970, or 0 if it is not stored.
 func (p *Project) readAt(started time.Time) int64 {
 	if p.opts.Refresh.MaxAge <= 0 {
 		return 0
@@ -191,8 +191,7 @@ func (p *Project) readAt(started time.Time) int64 {
 	return started.Unix()
 }
 
-// openCreations returns the instances whose creation was interrupted, so that it is not known whether they exist: a
-// plan leaves them alone.
+// openCreations returns the interrupted creations with unknown results: a plan does not touch these instances.
 func (r *Run) openCreations() (list []state.Intent) {
 	have := r.State()
 	for _, f := range r.Snapshot().InFlight {
@@ -203,14 +202,14 @@ func (r *Run) openCreations() (list []state.Intent) {
 	return list
 }
 
-// openCreation reports whether an interrupted operation may have made an object that the state does not have.
+// openCreation reports whether an interrupted operation may have created an object that is not in the state.
 func openCreation(f state.InFlight, have *state.State) bool {
 	return f.Object.Deposed == "" && f.Action != state.ActionProvision && f.Action != state.ActionInvoke &&
 		f.Action != state.ActionMove && !isHook(f) &&
 		have.Object(f.Object) == nil
 }
 
-// leftUndone reports the changes that a plan left out, at the end: people must see that something remains to be done.
+// leftUndone returns warnings about the changes that a plan left out, after an apply.
 func leftUndone(pl *plan.Plan) (diags diag.List) {
 	if pl.Mode == plan.RefreshOnly {
 		return nil
@@ -226,7 +225,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 				Detail: fmt.Sprintf("All changes that do not involve %s have been applied. It is not known whether "+
 					"its creation succeeded, so it was not changed, and neither was anything that depends on it.%s",
 					l.Address, known),
-				Advice: waysOut("Look for it, run one of these, then run apply again:", l.Because)})
+				Advice: recoveryAdvice("Look for it, run one of these, then run apply again:", l.Because)})
 		}
 	}
 	return diags
@@ -247,7 +246,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	have := r.State()
 	switch {
 	case pl.Base == nil && have.IsEmpty():
-		// Nothing to compare; but a first run may have been killed before it had any result.
+		// There is nothing to compare, but a first run may have been killed before its first result.
 	case pl.Base == nil && have != nil:
 		return diags.Errorf(nil, "Saved plan is stale",
 			"There was no state when this plan was made, but now there is one. Make a new plan.")
@@ -260,8 +259,7 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"resolved after the plan was made. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// The address is not enough to decide: the plan may have another one for the object, or destroy its
-		// dependencies.
+		// The address is not sufficient: the plan may have another address for the object, or destroy its dependencies.
 		if !slices.Contains(pl.Interrupted, f.Token()) {
 			diags = diags.Extend(unforeseen(f, have))
 		}
@@ -269,14 +267,14 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	return diags
 }
 
-// based is a plan as it is applied to a state that may have changed since it was made.
+// based is a plan together with the state that it is applied to, which may have changed since planning.
 type based struct {
 	plan *plan.Plan
-	left []string // outputs that stay as they are
+	left []string // outputs that are not changed
 }
 
-// rebase compares the state with the one that a plan was made from, object by object, and refuses the plan if something
-// has changed on which it stands.
+// rebase compares the state with the one that a plan was made from, object by object, and refuses the plan if an object
+// that it depends on has changed.
 func (r *Run) rebase(prog *linking.Program, pl *plan.Plan) (b based, diags diag.List) {
 	now := r.prior()
 	changed := standing.Compare(pl.Base, now)
@@ -298,7 +296,7 @@ func (r *Run) rebase(prog *linking.Program, pl *plan.Plan) (b based, diags diag.
 	return b, diags
 }
 
-// resolved reports whether an operation that was open when a plan was made is not open any more.
+// resolved reports whether an operation that was open when a plan was made is no longer open.
 func resolved(pl *plan.Plan, now *state.Snapshot) bool {
 	open := map[string]bool{}
 	for _, f := range now.InFlight {
@@ -316,9 +314,9 @@ func (r *Run) settled(pl *plan.Plan) []string {
 		acted[c.Object] = c.Action != plan.NoOp
 	}
 	for _, f := range r.Snapshot().InFlight {
-		// A plan without refresh resolves only operations on objects that it changes. No plan finds out what
-		// provisioners did: it is enough that the object is tainted, and that the plan includes it. Nobody finds out
-		// what an action did: it is enough to have reported it.
+		// A plan without refresh resolves only operations on objects that it changes. The effect of provisioners cannot
+		// be read: it is sufficient that the object is tainted and in the plan. The effect of an action cannot be read:
+		// it is sufficient to have reported it.
 		if f.Action == state.ActionProvision || f.Action == state.ActionInvoke {
 			ops = append(ops, f.Token())
 		} else if f.Action != state.ActionMove && !isHook(f) && have.Object(f.Object) != nil && (acted[f.Object] ||
@@ -329,10 +327,10 @@ func (r *Run) settled(pl *plan.Plan) []string {
 	return ops
 }
 
-// inFlight describes the operation that was running when a run was killed.
+// inFlight returns warnings about the operations that were running when a run was killed.
 func (r *Run) inFlight() diag.List { return InterruptedWarnings(r.Snapshot()) }
 
-// BlankWarning reports that a state file of zero bytes was taken for an empty state.
+// BlankWarning warns that a state file of zero bytes was read as an empty state.
 func BlankWarning(s *state.Snapshot) diag.List {
 	if s == nil || s.Blank == "" {
 		return nil
@@ -398,12 +396,12 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		return d
 	}
 	d.Detail += " The object may exist."
-	d.Advice = waysOut("Look for it, then run one of:", f.Object.Instance)
+	d.Advice = recoveryAdvice("Look for it, then run one of:", f.Object.Instance)
 	return d
 }
 
-// waysOut returns the commands that resolve an interrupted creation.
-func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
+// recoveryAdvice returns advice with the commands that resolve an interrupted creation.
+func recoveryAdvice(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	return diag.Advise(intro+"\n"+
 		"  %s    (it exists: import it)\n  %s       (it does not exist: create it again)\n"+
 		"  %s      (leave it unmanaged)", diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"),
@@ -421,11 +419,11 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 	return diag.List{d}
 }
 
-// lockFailed returns the problem that the lock could not be acquired or, without a lock, that the state could not be
+// lockFailed returns the error that the lock could not be acquired or, without a lock, that the state could not be
 // read.
 func lockFailed(err error, o OpenOptions) diag.List {
 	var damaged *state.DecodeError
-	if errors.As(err, &damaged) || errors.Is(err, regular.ErrSize) { // the lock itself was free
+	if errors.As(err, &damaged) || errors.Is(err, regular.ErrSize) { // the lock itself was available
 		if inner := errors.Unwrap(err); inner != nil {
 			err = inner
 		}
@@ -455,8 +453,8 @@ func lockFailed(err error, o OpenOptions) diag.List {
 		Detail: detail, Advice: advice, Err: err})
 }
 
-// heldLock returns the text about a lock that is held: who holds it, since when, on which machine, what for, and what
-// to do. What scripts read follows behind that.
+// heldLock returns the text for a held lock: its holder, since when, on which machine and for what, and the advice.
+// Details for scripts follow.
 func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	who, machine, found := strings.Cut(i.Who, "@")
 	if who == "" {

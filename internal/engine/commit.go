@@ -10,7 +10,8 @@ import (
 
 var commitName = regex.Lazy(`^[0-9a-f]{40,64}$`)
 
-// commitOf returns the commit of the Git repository that a folder is in, or "" if there is none. It only reads files.
+// commitOf returns the current commit of the Git repository around a folder, or "" if there is none. It only reads
+// files.
 func commitOf(dir string) string {
 	dir, err := filepath.Abs(dir)
 	for ; err == nil; dir = filepath.Dir(dir) {

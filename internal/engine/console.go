@@ -21,11 +21,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ConsoleOptions hold the settings of a console.
+// ConsoleOptions configures a console.
 type ConsoleOptions struct {
 	// Plan makes a plan first and evaluates with planned values; otherwise resources have their stored values.
 	Plan bool
-	// Variables are the root input variables as given. Required ones that are missing are unknown.
+	// Variables are the root input variables as given. Missing required ones are unknown.
 	Variables map[string]cty.Value
 	// Scope is the module instance whose names expressions may use.
 	Scope addr.ModuleInstance
@@ -40,8 +40,8 @@ type Console struct {
 	redact func(string) string
 }
 
-// Console evaluates the configuration for a console. Objects with problems are unknown, and the console is usable; it
-// is nil only if nothing can be evaluated at all.
+// Console evaluates the configuration for a console. Objects with problems are unknown, and the console can still be
+// used; it is only nil if nothing can be evaluated.
 func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.List) {
 	p := r.project
 	prog, diags := p.prepare()
@@ -88,7 +88,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 	return c, diags.Extend(more)
 }
 
-// moduleInstances lists the scopes of a walk, as many as a message lists.
+// moduleInstances lists the module instances of a walk, up to the limit of a message.
 func moduleInstances(walk *eval.Walk) string {
 	const most = 10
 	var names []string
@@ -107,7 +107,7 @@ func moduleInstances(walk *eval.Walk) string {
 	return "The module instances are " + strings.Join(names, ", ") + "."
 }
 
-// ParseExpression reads an expression that a person wrote, under a name for messages.
+// ParseExpression parses an expression of the user; name is used in messages.
 func ParseExpression(src []byte, name string) (hcl.Expression, diag.List) {
 	if diags := nesting.Check(src, name); diags.HasErrors() {
 		return nil, diags
@@ -119,13 +119,13 @@ func ParseExpression(src []byte, name string) (hcl.Expression, diag.List) {
 	return expr, nil
 }
 
-// Unmark returns a value without marks, and the paths at which it must not be shown.
+// Unmark returns a value without marks, and the paths of sensitive parts.
 func Unmark(v cty.Value) (cty.Value, []cty.Path) {
 	v, marks := value.UnmarkDeep(v)
 	return v, slices.Concat(marks.Sensitive, marks.Ephemeral)
 }
 
-// Evaluate returns the value of an expression, whose text is src, marks included.
+// Evaluate returns the value of an expressionwith its marks; src is its text.
 func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
 	return c.scope.Expression(expr, src, c.table)
 }
@@ -133,5 +133,5 @@ func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.Lis
 // Redact removes secrets of the configuration from a text.
 func (c *Console) Redact(text string) string { return c.redact(text) }
 
-// Close ends the providers that were started.
+// Close stops the providers that were started.
 func (c *Console) Close() diag.List { return c.close() }

@@ -58,9 +58,9 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 			if err := s.MayRead(addr.Provider{}, words); err != nil {
 				return err
 			}
-			return s.agreed(root, strings.Join(words, " "))
+			return s.approveEncryption(root, strings.Join(words, " "))
 		},
-		MayDo: func(line string) error { return s.agreed(root, line) }})
+		MayDo: func(line string) error { return s.approveEncryption(root, line) }})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
@@ -68,16 +68,16 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 	return e, diags
 }
 
-// agreed returns an error if the encryption block of a module leads to something that nobody has approved.
-func (s *Surroundings) agreed(root *config.Module, line string) error {
+// approveEncryption returns an error if the encryption block of a module refers to a program that was not approved.
+func (s *Surroundings) approveEncryption(root *config.Module, line string) error {
 	if s.Agree == nil || root == nil || len(root.Encryption) == 0 {
 		return nil
 	}
 	return s.Agree(line)
 }
 
-// staticScope returns the scope for expressions that are needed before anything is evaluated, with variables that have
-// a value by then.
+// staticScope returns the scope for expressions that are needed before anything is evaluated, with the variables that
+// are already known.
 func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	if root == nil {
 		root = &config.Module{}
@@ -85,17 +85,17 @@ func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	var evaluate encryption.Scope
 	return func(e hcl.Expression, more map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 		if evaluate == nil {
-			values, _ := root.VariableValues(s.Constants(root)) // problems of others are reported where they are used
+			values, _ := root.VariableValues(s.Constants(root)) // problems of values are reported where they are used
 			evaluate = root.Evaluator(s.dir(), values)
 		}
 		return evaluate(e, more)
 	}
 }
 
-// sealing returns the module whose settings count for the states of a saved plan: that of the working directory, as in
-// OpenTofu. What the plan has was true when it was made; keys may have been replaced since then, or a plain state may
-// have to be encrypted from now on. Where the folder has no configuration, that of the plan counts.
-func (s *Surroundings) sealing(ctx context.Context, saved *config.Module) *config.Module {
+// encryptionModule returns the module whose settings apply to the states of a saved plan: that of the working
+// directory, as in OpenTofu. The settings in the plan are those of its planning time; since then, keys may have been
+// replaced, or encryption may have become required. If the folder has no configuration, that of the plan is used.
+func (s *Surroundings) encryptionModule(ctx context.Context, saved *config.Module) *config.Module {
 	if s.folder == nil {
 		if _, diags := s.RootModule(ctx); diags.HasErrors() {
 			return saved
@@ -104,7 +104,7 @@ func (s *Surroundings) sealing(ctx context.Context, saved *config.Module) *confi
 	return s.folder
 }
 
-// PlanReady gets the key for a plan that will be written.
+// PlanReady fetches the key for a plan that will be written.
 func (s *Surroundings) PlanReady(ctx context.Context, root *config.Module) error {
 	e, diags := s.Encryption(root)
 	if err := diags.Err(); err != nil {
@@ -113,7 +113,7 @@ func (s *Surroundings) PlanReady(ctx context.Context, root *config.Module) error
 	return e.Plan().Ready(ctx)
 }
 
-// ReadState reads a state from a file that a person named, which may be sealed.
+// ReadState reads a state from a file that the user named, which may be encrypted.
 func (s *Surroundings) ReadState(ctx context.Context, from io.Reader) (*state.State, error) {
 	b, err := regular.Rest(from, regular.State)
 	switch {
@@ -136,7 +136,7 @@ func (s *Surroundings) ReadState(ctx context.Context, from io.Reader) (*state.St
 	return state.Decode(b)
 }
 
-// WritePlan writes the content of a plan file, sealed if the settings of its configuration require it.
+// WritePlan writes the content of a plan file, encrypted if the settings of its configuration require it.
 func (s *Surroundings) WritePlan(ctx context.Context, to io.Writer, root *config.Module, pl *plan.Plan) error {
 	e, diags := s.Encryption(root)
 	if err := diags.Err(); err != nil {
@@ -157,11 +157,11 @@ func (s *Surroundings) WritePlan(ctx context.Context, to io.Writer, root *config
 	return err
 }
 
-// maxPlanFile limits a sealed plan file: it is read as a whole.
+// maxPlanFile is the maximum size in bytes of an encrypted plan file, which is read into memory.
 const maxPlanFile = 1 << 30
 
-// ReadPlan reads a plan file of this size. The settings of the working directory open a sealed one, and may refuse one
-// that is plain. A file that is invalid or cannot be opened is an error.
+// ReadPlan reads a plan file of the given size. The settings of the working directory decrypt it, and may refuse an
+// unencrypted one. It returns an error for a file that is invalid or cannot be decrypted.
 func (s *Surroundings) ReadPlan(ctx context.Context, from io.ReaderAt, size int64) (*plan.Plan, diag.List, error) {
 	var root *config.Module
 	if cfg, diags := s.RootModule(ctx); !diags.HasErrors() { // a folder without a configuration has no settings

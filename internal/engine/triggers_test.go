@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// What the condition of a trigger decides does not depend on when it is known: the plan leaves out what does not hold,
-// and lists what it does not know, which only happens if it holds by then.
-func TestConditionsDecideInPlanAndApply(t *testing.T) {
+// The condition of a trigger has the same effect whenever it becomes known: the plan omits actions whose condition is
+// false, and lists those with an unknown one, which are only invoked if it is true by then.
+func TestTriggerConditionsInPlanAndApply(t *testing.T) {
 	outcomes := []struct {
 		text  string
 		holds bool
@@ -33,6 +33,11 @@ func TestConditionsDecideInPlanAndApply(t *testing.T) {
 		{`self.name == "b"`, "after_create", true},
 		{`actor_thing.b.id == "id-b"`, "after_create", false},
 		{`actor_thing.c.id == "id-c"`, "after_create", false}, // which depends on b
+		// As in other conditions, what is secret or ephemeral decides; Terraform 1.15 and 1.16 crash.
+		{`var.secret == "s3cret"`, "before_create", true},
+		{`var.passing == "s3cret"`, "after_create", true},
+		{`sensitive(actor_thing.a.id) == "id-a"`, "after_create", false},
+		{`(var.passing == "s3cret" && actor_thing.a.id == "id-a")`, "before_create", false},
 	}
 	for _, fact := range facts {
 		for _, outcome := range outcomes {
@@ -55,6 +60,14 @@ terraform {
 }
 locals {
   id = actor_thing.a.id
+}
+variable "secret" {
+  default   = "s3cret"
+  sensitive = true
+}
+variable "passing" {
+  default   = "s3cret"
+  ephemeral = true
 }
 resource "actor_thing" "a" {
   name = "a"

@@ -11,21 +11,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// Invoked is an action that a trigger of an instance names.
+// Invoked is an action that a trigger of an instance invokes.
 type Invoked struct {
 	Action addr.AbsResourceInstance
 	Event  config.ActionEvent
 	// Trigger is the number of the action_trigger block in its lifecycle block, Index that of the action in its list.
 	Trigger, Index int
 	OnFailure      config.OnActionFailure
-	// Undecided means that the condition of the trigger is not known yet.
+	// Undecided means that the condition of the trigger is unknown.
 	Undecided bool
 	Range     hcl.Range
 }
 
-// Invoked returns the actions that the triggers of one instance name for some events, in the order of the
-// configuration: event by event as they are given. object is what the instance becomes. It is for walks that have
-// ended.
+// Invoked returns the actions that the triggers of one instance invoke for the given events, event by event in
+// configuration order. object is the planned value of the instance. It must only be called after the walk.
 func (b *Block) Invoked(key addr.Key, object cty.Value, events ...config.ActionEvent) (out []Invoked,
 	diags diag.List,
 ) {
@@ -67,14 +66,14 @@ func (b *Block) triggerContext(key addr.Key) *hcl.EvalContext {
 	return b.exp.Repetition(key).Context(b.Instance.Scope(b.Slot.LateRefs))
 }
 
-// Holds evaluates the condition of a trigger, by its number, which the plan did not know. object is the instance that
-// changes. What the condition mentions must have its values, unless it mentions what is only known after the change.
+// Holds evaluates the condition of the numbered trigger that the plan did not decide. object is the value of the
+// changed instance. All values in the condition must be known, except those that are only known after the change.
 func (b *Block) Holds(key addr.Key, trigger int, object cty.Value) (cty.Value, diag.List) {
 	ctx := b.triggerContext(key)
 	return triggerHolds(b.Slot.Resource.ActionTriggers[trigger], withCaller(withSelf(ctx, object), object))
 }
 
-// Named returns the actions that the triggers of one instance name, for any event, once for each mention.
+// Named returns the actions that the triggers of one instance refer to, for any event, once for each mention.
 func (b *Block) Named(key addr.Key) (out []addr.AbsResourceInstance, diags diag.List) {
 	ctx := b.triggerContext(key)
 	for _, t := range b.Slot.Resource.ActionTriggers {
@@ -88,7 +87,7 @@ func (b *Block) Named(key addr.Key) (out []addr.AbsResourceInstance, diags diag.
 	return out, diags
 }
 
-// TriggerFaults returns the problems of a block's triggers before anything is evaluated.
+// TriggerFaults returns the problems of a block's triggers that can be found without evaluation.
 func (b *Block) TriggerFaults() (diags diag.List) {
 	for _, t := range b.Slot.Resource.ActionTriggers {
 		diags = diags.Extend(b.Slot.Faulty(t))
@@ -107,7 +106,7 @@ func fires(t *config.ActionTrigger, events []config.ActionEvent) bool {
 	return false
 }
 
-// triggerHolds evaluates the condition of a trigger to true, false or an unknown value. One that is null does not hold.
+// triggerHolds evaluates the condition of a trigger to true, false or an unknown value. A null condition is false.
 func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	if t.Condition == nil {
 		return cty.True, nil
@@ -130,7 +129,7 @@ func triggerHolds(t *config.ActionTrigger, ctx *hcl.EvalContext) (cty.Value, dia
 	return is, diags
 }
 
-// actionAt finds the instance that an element of actions names.
+// actionAt returns the instance that an element of actions refers to.
 func (b *Block) actionAt(e hcl.Expression, ctx *hcl.EvalContext) (addr.AbsResourceInstance, diag.List) {
 	traversal, diags := staticTraversal(e, ctx)
 	if diags.HasErrors() {

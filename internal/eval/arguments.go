@@ -10,20 +10,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
-// arguments remembers what variables of modules have become of large values, so that the instances of a module that are
-// all given the same one share what it was converted to. Each variable remembers the last.
+// arguments caches converted large values of module variables, so that instances of a module with the same argument
+// share the conversion. It keeps the last value of each variable.
 type arguments struct{ bySlot sync.Map } // *linking.Slot -> *argument
 
 type argument struct {
-	mu    sync.Mutex // held while a value is converted: others want the same
+	mu    sync.Mutex // held while a value is converted, because other instances need the same result
 	of    ctyfast.Identity
 	value cty.Value
 }
 
-// largeArgument is from how many elements on a value is remembered.
+// largeArgument is the minimum number of elements of a value that is cached.
 const largeArgument = 16
 
-// converted returns the value of a variable for what it was given, by convert if it is not known yet.
+// converted returns the value of a variable for an argument, and calls convert if it is not cached.
 func (a *arguments) converted(s *linking.Slot, raw cty.Value, convert func() (cty.Value, diag.List)) (cty.Value,
 	diag.List) {
 	id, ok := identityOfArgument(raw)
@@ -44,7 +44,7 @@ func (a *arguments) converted(s *linking.Slot, raw cty.Value, convert func() (ct
 	return val, diags
 }
 
-// identityOfArgument returns what tells a value from others; ok is false where it is not worth while.
+// identityOfArgument returns the identity of a value; ok is false if caching it is not worthwhile.
 func identityOfArgument(v cty.Value) (ctyfast.Identity, bool) {
 	if v == cty.NilVal || v.IsMarked() || !v.IsKnown() || v.IsNull() ||
 		!v.CanIterateElements() || v.LengthInt() < largeArgument && !v.Type().IsObjectType() {

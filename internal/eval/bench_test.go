@@ -14,8 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/blocks"
 )
 
-// BenchmarkExpression evaluates one expression in a scope that is there already: what each instance of a block pays
-// again.
+// BenchmarkExpression evaluates one expression in an existing scope: the cost of each instance of a block.
 func BenchmarkExpression(b *testing.B) {
 	r := fuzzRoom(b, "alpha", "a", "b")
 	for _, c := range []struct{ name, text string }{
@@ -50,7 +49,7 @@ func BenchmarkExpression(b *testing.B) {
 	}
 }
 
-// BenchmarkScope makes the scope of a block: what each block pays once.
+// BenchmarkScope creates the scope of a block: the cost of each block.
 func BenchmarkScope(b *testing.B) {
 	r := fuzzRoom(b, "alpha", "a", "b")
 	for _, text := range []string{"var.s", "lab_thing.some[1].name",
@@ -103,7 +102,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// BenchmarkValidate walks a configuration of a thousand separate blocks as planning does before anything else.
+// BenchmarkValidate walks a configuration of a thousand separate blocks, like the first step of planning.
 func BenchmarkValidate(b *testing.B) {
 	var src strings.Builder
 	for i := range 1000 {

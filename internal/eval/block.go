@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Block is a resource block in one module instance, as a Driver gets it: all that it refers to has its value.
+// Block is a resource block in one module instance, passed to a Driver after everything that it refers to has been
+// evaluated.
 type Block struct {
 	Instance *Instance
 	Slot     *linking.Slot
@@ -28,7 +29,7 @@ type Block struct {
 	base *hcl.EvalContext
 	eval *blocks.Evaluation
 	exp  Expansion
-	// shared holds the problems of the part that all instances share; told is set once they were reported.
+	// shared holds the problems common to all instances; told is set after they were reported.
 	shared diag.List
 	told   sync.Once
 }
@@ -38,7 +39,7 @@ func (b *Block) Addr() addr.AbsResource {
 	return addr.AbsResource{Module: b.Instance.Addr, Resource: b.Slot.Resource.Addr}
 }
 
-// Config returns the block as it was written.
+// Config returns the configuration of the block.
 func (b *Block) Config() *config.Resource { return b.Slot.Resource }
 
 // Expand evaluates count, for_each or enabled.
@@ -50,8 +51,8 @@ func (b *Block) Expand() (Expansion, diag.List) {
 	return exp, diags
 }
 
-// Prepare evaluates what all instances share. Call it after Expand and before Evaluate, which reports its problems: a
-// failed precondition may be their cause, and is then reported instead.
+// Prepare evaluates the parts that all instances share. Call it after Expand and before Evaluate, which reports its
+// problems: if a precondition fails, it may be their cause, and is reported instead.
 func (b *Block) Prepare() {
 	if b.shared = b.Slot.Faulty(b.Slot.Resource, b.Slot.Body); b.shared == nil {
 		b.eval, b.shared = b.Slot.Body.Prepare(b.base)
@@ -66,11 +67,11 @@ func (b *Block) context(key addr.Key) *hcl.EvalContext {
 	return b.exp.Repetition(key).Context(b.base)
 }
 
-// Evaluate returns the configuration of one instance, with marks; an unknown value if Prepare failed. It reports
-// problems; those of all instances only once.
+// Evaluate returns the configuration of one instance, with marks, or an unknown value if Prepare failed. It reports
+// problems common to all instances only once.
 func (b *Block) Evaluate(key addr.Key) (cty.Value, error) { return b.evaluate(key, b.context(key)) }
 
-// EvaluateFor is Evaluate for an action that refers to its caller, which has this value.
+// EvaluateFor is like Evaluate, for an action that refers to its caller; caller is its value.
 func (b *Block) EvaluateFor(key addr.Key, caller cty.Value) (cty.Value, error) {
 	return b.evaluate(key, withCaller(b.context(key), caller))
 }
@@ -86,7 +87,7 @@ func (b *Block) evaluate(key addr.Key, ctx *hcl.EvalContext) (cty.Value, error) 
 		return cty.DynamicVal, err
 	}
 	v, diags := b.eval.Instance(ctx)
-	if !walk.Inputs.Validating { // otherwise of no instance
+	if !walk.Inputs.Validating { // otherwise it is about no instance
 		diags = diags.InAddress(b.Addr().Instance(key).String())
 	}
 	if more := walk.Report(diags); more != nil {
@@ -128,7 +129,7 @@ func (b *Block) conditions(list []*config.Condition, summary string, key addr.Ke
 	return diags.InInstance(b.Addr().Instance(key).String())
 }
 
-// Unchecked records that the conditions of an instance cannot be evaluated yet.
+// Unchecked records that the conditions of an instance are unknown.
 func (b *Block) Unchecked(key addr.Key) {
 	if r := b.Slot.Resource; len(r.Preconditions)+len(r.Postconditions) > 0 {
 		b.Instance.walk.checks.report("resource", b.Slot.Addr(), b.Addr().Instance(key).String(), outcome{
@@ -137,7 +138,7 @@ func (b *Block) Unchecked(key addr.Key) {
 }
 
 // Set sets the values of all instances, marks included, for references to the block. Instances without a value do not
-// exist; a refresh-only plan may have some that exist without being part of the expansion.
+// exist; in a refresh-only plan, instances may exist that are not in the expansion.
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.Index]
 	r.exp, r.byKey = exp, values
@@ -146,8 +147,8 @@ func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	}
 }
 
-// Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module, an
-// instance of it if there is a key, and the attribute path after it.
+// Triggers evaluates the replace_triggered_by references of one instance: each names a resource of the same module,
+// optionally an instance of it, and an attribute path.
 func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	var out []Trigger
 	diags := b.Slot.Faulty(linking.PartTriggers)
@@ -165,9 +166,8 @@ func (b *Block) Triggers(key addr.Key) ([]Trigger, diag.List) {
 	return out, diags
 }
 
-// ReferencedSlots returns the resource slots of the module that the block's own body mentions, and those that
-// depends_on names; a CallClose slot stands for everything inside of a module, a CallOutput for the dependencies of an
-// output value.
+// ReferencedSlots returns the resource slots of the module that the block's body refers to, and those in depends_on. A
+// CallClose slot stands for everything within a module, and a CallOutput slot for the dependencies of an output value.
 func (b *Block) ReferencedSlots() (direct, explicit []*linking.Slot) {
 	for _, d := range b.Slot.Direct {
 		direct = append(direct, b.Instance.Unit.Slots()[d])
@@ -178,8 +178,7 @@ func (b *Block) ReferencedSlots() (direct, explicit []*linking.Slot) {
 	return direct, explicit
 }
 
-// CallDependsOn returns the slots that the depends_on of the enclosing module calls name, with the instance that they
-// belong to.
+// CallDependsOn returns the slots in depends_on of the enclosing module calls, each with its instance.
 func (i *Instance) CallDependsOn(visit func(*Instance, *linking.Slot)) {
 	for c := i; c.parent != nil; c = c.parent {
 		call := c.parent.Unit.Slots()[c.parent.Unit.CallSlots[c.Unit.Module.Call.Name]]
@@ -189,8 +188,8 @@ func (i *Instance) CallDependsOn(visit func(*Instance, *linking.Slot)) {
 	}
 }
 
-// Provider returns the instance and slot of the provider block that manages the block; ok is false when there is none
-// and the provider has an empty configuration.
+// Provider returns the instance and slot of the provider block that manages the block; ok is false if there is none and
+// the provider has an empty configuration.
 func (b *Block) Provider() (i *Instance, s *linking.Slot, ok bool) {
 	if b.Slot.ProviderSlot < 0 || b.Slot.ProviderUnit == nil {
 		return nil, nil, false
@@ -229,7 +228,7 @@ func parseTrigger(e hcl.Expression, ctx *hcl.EvalContext) (Trigger, diag.List) {
 	return t, diags
 }
 
-// Recheck evaluates the conditions of an unchanged instance: references in them may have changed.
+// Recheck evaluates the conditions of an unchanged instance, because their references may have changed.
 func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	r := b.Slot.Resource
 	if len(r.Preconditions) == 0 && len(r.Postconditions) == 0 {
@@ -238,7 +237,7 @@ func (b *Block) Recheck(key addr.Key, self cty.Value) diag.List {
 	return b.Preconditions(key).Extend(b.Postconditions(key, self))
 }
 
-// Locate returns a provider's diagnostics about an instance with its address and a place in the source.
+// Locate returns a provider's diagnostics about an instance with its address and a source range.
 func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	if len(diags) == 0 {
 		return nil
@@ -246,7 +245,7 @@ func (b *Block) Locate(diags diag.List, key addr.Key) diag.List {
 	return b.Slot.Body.Locate(diags).InAddress(b.Addr().Instance(key).String())
 }
 
-// Persistable refuses ephemeral values where the object would be stored with them: everywhere except in write-only
+// Persistable returns errors for ephemeral values that would be stored with the object: everywhere except in write-only
 // attributes and in blocks that are never stored.
 func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	if b.Config().Addr.Mode == addr.Ephemeral {
@@ -264,7 +263,7 @@ func (b *Block) Persistable(key addr.Key, ephemeral []cty.Path) diag.List {
 	return b.Locate(diags, key)
 }
 
-// Storable refuses numbers and nesting that a state or plan cannot hold, if the object would be stored.
+// Storable returns errors for numbers and nesting that a state or plan cannot hold, if the object would be stored.
 func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 	if b.Config().Addr.Mode == addr.Ephemeral || !ctyfast.Unstorable(config) && !ctyfast.TooDeep(config) {
 		return nil
@@ -289,7 +288,7 @@ func (b *Block) Storable(key addr.Key, config cty.Value) diag.List {
 	return b.Locate(diags, key)
 }
 
-// staticTraversal turns an expression such as a.b[each.key].c into a traversal: indices may mention count and each.
+// staticTraversal converts an expression such as a.b[each.key].c to a traversal: indexes may refer to count and each.
 func staticTraversal(e hcl.Expression, ctx *hcl.EvalContext) (hcl.Traversal, diag.List) {
 	switch e := e.(type) {
 	case *hclsyntax.RelativeTraversalExpr:

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// outcome joins the results of all conditions of one object.
+// outcome combines the results of all conditions of one object.
 type outcome struct {
 	status   string
 	failures []string
@@ -28,15 +28,15 @@ func (o *outcome) add(r result) {
 	}
 }
 
-// checkResults gathers the outcomes of a walk.
+// checkResults collects the outcomes of a walk.
 type checkResults struct {
 	walk *Walk
 	mu   sync.Mutex
 	by   map[[2]string]map[string]*outcome // kind and configuration address; object address
 }
 
-// declare adds a checkable object with no instances yet, report an outcome; later outcomes of an object are combined
-// with earlier ones.
+// report adds an outcome of a checkable object, whose configuration object may have no instances yet. Later outcomes of
+// an object are combined with earlier ones.
 func (c *checkResults) report(kind, config, object string, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	}
 	for key, objects := range w.checks.by {
 		if destroying {
-			break // a destroy has no results of checks
+			break // a destroy has no check results
 		}
 		r := state.CheckResult{Kind: key[0], ConfigAddr: key[1]}
 		rank := 0
@@ -105,10 +105,10 @@ func (w *Walk) CheckResults() []state.CheckResult {
 	return out
 }
 
-// reached holds the instances of each module that a walk created.
+// reached holds the instances that a walk created, by module.
 type reached struct{ by map[*linking.Unit][]*Instance }
 
-// expanded reports whether all instances of a module are known: its calls were expanded, everywhere.
+// expanded reports whether all instances of a module are known: all calls on its path were expanded.
 func (r reached) expanded(u *linking.Unit) bool {
 	for ; u.Parent != nil; u = u.Parent {
 		for name, unit := range u.Parent.Calls {
@@ -136,7 +136,7 @@ func (r reached) empty(s *linking.Slot) bool {
 	return true
 }
 
-// unchecked returns the result of an object without reports: it passes if it has no instances, unless the walk did not
+// unchecked returns the result of an object without outcomes: it passes if it has no instances, unless the walk did not
 // reach it.
 func (w *Walk) unchecked(kind string, s *linking.Slot, reached reached) state.CheckResult {
 	r := state.CheckResult{Kind: kind, ConfigAddr: s.Addr(), Status: statusPass}
@@ -153,7 +153,7 @@ func (w *Walk) unchecked(kind string, s *linking.Slot, reached reached) state.Ch
 	return r
 }
 
-// status returns the status of an object so far.
+// status returns the status of an object from the outcomes so far.
 func (c *checkResults) status(kind, config, object string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *checkResults) status(kind, config, object string) string {
 	return ""
 }
 
-// Checked marks a diagnostic as the failure of a condition: it holds the kind and address of the checked object.
+// Checked marks a diagnostic as a failed condition, with the kind and address of the checked object.
 type Checked struct {
 	Kind   string // "resource", "output", "var" or "check"
 	Object string // the address, with all keys
@@ -180,14 +180,14 @@ func Condition(d *diag.Diagnostic) (c Checked, ok bool) {
 	return c, false
 }
 
-// OfCheck marks the diagnostics of check blocks: each is worth reading, and those of a plan are outdated once it has
-// been applied.
+// OfCheck marks the diagnostics of check blocks: each is shown separately, and those of a plan are outdated after its
+// apply.
 type OfCheck struct{ Checked }
 
-// DoNotConsolidateDiagnostic keeps the views from grouping them.
+// DoNotConsolidateDiagnostic prevents views from grouping them.
 func (OfCheck) DoNotConsolidateDiagnostic() bool { return true }
 
-// CheckFailed reports that the data source inside of a check block cannot be read: this is the result of the check.
+// CheckFailed reports that the data source in a check block cannot be read: this is the result of the check.
 func (b *Block) CheckFailed(problems diag.List) {
 	i := b.Instance
 	check := b.Config().Check
@@ -202,7 +202,7 @@ func (b *Block) CheckFailed(problems diag.List) {
 		warnings = append(warnings, &w)
 	}
 	i.walk.checks.report("check", instanceConfig(i, "check."+check.Name), instanceAddr(i, "check."+check.Name), o)
-	_ = i.report(warnings) // no errors among them
+	_ = i.report(warnings) // there are no errors among them
 }
 
 // instanceConfig returns the configuration address of an object in a module instance.

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// The statuses of a checked object, as the state file writes them.
+// The statuses of a checked object, as in the state file.
 const (
 	statusPass    = "pass"
 	statusFail    = "fail"
@@ -27,8 +27,8 @@ const (
 // result is the result of one condition.
 type result struct {
 	status  string
-	message string // of a failure, for people; empty when it could not be evaluated
-	secret  bool   // the message replaces one that is not shown
+	message string // the error message; empty if it could not be evaluated
+	secret  bool   // the message replaces a sensitive one
 	diags   diag.List
 }
 
@@ -40,8 +40,8 @@ func (r result) detail() string {
 	return r.message
 }
 
-// evalCondition evaluates a condition and its error message. The message must be valid even if the condition holds:
-// otherwise the mistake would only show when the message is needed.
+// evalCondition evaluates a condition and its error message. The message must be valid even if the condition is true:
+// otherwise a mistake in it would only be found when the message is needed.
 func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) result {
 	if d := s.Faulty(c.Condition, c.ErrorMessage); d != nil {
 		return result{status: statusError, diags: d}
@@ -58,9 +58,8 @@ func evalCondition(s *linking.Slot, c *config.Condition, ctx *hcl.EvalContext) r
 	return r
 }
 
-// evalValidation is evalCondition for the validation of a variable: as in Terraform, a message that can be evaluated
-// but not shown matters only when it is needed; then a sensitive one is an error, and so is an unknown one, except
-// while validating.
+// evalValidation is like evalCondition, for the validation of a variable: as in Terraform, a message that can be
+// evaluated but not shown is only an error if it is needed and sensitive or, except while validating, unknown.
 func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) result {
 	r := holds(c, ctx, "Invalid variable validation result")
 	if r.status == statusError {
@@ -87,7 +86,8 @@ func evalValidation(c *config.Condition, ctx *hcl.EvalContext, validating bool) 
 	return r
 }
 
-// holds evaluates the condition alone. The summary is for a result that is neither true nor false.
+// holds evaluates the condition without its message. The summary is for an error about a result that is neither true
+// nor false.
 func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 	v, hclDiags := funcs.Evaluate(c.Condition, ctx)
 	r := result{diags: diag.List(nil).AppendHCL(hclDiags)}
@@ -123,8 +123,8 @@ func holds(c *config.Condition, ctx *hcl.EvalContext, summary string) result {
 // unknownMessage replaces an error message that is unknown.
 const unknownMessage = "The condition is false. Its error message depends on values that are known only after apply."
 
-// errorMessage evaluates the message of a condition. broken holds the reason why it cannot be evaluated, unsuitable why
-// it cannot be shown; leak is the severity of a sensitive value in it.
+// errorMessage evaluates the message of a condition. broken holds the errors of its evaluation, unsuitable the reasons
+// why it cannot be shown; leak is the severity of a sensitive value in it.
 func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity) (text string, secret bool, broken,
 	unsuitable diag.List) {
 	msg, hclDiags := funcs.Evaluate(c.ErrorMessage, ctx)
@@ -153,7 +153,7 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 		report(leak, "Error message refers to ephemeral values", "The expression of this error message refers to "+
 			"ephemeral values, so the message will not be shown. Remove them from the message, or use the function "+
 			"ephemeralasnull.")
-		unsuitable[len(unsuitable)-1].Extra = separate{} // as Terraform has it
+		unsuitable[len(unsuitable)-1].Extra = separate{} // as in Terraform
 		text = "The error message is not shown because an ephemeral value is part of it."
 	case str.IsKnown():
 		text = strings.TrimSpace(str.AsString())
@@ -166,7 +166,7 @@ func errorMessage(c *config.Condition, ctx *hcl.EvalContext, leak diag.Severity)
 // separate marks diagnostics that are not grouped with others of the same summary.
 type separate struct{}
 
-// DoNotConsolidateDiagnostic keeps the views from grouping them.
+// DoNotConsolidateDiagnostic prevents views from grouping them.
 func (separate) DoNotConsolidateDiagnostic() bool { return true }
 
 func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.Condition,
@@ -184,7 +184,7 @@ func (w *Walk) conditionFailed(of Checked, summary string, r result, c *config.C
 // evaluated are errors.
 func (i *Instance) evalCheck(s *linking.Slot) error {
 	if i.walk.checks.status("check", s.Addr(), instanceAddr(i, "check."+s.Name)) == statusFail {
-		return nil // its data source could not be read
+		return nil // its data source cannot be read
 	}
 	ctx := i.Scope(s.Refs)
 	if i.walk.Inputs.Validating {
@@ -215,7 +215,7 @@ func (i *Instance) evalCheck(s *linking.Slot) error {
 	return i.report(diags)
 }
 
-// validateAsserts checks what can be checked before anything is known: references, and the error messages.
+// validateAsserts checks what can be checked before values are known: references, and the error messages.
 func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	var diags diag.List
 	for _, c := range s.Check.Asserts {
@@ -229,8 +229,8 @@ func validateAsserts(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	return diags
 }
 
-// Validate checks the conditions of a resource and ignore_changes, as far as that is possible before anything is known;
-// bodyOK means that the body of the block is valid.
+// Validate checks the conditions of a resource and ignore_changes, as far as possible before values are known; bodyOK
+// means that the body of the block is valid.
 func (b *Block) Validate(bodyOK bool) diag.List {
 	r := b.Slot.Resource
 	diags := b.Slot.Faulty(linking.PartDependsOn, linking.PartTriggers)

@@ -1,13 +1,12 @@
-// Package eval turns the static module tree into values: it expands modules, and evaluates variables, local values,
-// output values and the bodies of blocks. It implements the language, and knows no plans or states. What happens to a
-// resource is decided by a Driver: internal/planning plans it, internal/applying applies it, and both hand its value
-// back with Block.Set.
+// Package eval evaluates the static module tree: it expands modules, and evaluates variables, local values, output
+// values and the bodies of blocks. It implements the language, and does not depend on plans. A Driver handles each
+// resource: internal/planning plans it, internal/applying applies it, and both return its value with Block.Set.
 //
 // Each pass has a package: blocks compiles the body of a block against its schema, linking finds the references of
 // every block once and orders the work, and funcs has the functions. This package is the last pass, the Walk: one node
 // for each slot of each module instance, on the ready queue of internal/graph. When a node runs, everything that it
-// refers to has its value, which is computed once and shared. A walk that is Validating expands nothing, treats every
-// variable and object as unknown, and reports all mistakes of the configuration together.
+// refers to has been evaluated, once, and the value is shared. A walk that is Validating expands nothing, treats every
+// variable and object as unknown, and reports all mistakes of the configuration.
 //
 //	prog, diags := linking.New(cfg, schemas)
 //	walk := eval.NewWalk(prog, inputs, driver)
@@ -26,12 +25,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Inputs holds the surroundings of a walk.
+// Inputs holds the inputs of a walk.
 type Inputs struct {
 	Functions Functions
-	// Variables holds the values of the root module's variables, not converted; missing ones get their default.
+	// Variables holds the values of the root module's variables, before conversion; missing ones get their default.
 	Variables map[string]cty.Value
-	// VariableRanges holds the places of values from files, for messages.
+	// VariableRanges holds the source ranges of values from files, for messages.
 	VariableRanges map[string]hcl.Range
 	Workspace      string
 	// Cwd is path.cwd.
@@ -40,48 +39,49 @@ type Inputs struct {
 	Applying bool
 	// Importing evaluates import blocks; see ImportOf.
 	Importing bool
-	// Validating expands nothing: every repeated block and module stands for one instance with unknown keys and values.
+	// Validating means that nothing is expanded: every repeated block and module has one instance with unknown keys and
+	// values.
 	Validating bool
-	// Expansions, when set, fixes the instances of every module call beforehand: the graph is complete before the first
-	// node runs.
+	// Expansions, if set, are the instances of every module call, so that the graph is complete before the first node
+	// runs.
 	Expansions Expansions
-	// Lenient makes failed conditions warnings: the walk is only for display.
+	// Lenient makes failed conditions warnings, for walks that only display values.
 	Lenient bool
-	// StrictOutputs excepts preconditions of outputs from that: their values are recorded without being shown.
+	// StrictOutputs makes preconditions of outputs an exception to Lenient: their values are recorded without being
+	// shown.
 	StrictOutputs bool
-	// Unchecked leaves check blocks out, for walks that only evaluate values.
+	// Unchecked omits check blocks, for walks that only evaluate values.
 	Unchecked bool
-	// Only, when set, selects the slots to evaluate; the selection must include their dependencies (see
-	// Program.Needed).
+	// Only, if set, selects the slots to evaluate; the selection must include their dependencies (see Program.Needed).
 	Only map[*linking.Slot]bool
-	// Partial means that Only leaves out parts of the configuration: their conditions are listed as unknown.
+	// Partial means that Only excludes parts of the configuration, whose conditions are unknown.
 	Partial bool
-	// Hold decides about blocks that depend on instances which the driver leaves alone.
+	// Hold determines which blocks depend on instances that the driver excludes.
 	Hold Hold
-	// InUse holds provider configurations that no block uses, but objects whose blocks are gone.
+	// InUse holds provider configurations that only objects without a block use.
 	InUse map[addr.AbsProviderConfig]bool
-	// Secrets, when set, are removed from the texts of all diagnostics: providers may report what they received.
+	// Secrets, if set, are removed from the texts of all diagnostics: providers may report what they received.
 	Secrets *value.Secrets
-	// StandIns, when set, mock some providers and modules.
+	// StandIns, if set, mock some providers and modules.
 	StandIns StandIns
-	// Workers limits how many nodes run at once.
+	// Workers limits how many nodes run concurrently.
 	Workers int
 }
 
 // Expansions lists the instance keys of every module call of every module instance.
 type Expansions map[addr.ModuleInstance]map[string][]addr.Key
 
-// Driver decides what happens to resources and provider configurations. Its methods are called concurrently, each once
-// for a node, after everything that the block refers to has its value. An error fails the node; its text is not shown,
+// Driver handles resources and provider configurations. Its methods are called concurrently, each once for a node,
+// after everything that the block refers to has been evaluated. An error fails the node; its text is not shown, only
 // the diagnostics are.
 type Driver interface {
 	// Resource must end with a call of Block.Set, unless it fails.
 	Resource(n *graph.Node, b *Block) error
 	// Provider receives the evaluated configuration of a provider block, or of one of its instances.
 	Provider(s *linking.Slot, key addr.Key, config cty.Value) error
-	// RootOutput receives the value of an output value of the root module, marks included.
+	// RootOutput receives the value of a root output, with marks.
 	RootOutput(s *linking.Slot, v cty.Value) error
 }
 
-// ErrReported fails a node whose problems are in the walk's diagnostics already.
+// ErrReported fails a node whose problems are already in the walk's diagnostics.
 var ErrReported = errors.New("reported as a diagnostic")

@@ -14,11 +14,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
-// TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem runs the archives of testdata. A case is a folder: its
-// files are a configuration; "want" lists its output values as show writes them; "# want-error: SUMMARY" stands on the
+// TestConfigurationsHaveExpectedValuesAndErrors runs the archives of testdata. A case is a folder: its
+// files are a configuration; "want" lists its output values in the form of "show"; "# want-error: SUMMARY" is on the
 // line of each error, or in the file "errors" as FILE:LINE: SUMMARY. A case whose name ends in _validate is walked as
-// validate does it.
-func TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem(t *testing.T) {
+// by "validate".
+func TestConfigurationsHaveExpectedValuesAndErrors(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no archives: %v", err)
@@ -74,7 +74,7 @@ func runCase(t *testing.T, name string, files map[string][]byte) {
 	}
 }
 
-// wantErrors reads the expectations.
+// wantErrors returns the expected errors.
 func wantErrors(files map[string][]byte) []string {
 	out := []string{}
 	for name, src := range files {

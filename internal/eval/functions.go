@@ -20,17 +20,17 @@ import (
 type Functions struct {
 	// Table holds the core functions; see package funcs.
 	Table map[string]function.Function
-	// Loose is the table for provider blocks; nil means Table. Values that are read there, such as a token, may change
+	// Loose is the table for provider blocks; nil means Table. Values in provider blocks, such as tokens, may change
 	// after the plan.
 	Loose map[string]function.Function
-	// OfProvider returns the functions of a provider by name; nil if it cannot be started. It is called only for
-	// providers whose functions a module calls, and concurrently.
+	// OfProvider returns the functions of a provider by name, or nil if it cannot be started. It is called
+	// concurrently, and only for providers whose functions a module calls.
 	OfProvider func(addr.Provider) map[string]function.Function
-	// LooseOfProvider is the same for provider blocks, as Loose is for Table.
+	// LooseOfProvider is to OfProvider as Loose is to Table.
 	LooseOfProvider func(addr.Provider) map[string]function.Function
 }
 
-// providerNamespace begins the names of functions of providers: provider::LOCALNAME::NAME.
+// providerNamespace is the prefix of provider functions: provider::LOCALNAME::NAME.
 const providerNamespace = "provider::"
 
 // functions returns the function table of a module: the core functions, those of the providers that it calls, and those
@@ -39,7 +39,7 @@ func (w *Walk) functions(u *linking.Unit) map[string]function.Function {
 	return w.table(u, w.Inputs.Functions.Table, w.Inputs.Functions.OfProvider, &w.tables)
 }
 
-// loosely returns a scope with the functions for provider blocks.
+// loosely returns the scope with the functions for provider blocks.
 func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
 	in := w.Inputs.Functions
 	if in.Loose != nil {
@@ -48,7 +48,7 @@ func (w *Walk) loosely(ctx *hcl.EvalContext, u *linking.Unit) *hcl.EvalContext {
 	return ctx
 }
 
-// table returns the function table of a module on top of one that all modules have. It is made once.
+// table returns the function table of a module, based on a common one. It is built once.
 func (w *Walk) table(u *linking.Unit, core map[string]function.Function, of ofProvider,
 	made *map[*linking.Unit]map[string]function.Function) map[string]function.Function {
 	if len(u.Called) == 0 && !u.Declared.Own {
@@ -62,7 +62,7 @@ func (w *Walk) table(u *linking.Unit, core map[string]function.Function, of ofPr
 	return tableOf(u, core, of, *made)
 }
 
-// tableOf returns the table of a module, and builds those of the modules that it calls.
+// tableOf returns the table of a module, and builds the tables of the modules that it calls.
 func tableOf(u *linking.Unit, core map[string]function.Function, of ofProvider,
 	made map[*linking.Unit]map[string]function.Function) map[string]function.Function {
 	table := made[u]
@@ -75,7 +75,7 @@ func tableOf(u *linking.Unit, core map[string]function.Function, of ofProvider,
 	return table
 }
 
-// addModuleFunctions adds the functions that the blocks of a module, and of those that it calls, define.
+// addModuleFunctions adds the functions defined in a module and in the modules that it calls.
 func addModuleFunctions(table map[string]function.Function, u *linking.Unit, core map[string]function.Function,
 	of ofProvider, made map[*linking.Unit]map[string]function.Function) {
 	u.Declared.AddFunctions(table, func(call string) (*config.Declared, map[string]function.Function) {
@@ -87,8 +87,9 @@ func addModuleFunctions(table map[string]function.Function, u *linking.Unit, cor
 	})
 }
 
-// outside returns the table for expressions that are not part of the configuration but use the names of a module: src
-// is their text, which tells whose functions they call. Files that other tools read can call none of the module's own.
+// outside returns the table for expressions that are not part of the configuration but use the names of a module. src
+// is their text, which determines the providers whose functions they call. Files that other tools read can call none of
+// the module's own functions.
 func (w *Walk) outside(u *linking.Unit, core map[string]function.Function, src []byte,
 	filename string) map[string]function.Function {
 	table := maps.Clone(core)
@@ -100,7 +101,7 @@ func (w *Walk) outside(u *linking.Unit, core map[string]function.Function, src [
 	return table
 }
 
-// checkFunctions evaluates the functions that blocks of the configuration define with unknown arguments.
+// checkFunctions evaluates the functions defined in the configuration with unknown arguments.
 func (w *Walk) checkFunctions() {
 	done := map[string]bool{}
 	for _, u := range w.Program.Units() {
@@ -117,8 +118,8 @@ func (w *Walk) checkFunctions() {
 // ofProvider returns the functions of a provider.
 type ofProvider = func(addr.Provider) map[string]function.Function
 
-// addProviderFunctions adds the functions of some of a module's required providers. Providers that cannot be started
-// add nothing: the call is then one of an unknown function.
+// addProviderFunctions adds the functions of some required providers of a module. Providers that cannot be started add
+// none, so that their functions are unknown.
 func addProviderFunctions(table map[string]function.Function, m *config.Module, localNames []string,
 	of func(addr.Provider) map[string]function.Function) {
 	if of == nil {
@@ -135,7 +136,7 @@ func addProviderFunctions(table map[string]function.Function, m *config.Module, 
 	}
 }
 
-// whose names the module that a namespace of functions is about.
+// whose returns the module for a namespace of functions.
 func whose(namespace string) string {
 	if called, ok := strings.CutPrefix(namespace, config.CalledFunctions); ok {
 		return "module." + strings.TrimSuffix(called, "::")
@@ -144,7 +145,7 @@ func whose(namespace string) string {
 }
 
 // nameProviderFunction rewords the diagnostic about an unknown function with a namespace, which the hcl library does
-// not know; it returns others as they are.
+// not support; it returns others unchanged.
 func nameProviderFunction(d *diag.Diagnostic) *diag.Diagnostic {
 	call, ok := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
 	if !ok || call.CalledFunctionNamespace() == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// fuzzed is a module with a name for every sort of value.
+// fuzzed is a module with a name for every kind of value.
 const fuzzed = `
 variable "secret" { sensitive = true }
 variable "secrets" { sensitive = true }
@@ -42,10 +42,10 @@ resource "lab_thing" "some" { count = 3 }
 resource "lab_thing" "each" { for_each = { a = 1, b = 2 } }
 `
 
-// leaky are the functions that say something about a sensitive value on purpose, or about whether evaluating it fails.
+// leaky are functions that intentionally reveal a property of a sensitive value, or whether its evaluation fails.
 var leaky = regexp.MustCompile(`nonsensitive|issensitive|try|can|nonephemeral|ephemeralasnull|file|template`)
 
-// FuzzExpression evaluates any text. It must not panic or hang, and what it says without a mark must not depend on a
+// FuzzExpression evaluates arbitrary text. It must not panic or hang, and unmarked results must not depend on a
 // sensitive value.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
@@ -79,7 +79,7 @@ func FuzzExpression(f *testing.F) {
 		if hclDiags.HasErrors() {
 			return
 		}
-		// no t.Fatal could stop it
+		// t.Fatal could not stop it
 		alarm := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%q does not end", text)) })
 		defer alarm.Stop()
 		var results [2]cty.Value
@@ -99,11 +99,11 @@ func FuzzExpression(f *testing.F) {
 	})
 }
 
-// exponent finds the exponents of numbers.
+// exponent matches the exponents of numbers.
 var exponent = regexp.MustCompile(`[eE][+-]?(\d+)`)
 
-// costly reports texts that are evaluated for long, and rightly so: loops in loops, long lists, and numbers whose
-// digits take the square of their exponent to write down.
+// costly reports whether a text legitimately takes long to evaluate: nested loops, long lists, and numbers that take
+// quadratic time to format.
 func costly(text string) bool {
 	digits := 0
 	for _, m := range exponent.FindAllStringSubmatch(text, -1) {
@@ -118,8 +118,8 @@ func costly(text string) bool {
 		strings.Contains(text, "setproduct") && strings.Count(text, ",") > 30
 }
 
-// public writes what of a value is not sensitive. The types of what is inside of a collection are left out: one part
-// may be sensitive.
+// public returns the text of a value without its sensitive parts. It omits element types of collections, because an
+// element may be sensitive.
 func public(v cty.Value) string {
 	if v.HasMark(value.Sensitive) {
 		return "hidden"
@@ -140,7 +140,7 @@ func public(v cty.Value) string {
 	return strings.Join(parts, "; ")
 }
 
-func TestWhatIsPublicIsAllButWhatIsSensitive(t *testing.T) {
+func TestPublicOmitsSensitiveParts(t *testing.T) {
 	r := fuzzRoom(t, "alpha", "a", "b")
 	for text, want := range map[string]string{
 		"tolist([1, length(var.secrets)])": "1; hidden", "tomap({a=[1], b=[length(var.secrets)]})": "a=1; b=hidden",

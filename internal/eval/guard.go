@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Guard returns the value of a guard of the block for one instance: true, false, or unknown. Call it after Expand.
+// Guard evaluates a guard of the block for one instance: true, false or unknown. Call it after Expand.
 func (b *Block) Guard(g *config.Guard, key addr.Key) (cty.Value, diag.List) {
 	if d := b.Slot.Faulty(g); d != nil {
 		return cty.UnknownVal(cty.Bool), d
@@ -34,8 +34,8 @@ func (b *Block) CheckGuards(key addr.Key) (diags diag.List) {
 	return diags
 }
 
-// Guard returns the value of a guard for an instance that the block no longer has. The value of its key is unknown, and
-// so is everything else if its module instance is gone, too.
+// Guard evaluates a guard for an instance that the block no longer has. The value of its key is unknown, and if its
+// module instance no longer exists either, so is everything else.
 func (w *Walk) Guard(s *linking.Slot, g *config.Guard, a addr.AbsResourceInstance) (cty.Value, diag.List) {
 	i := w.Instance(a.Module)
 	if g.Expr != nil && i == nil {

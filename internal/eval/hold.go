@@ -8,21 +8,22 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Hold decides about blocks that depend on instances which the driver of a walk leaves alone (see Block.Hold).
+// Hold determines which blocks are excluded because they depend on instances that the driver of a walk excludes (see
+// Block.Hold).
 type Hold uint8
 
-// The decisions. HoldDependents leaves out everything that depends on such an instance, directly or not: blocks,
-// modules by their calls, provider configurations with all their objects, values. Of a repeated module only the
-// instance around it is concerned. HoldOutputs evaluates everything, and leaves out only the output values of the root
-// module.
+// The settings. HoldDependents excludes everything that depends on such an instance, directly or indirectly: blocks,
+// modules through their calls, provider configurations with all their objects, and values. In a repeated module, only
+// the same module instance is affected. HoldOutputs evaluates everything, and excludes only the output values of the
+// root module.
 const (
 	HoldNothing Hold = iota
 	HoldDependents
 	HoldOutputs
 )
 
-// Hold reports, before Set, that the driver leaves an instance of the block alone: dependents of the block are held. Of
-// several instances, the least address counts.
+// Hold reports, before Set, that the driver excludes an instance of the block: then its dependents are held. Of several
+// instances, the one with the lowest address is recorded as the cause.
 func (b *Block) Hold(a addr.AbsResourceInstance) {
 	held := b.Instance.held
 	if held == nil {
@@ -33,7 +34,7 @@ func (b *Block) Hold(a addr.AbsResourceInstance) {
 	}
 }
 
-// cause returns the instance that holds a slot, nil for none. Everything that the slot waits for has ended.
+// cause returns the instance that holds a slot, or nil. All dependencies of the slot must have ended.
 func (i *Instance) cause(s *linking.Slot) (first *addr.AbsResourceInstance) {
 	see := func(at *Instance, slot *linking.Slot) {
 		if c := at.held[slot.Index]; c != nil && (first == nil || c.Compare(*first) < 0) {
@@ -55,7 +56,7 @@ func (i *Instance) cause(s *linking.Slot) (first *addr.AbsResourceInstance) {
 	return first
 }
 
-// unlessHeld returns the work of a slot in a walk that holds something.
+// unlessHeld wraps the work of a slot in a walk with held slots.
 func (i *Instance) unlessHeld(s *linking.Slot, work graph.Task) graph.Task {
 	all := i.walk.Inputs.Hold == HoldDependents
 	return func(n *graph.Node) error {
@@ -78,8 +79,8 @@ func (i *Instance) unlessHeld(s *linking.Slot, work graph.Task) graph.Task {
 	}
 }
 
-// HeldBlock returns the instance because of which a block, or a module around it, is left out or leaves others out; nil
-// for none. Call it after the walk.
+// HeldBlock returns the instance that is the cause why a block, or a module around it, is excluded or excludes others,
+// or nil. Call it after the walk.
 func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	at := w.Root
 	for _, step := range r.Module.Steps() {
@@ -101,7 +102,7 @@ func (w *Walk) HeldBlock(r addr.AbsResource) *addr.AbsResourceInstance {
 	return at.held[slot]
 }
 
-// HeldProvider returns the instance because of which a provider configuration is not evaluated; nil for none.
+// HeldProvider returns the instance because of which a provider configuration is not evaluated, or nil.
 func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance {
 	s := w.Program.ProviderSlot(a)
 	if s == nil {
@@ -114,7 +115,7 @@ func (w *Walk) HeldProvider(a addr.AbsProviderConfig) *addr.AbsResourceInstance 
 	return i.held[s.Index]
 }
 
-// EachHeld calls f with every slot of the walk that is held, with its cause. Call it after the walk.
+// EachHeld calls f with every held slot of the walk and its cause. Call it after the walk.
 func (w *Walk) EachHeld(f func(i *Instance, s *linking.Slot, cause addr.AbsResourceInstance)) {
 	for _, i := range w.instances {
 		for n, c := range i.held {

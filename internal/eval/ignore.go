@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// IgnoreChanges restores in the configuration of an instance and its marks the parts that lifecycle.ignore_changes
-// names; sensitive holds the paths of the prior object.
+// IgnoreChanges restores the parts in lifecycle.ignore_changes in the configuration of an instance and its marks;
+// sensitive holds the paths of the prior object.
 func (b *Block) IgnoreChanges(key addr.Key, prior cty.Value, sensitive []cty.Path, config cty.Value,
 	marks value.MarkedPaths) (cty.Value, value.MarkedPaths, diag.List) {
 	r := b.Slot.Resource
@@ -25,7 +25,7 @@ func (b *Block) IgnoreChanges(key addr.Key, prior cty.Value, sensitive []cty.Pat
 	return value.IgnoreChanges(b.Slot.Type.Block, prior, config, paths, all), marks, nil
 }
 
-// ignored returns what an instance ignores.
+// ignored returns the paths that an instance ignores, or all.
 func (b *Block) ignored(i *config.Ignored, key addr.Key) (paths []cty.Path, all bool, diags diag.List) {
 	all = i.All
 	for _, t := range i.Paths {

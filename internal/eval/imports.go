@@ -32,13 +32,13 @@ type Import struct {
 	seen bool
 }
 
-// ImportID identifies the wanted object: its ID, or its identity (of the schema's type, without marks).
+// ImportID identifies the object to import by its id or its identity (of the schema's type, without marks).
 type ImportID struct {
 	ID       string
-	Identity cty.Value // cty.NilVal when there is an id
+	Identity cty.Value // cty.NilVal if there is an id
 }
 
-// ByIdentity reports whether the object is named by its identity.
+// ByIdentity reports whether the object is identified by its identity.
 func (s ImportID) ByIdentity() bool { return s.Identity != cty.NilVal }
 
 func (s ImportID) equals(other ImportID) bool {
@@ -46,7 +46,7 @@ func (s ImportID) equals(other ImportID) bool {
 		(!s.ByIdentity() || s.Identity.RawEquals(other.Identity))
 }
 
-// String returns the identification of the object for messages.
+// String returns the id or identity for messages.
 func (s ImportID) String() string {
 	if s.ByIdentity() {
 		return "the identity " + state.IdentityText(s.Identity)
@@ -54,7 +54,7 @@ func (s ImportID) String() string {
 	return fmt.Sprintf("the id %q", s.ID)
 }
 
-// evalImport finds the targets and ids of an import block.
+// evalImport evaluates the targets and ids of an import block.
 func (i *Instance) evalImport(s *linking.Slot) error {
 	b := s.Import
 	checking := i.walk.Inputs.Validating
@@ -89,7 +89,8 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 	return nil
 }
 
-// settledIn reports whether everything that an import block depends on is known: then it can be checked without a plan.
+// settledIn reports whether everything that an import block depends on is known, so that it can be checked without a
+// plan.
 func settledIn(ctx *hcl.EvalContext, b *config.Import) bool {
 	e, unknownToo := b.ForEach, false
 	if e == nil {
@@ -115,7 +116,7 @@ func importEach(b *config.Import, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 		return v, blocks.Problem(b.ForEach, ctx, summary,
 			`The "for_each" value is sensitive. Its keys would be visible in the addresses of objects.`)
 	case v.IsNull():
-		return cty.EmptyObjectVal, nil // as Terraform has it
+		return cty.EmptyObjectVal, nil // as in Terraform
 	case !v.IsKnown():
 		return v, because(diag.CausedByUnknown, blocks.Problem(b.ForEach, ctx, summary,
 			"The \"for_each\" expression depends on values that are known only after apply. Imported objects must be "+
@@ -156,7 +157,7 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	if diags.HasErrors() || w.Inputs.Validating && !i.Addr.IsRoot() && unknownID(b, ctx) {
 		return diags // the arguments of calls are not known yet
 	}
-	sought, secret, diags := w.sought(b, ctx)
+	sought, secret, diags := w.importTarget(b, ctx)
 	if diags.HasErrors() || sought.ByIdentity() && !sought.Identity.IsWhollyKnown() {
 		return diags
 	}
@@ -180,7 +181,7 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	return nil
 }
 
-// unknownID reports whether the id of an import block is not known yet, without a mistake.
+// unknownID reports whether the id of an import block is unknown, but has no errors.
 func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 	if b.ID == nil {
 		return false
@@ -189,9 +190,9 @@ func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 	return !diags.HasErrors() && !v.IsKnown()
 }
 
-// sought evaluates the identification of the object of an import block, and reports whether it is sensitive. While
-// validating, an identity may be unknown.
-func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s ImportID, secret bool, diags diag.List) {
+// importTarget evaluates the id or identity of an import block, and reports whether it is sensitive. While validating,
+// an identity may be unknown.
+func (w *Walk) importTarget(b *config.Import, ctx *hcl.EvalContext) (s ImportID, secret bool, diags diag.List) {
 	if b.Identity == nil {
 		if s.ID, secret, diags = importID(b.ID, ctx); secret {
 			w.Inputs.Secrets.Add(cty.StringVal(s.ID), []cty.Path{{}})
@@ -277,7 +278,7 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	return text.AsString(), secret, nil
 }
 
-// ImportOf returns the import of an instance, or nil if there is none.
+// ImportOf returns the import for an instance, or nil if there is none.
 func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,7 +289,7 @@ func (w *Walk) ImportOf(a addr.AbsResourceInstance) *Import {
 	return i
 }
 
-// UnseenImports returns the imports that no block has used, after a run, in the order of their addresses.
+// UnseenImports returns, after a run, the imports that no block has used, in the order of their addresses.
 func (w *Walk) UnseenImports() []*Import {
 	var out []*Import
 	for _, i := range w.imports {

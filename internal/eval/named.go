@@ -33,8 +33,7 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	i.values[s.Index] = val
 	if i.walk.Inputs.Validating {
 		// The configuration has to be valid for every value, so conditions such as count = var.on ? 1 : 0 stay unknown,
-		// and the argument's marks do not count, as its value does not. Only the variable's own validations use the
-		// argument.
+		// and the argument's marks are ignored like its value. Only the variable's own validations use the argument.
 		i.values[s.Index] = declaredMarks(cty.UnknownVal(v.Type), v.Sensitive, v.Ephemeral)
 	}
 	if d := s.Faulty(linking.PartValidations); d != nil {
@@ -45,8 +44,8 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	return i.report(diags)
 }
 
-// convertVariable returns the value of a variable for what it was given, with the marks that it declares; rng is what a
-// wrong value is blamed on.
+// convertVariable returns the value of a variable for an argument, with the marks that it declares; rng is the source
+// range for errors.
 func (i *Instance) convertVariable(s *linking.Slot, raw cty.Value, rng *hcl.Range) (cty.Value, diag.List) {
 	v := s.Variable
 	val, diags := v.Convert(raw)
@@ -65,7 +64,7 @@ func (i *Instance) convertVariable(s *linking.Slot, raw cty.Value, rng *hcl.Rang
 	return declaredMarks(val, v.Sensitive, v.Ephemeral), diags
 }
 
-// rawVariable returns the value before conversion and the range for messages; cty.NilVal if it is not set.
+// rawVariable returns the value before conversion and the range for messages, or cty.NilVal if it is not set.
 func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.List) {
 	rng := s.Variable.Range
 	if i.parent == nil {
@@ -81,7 +80,7 @@ func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.Lis
 		return cty.NilVal, &rng, nil
 	}
 	if s.Arg == nil {
-		return cty.NilVal, &rng, nil // the loader has reported a missing required argument
+		return cty.NilVal, &rng, nil // a missing required argument was reported by the loader
 	}
 	argRange := s.Arg.Range()
 	if d := s.Faulty(s.Arg); d != nil {
@@ -91,7 +90,7 @@ func (i *Instance) rawVariable(s *linking.Slot) (cty.Value, *hcl.Range, diag.Lis
 	return v, &argRange, diag.List(nil).AppendHCL(hclDiags)
 }
 
-// validateVariable runs the validation blocks; rng is the place of the value for messages.
+// validateVariable runs the validation blocks; rng is the source range of the value for messages.
 func (i *Instance) validateVariable(s *linking.Slot, val cty.Value, rng hcl.Range) diag.List {
 	ctx := i.Scope(s.Refs)
 	vars, ok := ctx.Variables["var"]
@@ -185,7 +184,7 @@ func (i *Instance) outputPreconditions(s *linking.Slot, ctx *hcl.EvalContext) (d
 	return diags
 }
 
-// outputMarks checks that the value of an output is sensitive and ephemeral only where the output declares it.
+// outputMarks checks that the value of an output is only sensitive or ephemeral if the output declares it.
 func (i *Instance) outputMarks(s *linking.Slot, v cty.Value) (diags diag.List) {
 	o := s.Output
 	rng, exprRange := o.Range, o.Expr.Range()
@@ -206,7 +205,7 @@ func (i *Instance) outputMarks(s *linking.Slot, v cty.Value) (diags diag.List) {
 	return nil
 }
 
-// declaredMarks adds to a value the marks that the block of a variable or output value declares.
+// declaredMarks adds the marks to a value that the block of a variable or output value declares.
 func declaredMarks(v cty.Value, sensitive, ephemeral bool) cty.Value {
 	if sensitive {
 		v = v.Mark(value.Sensitive)
@@ -232,11 +231,11 @@ type StandIns interface {
 	Provider(a addr.AbsProviderConfig, real provider.Provider) provider.Provider
 	// Instance returns the provider for an instance: p, or a mock.
 	Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig, p provider.Provider) provider.Provider
-	// Outputs returns the output values of a module instance that is replaced by them; missing ones are null.
+	// Outputs returns the output values that replace a module instance; missing ones are null.
 	Outputs(a addr.ModuleInstance) (outputs map[string]cty.Value, replaced bool)
 }
 
-// standIn finds out whether a module instance is replaced by output values, itself or by a module around it.
+// standIn determines whether output values replace a module instance or one around it.
 func (i *Instance) standIn() {
 	in := i.walk.Inputs
 	if in.StandIns == nil || in.Validating || i.parent == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// written is a function block, as its generator knows it.
+// written is a generated function block.
 type written struct {
 	name   string
 	params []string
@@ -42,7 +42,7 @@ func (f written) block() string {
 type functionGenerator struct {
 	r       *rand.Rand
 	made    []written
-	scope   []string // what can be mentioned
+	scope   []string // names that can be referred to
 	names   int
 	written int
 }
@@ -56,7 +56,7 @@ func (g *functionGenerator) atom() string {
 	return g.pick(`"x"`, "1", "true", "null", "[]", `{ a = "y" }`, `["l", "m"]`, "2.5")
 }
 
-// suitable has arguments for parameters of each type.
+// suitable holds arguments for parameters of each type.
 var suitable = map[string][]string{
 	"": {"var.unknown", "var.secret", "var.secret.a", "[var.unknown, 1]", `{ a = var.secret }`, `"text"`, `["a", "b"]`,
 		"null", "{}", `{ a = "1", b = var.unknown }`, "12", "sensitive(var.unknown)"},
@@ -68,8 +68,8 @@ var suitable = map[string][]string{
 		"{ a = var.unknown }"},
 }
 
-// expr writes an expression. Arguments of functions are simple: a call looks at all of its arguments, the body that
-// stands in its place at those that it needs.
+// expr generates an expression. Arguments of functions are simple: a call evaluates all of its arguments, but an
+// inlined body only those that it needs.
 func (g *functionGenerator) expr(depth int) string {
 	if depth == 0 {
 		return g.atom()
@@ -125,8 +125,8 @@ func (g *functionGenerator) expr(depth int) string {
 	return fmt.Sprintf("local::%s(%s)", f.name, strings.Join(args, ", "))
 }
 
-// function writes one more function. Only those that no other calls have types: within "try", a conversion that fails
-// before the body is looked at is not one that fails inside of it.
+// function generates one more function. Only functions that no others call have types: within "try", a conversion that
+// fails before the body is evaluated differs from one that fails in it.
 func (g *functionGenerator) function(typed bool) written {
 	f := written{name: fmt.Sprintf("f%d", len(g.made))}
 	for i := range 1 + g.r.IntN(3) {
@@ -150,8 +150,8 @@ var (
 	boundAs = regexp.MustCompile(`\bk?v\d+\b`)
 )
 
-// inline writes the body of a function in which arguments stand for its parameters, and the bodies of others for their
-// calls.
+// inline returns the body of a function with its parameters replaced by arguments, and calls replaced by the bodies of
+// the functions.
 func (g *functionGenerator) inline(name string, args []string) string {
 	var f written
 	for _, made := range g.made {
@@ -160,7 +160,7 @@ func (g *functionGenerator) inline(name string, args []string) string {
 		}
 	}
 	g.written++
-	body := boundAs.ReplaceAllString(f.body, fmt.Sprintf("${0}_%d", g.written)) // or a name would mean two things
+	body := boundAs.ReplaceAllString(f.body, fmt.Sprintf("${0}_%d", g.written)) // to keep names distinct
 	byName := map[string]string{}
 	for i, p := range f.params {
 		byName["param."+p] = "(" + args[i] + ")"
@@ -176,8 +176,8 @@ func (g *functionGenerator) inline(name string, args []string) string {
 	}
 }
 
-// arguments splits what follows an opening parenthesis at the commas between the arguments; end is behind the closing
-// one. No argument has brackets or commas in a string.
+// arguments splits the text after an opening parenthesis at the commas between the arguments; end is the index after
+// the closing one. No argument has brackets or commas in a string.
 func arguments(text string) (list []string, end int) {
 	depth, start := 0, 0
 	for i, c := range text {
@@ -198,9 +198,9 @@ func arguments(text string) (list []string, end int) {
 	return list, len(text)
 }
 
-// A call of a function is what its body is with the arguments in place of the parameters: the same value, with the same
-// unknown parts and marks, or an error where that is one.
-func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
+// A function call has the same result as its body with the arguments in place of the parameters: the same value, with
+// the same unknown parts and marks, or an error.
+func TestFunctionCallsEqualTheirInlinedBodies(t *testing.T) {
 	values, failures, unknown, secret := 0, 0, 0, 0
 	for seed := range uint64(150) {
 		g := &functionGenerator{r: rand.New(rand.NewPCG(seed, 1))}
@@ -213,7 +213,7 @@ func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
 		src.WriteString("variable \"unknown\" {}\n" +
 			"variable \"secret\" {\n  default = { a = \"s\" }\n  sensitive = true\n}\nlocals {\n")
 		var args, converted []string
-		var child, given strings.Builder // a module whose variables convert the arguments as parameters do
+		var child, given strings.Builder // a module whose variables convert the arguments like parameters
 		for i := range top.params {
 			arg := g.pick(suitable[top.types[i]]...)
 			if g.r.IntN(12) == 0 {
@@ -236,7 +236,7 @@ func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
 		fmt.Fprintf(&src, "output \"call\" {\n  sensitive = true\n  value = local::%s(%s)\n}\n", top.name,
 			strings.Join(args, ", "))
 		fmt.Fprintf(&src, "output \"inline\" {\n  sensitive = true\n  value = [[%s], %s][1]\n}\n",
-			strings.Join(converted, ", "), g.inline(top.name, converted)) // a call looks at all of its arguments
+			strings.Join(converted, ", "), g.inline(top.name, converted)) // a call evaluates all of its arguments
 		r := enter(t, map[string][]byte{"main.tombolo": []byte(src.String()),
 			"c/main.tf": []byte(child.String())}, eval.Inputs{
 			Variables: map[string]cty.Value{"unknown": cty.UnknownVal(cty.DynamicPseudoType)}})
@@ -272,19 +272,19 @@ func shown(v cty.Value, ok bool) string {
 	return show(v)
 }
 
-// typeGenerator writes types, with names and without.
+// typeGenerator generates types, with and without names.
 type typeGenerator struct {
 	r     *rand.Rand
 	names []string
-	out   map[string]writtenType // what they stand for
+	out   map[string]writtenType // definitions by name
 }
 
-// writtenType is a type without names in it, and a value that fits it.
+// writtenType is a type without names, and a value of the type.
 type writtenType struct{ plain, value string }
 
 func (g *typeGenerator) pick(list ...string) string { return list[g.r.IntN(len(list))] }
 
-// write returns a type as it is written with names, and without any.
+// write returns a type with names, and the same type without.
 func (g *typeGenerator) write(depth int) (named string, without writtenType) {
 	if len(g.names) > 0 && g.r.IntN(3) == 0 {
 		name := g.pick(g.names...)
@@ -331,9 +331,9 @@ func (g *typeGenerator) object(depth int) (string, writtenType) {
 	return object(named), writtenType{object(plain), "{ " + strings.Join(values, ", ") + " }"}
 }
 
-// A named type is the type that is written out in its place: values become the same, defaults of optional attributes
-// are the same, and what does not fit is reported with the same words at the same place.
-func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
+// A named type behaves like its definition: values and defaults of optional attributes are the same, and errors have
+// the same words at the same position.
+func TestNamedTypesEqualTheirDefinitions(t *testing.T) {
 	fits, problems := 0, 0
 	for seed := range uint64(150) {
 		g := &typeGenerator{r: rand.New(rand.NewPCG(seed, 2)), out: map[string]writtenType{}}
@@ -342,14 +342,14 @@ func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
 			fmt.Fprintf(&named, format, n)
 			fmt.Fprintf(&plain, format, p)
 		}
-		wrong := seed%3 == 0 // some values do not fit
+		wrong := seed%3 == 0 // some values are invalid
 		value := func(t writtenType) string {
 			if wrong && g.r.IntN(3) == 0 {
 				return g.pick(`"s"`, "7", "[]", "{}", "null", "[{}]", "{ a = [] }", `{ a = "1", b = [{ a = true }] }`)
 			}
 			return t.value
 		}
-		for i := range 2 { // those of a called module
+		for i := range 2 { // the types of a called module
 			n, t := g.write(2)
 			fmt.Fprintf(&child, "type \"t%d\" { definition = %s }\n", i, n)
 			name := fmt.Sprintf("type.t%d", i)
@@ -402,7 +402,7 @@ func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
 
 var inValue = regexp.MustCompile(`(?s): (attribute|element) ".*`)
 
-// wordsOf lists the outputs of a room with their types, and its diagnostics.
+// wordsOf lists the outputs of a configuration with their types, and its diagnostics.
 func wordsOf(r *room) (lines []string) {
 	for name, v := range r.outputs {
 		bare, _ := v.UnmarkDeep()
@@ -413,7 +413,7 @@ func wordsOf(r *room) (lines []string) {
 		if d.Subject != nil {
 			at = fmt.Sprintf("%s:%d:%d", d.Subject.Filename, d.Subject.Start.Line, d.Subject.Start.Column)
 		}
-		detail := inValue.ReplaceAllString(d.Detail, "") // of several that do not fit, the library names any
+		detail := inValue.ReplaceAllString(d.Detail, "") // the library names an arbitrary one of several invalid ones
 		lines = append(lines, fmt.Sprintf("%s: %s; %s", at, d.Summary, detail))
 	}
 	slices.Sort(lines)

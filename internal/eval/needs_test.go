@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// waitsFor is a set of resource blocks, by the path of their module and their name: "m1.m2/r3".
+// waitsFor is a set of resource blocks, by module path and name: "m1.m2/r3".
 type waitsFor map[string]bool
 
 func union(sets ...waitsFor) waitsFor {
@@ -30,22 +30,22 @@ func union(sets ...waitsFor) waitsFor {
 	return out
 }
 
-// program writes a random configuration, and knows of each resource block which others must have ended before it
-// begins. References go to what stands earlier, so there are no cycles.
+// program generates a random configuration, and records for each resource block which others must have ended before it
+// begins. References are only to earlier blocks, so there are no cycles.
 type program struct {
 	r      *rand.Rand
 	files  map[string]string
-	before map[string]waitsFor // what each block waits for itself
+	before map[string]waitsFor // the direct dependencies of each block
 	n      int
 }
 
-// called is a module as its caller sees it.
+// called is a module from its caller's point of view.
 type called struct {
 	outputs map[string]waitsFor
-	all     waitsFor // every resource inside, and what the arguments refer to
+	all     waitsFor // every resource in the module, and the dependencies of its arguments
 }
 
-// module writes a module whose variables wait for what is given; inside is what everything in it waits for.
+// module generates a module. variables holds the dependencies of its variables, and inside those of everything in it.
 func (p *program) module(path string, variables map[string]waitsFor, inside waitsFor, depth int) called {
 	var b strings.Builder
 	scope := map[string]waitsFor{}
@@ -146,7 +146,7 @@ func (p *program) call(b *strings.Builder, path string, scope map[string]waitsFo
 	out.all = union(out.all, child.all)
 }
 
-// pick returns a name in a scope that begins with one of some words.
+// pick returns a name in a scope with one of some prefixes.
 func pick(r *rand.Rand, scope map[string]waitsFor, words ...string) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(scope)) {
@@ -160,7 +160,7 @@ func pick(r *rand.Rand, scope map[string]waitsFor, words ...string) string {
 	return names[r.IntN(len(names))]
 }
 
-// moment is a resource block of a module instance that begins or ends.
+// moment is the start or end of a resource block in a module instance.
 type moment struct {
 	in   addr.ModuleInstance
 	name string // "m1.m2/r3"
@@ -200,9 +200,9 @@ func blockName(in addr.ModuleInstance, name string) string {
 	return strings.Join(path, ".") + "/" + name
 }
 
-// Every block begins after the end of all that it refers to, in the instances that count: while instances are found,
+// Every block begins after all of its dependencies have ended, in the correct instances: while instances are expanded,
 // and when they are known.
-func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
+func TestBlocksBeginAfterTheirDependencies(t *testing.T) {
 	order := 0
 	for seed := range uint64(300) {
 		p := &program{r: rand.New(rand.NewPCG(seed, 7)), files: map[string]string{}, before: map[string]waitsFor{}}
@@ -241,7 +241,7 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 	}
 }
 
-// nestedSnapshot adds folders and the record of modules.
+// nestedSnapshot adds folders and the module manifest.
 func nestedSnapshot(p *program, files map[string][]byte) map[string][]byte {
 	out := snapshot(files)
 	var list []string
@@ -259,7 +259,7 @@ func nestedSnapshot(p *program, files map[string][]byte) map[string][]byte {
 	return out
 }
 
-// check compares an order of events with what the program wants, and returns how many pairs have an order.
+// check compares an order of events with the program's dependencies, and returns how many pairs are ordered.
 func (p *program) check(t *testing.T, seed uint64, moments []moment) (pairs int) {
 	t.Helper()
 	for at, m := range moments {
@@ -281,7 +281,7 @@ func (p *program) check(t *testing.T, seed uint64, moments []moment) (pairs int)
 	return pairs
 }
 
-// sameBranch reports whether the instances agree in the modules that both blocks are in.
+// sameBranch reports whether the instances are equal in the modules that contain both blocks.
 func sameBranch(a, b moment) bool {
 	x, y := steps(a.in), steps(b.in)
 	for i := range min(len(x), len(y)) {
@@ -305,7 +305,7 @@ func steps(m addr.ModuleInstance) (out []addr.Step) {
 	return out
 }
 
-// checkGraph compares the graph of a walk, which says what waits for what after the fact, with what the program wants.
+// checkGraph compares the graph of a walk, built afterwards, with the program's dependencies.
 func (p *program) checkGraph(t *testing.T, seed uint64, walk *eval.Walk) {
 	t.Helper()
 	n, edges, node := walk.Graph()

@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// dependencies returns the nodes that a new node of a slot waits for: those of the same and of enclosing module
+// dependencies returns the nodes that a new node of a slot depends on: those of the same and of enclosing module
 // instances.
 func (i *Instance) dependencies(s *linking.Slot) []graph.ID {
 	deps := make([]graph.ID, 0, 4)
@@ -21,11 +21,11 @@ func (i *Instance) dependencies(s *linking.Slot) []graph.ID {
 	return deps
 }
 
-// connectChildren connects the nodes of a module that wait for all instances of a call, once these exist.
+// connectChildren connects the nodes of a module that depend on all instances of a call, once these exist.
 func (i *Instance) connectChildren(call *linking.Slot) {
 	c := i.calls[call.Name]
 	if c.unit == nil {
-		return // the module is missing, which the evaluation of the call reports
+		return // the evaluation of the call reports the missing module
 	}
 	waiting := []*linking.Slot{i.Unit.Slots()[i.Unit.Closes[call.Name]]}
 	for _, s := range c.unit.Slots() {
@@ -45,7 +45,7 @@ func (i *Instance) connectChildren(call *linking.Slot) {
 	}
 }
 
-// waits returns the nodes that a slot waits for, as numbers of Graph.
+// waits returns the nodes that a slot depends on, as numbers of Graph.
 func (w *Walk) waits(i *Instance, s *linking.Slot, base map[*Instance]int) []int {
 	var out []int
 	for n := range w.Program.Needs(s) {
@@ -63,7 +63,7 @@ func (w *Walk) waits(i *Instance, s *linking.Slot, base map[*Instance]int) []int
 	return out
 }
 
-// ancestor finds the instance of a module that is, or encloses, this one, or nil if there is none.
+// ancestor returns the instance of a module that is i or encloses it, or nil.
 func (i *Instance) ancestor(u *linking.Unit) *Instance {
 	for a := i; a != nil; a = a.parent {
 		if a.Unit == u {
@@ -73,14 +73,14 @@ func (i *Instance) ancestor(u *linking.Unit) *Instance {
 	return nil
 }
 
-// Closer is implemented by a Driver that opens ephemeral resources: it is called for each block when the last user of
-// its value has ended well. Whatever a Closer was not called for when the walk has ended, because something failed or
-// because a provider's configuration uses it, it closes then.
+// Closer is implemented by a Driver that opens ephemeral resources. It is called for each block after the last user of
+// its value has ended without error. After the walk, the Closer closes all others, which are open because of an error
+// or because a provider's configuration uses them.
 type Closer interface {
 	CloseEphemeral(a addr.AbsResource) error
 }
 
-// trackUsers adds the node that closes an ephemeral resource of a module instance.
+// trackUsers adds a node that closes an ephemeral resource of a module instance.
 func (i *Instance) trackUsers(s *linking.Slot, closer Closer) {
 	users, kept := s.Users, s.Kept
 	if kept || i.walk.Inputs.Only != nil && !i.walk.Inputs.Only[s] {
@@ -97,8 +97,8 @@ func (i *Instance) trackUsers(s *linking.Slot, closer Closer) {
 	}, deps...)
 }
 
-// nodeTowards returns the node after whose end a slot has ended: its own in this instance or an enclosing one, or else
-// that of the call that leads to it.
+// nodeTowards returns the node that ends a slot: its own in this instance or an enclosing one, otherwise that of the
+// call on the path to it.
 func (i *Instance) nodeTowards(s *linking.Slot) (graph.ID, bool) {
 	for at := i; at != nil; at = at.parent {
 		if at.Unit == s.Unit() {

@@ -18,7 +18,7 @@ import (
 )
 
 // ConfiguredBy returns the provider configuration that manages an instance of the block. If the provider block has
-// several instances, the provider argument names one, or a call that passes it to the module.
+// several instances, the provider argument names one, or the call passes one to the module.
 func (b *Block) ConfiguredBy(key addr.Key) (addr.AbsProviderConfig, error) {
 	cfg := b.Slot.ProviderConfig
 	i, s, ok := b.Provider()
@@ -41,7 +41,7 @@ func (b *Block) ConfiguredBy(key addr.Key) (addr.AbsProviderConfig, error) {
 	return cfg, b.Instance.walk.Report(diags.InAddress(b.Addr().Instance(key).String()))
 }
 
-// CheckProviderKey checks the key of the provider argument as far as it is known while validating.
+// CheckProviderKey checks the key of the provider argument as far as possible while validating.
 func (b *Block) CheckProviderKey() diag.List {
 	e := b.Config().ProviderKey
 	if e == nil {
@@ -52,13 +52,13 @@ func (b *Block) CheckProviderKey() diag.List {
 	}
 	i, s, ok := b.Provider()
 	if !ok {
-		return nil // the loader has reported it
+		return nil // reported by the loader
 	}
 	_, diags := i.providerKey(s, e, b.context(addr.NoKey))
 	return diags
 }
 
-// pass finds the instances of provider blocks that a call passes to each instance of its module.
+// pass evaluates the instances of provider blocks that a call passes to each instance of its module.
 func (i *Instance) pass(call *linking.Slot) (diags diag.List) {
 	var ctx *hcl.EvalContext
 	for n := range call.Call.Providers {
@@ -72,7 +72,7 @@ func (i *Instance) pass(call *linking.Slot) (diags diag.List) {
 		}
 		block := i.Unit.Provider(p.InParent)
 		if block == nil {
-			continue // the loader has reported it
+			continue // reported by the loader
 		}
 		if ctx == nil {
 			ctx = i.Scope(call.Refs)
@@ -143,7 +143,7 @@ func (i *Instance) providerKey(block *linking.Slot, e hcl.Expression, ctx *hcl.E
 		v.AsString(), listedKeys(exp.Keys)))
 }
 
-// listedKeys returns at most ten keys, for people.
+// listedKeys lists up to ten keys, for messages.
 func listedKeys(keys []addr.Key) string {
 	if len(keys) == 0 {
 		return "no keys"
@@ -160,8 +160,8 @@ func listedKeys(keys []addr.Key) string {
 	return "the keys " + strings.Join(names, ", ")
 }
 
-// HasProvider reports whether a provider configuration has the instance that an address names. It is for walks that
-// have reached the block, and true for others.
+// HasProvider reports whether a provider configuration has the instance with an address. It returns true if the walk
+// has not reached the block.
 func (w *Walk) HasProvider(a addr.AbsProviderConfig) bool {
 	s := w.Program.ProviderSlot(a)
 	if s == nil {
@@ -178,7 +178,7 @@ func (w *Walk) HasProvider(a addr.AbsProviderConfig) bool {
 	return exp == nil || slices.Contains(exp.Keys, a.Key)
 }
 
-// evaluated returns the instances of a provider block; nil before it has been evaluated.
+// evaluated returns the instances of a provider block, or nil before it has been evaluated.
 func (i *Instance) evaluated(block *linking.Slot) *Expansion {
 	i.walk.mu.Lock()
 	defer i.walk.mu.Unlock()

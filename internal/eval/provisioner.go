@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// ownValue is the value of self, the object whose block is evaluated.
+// ownValue is the value of self: the object whose block is evaluated.
 type ownValue struct {
 	addr  addr.Resource
 	value cty.Value
@@ -19,8 +19,8 @@ type ownValue struct {
 // Provisioning holds the values of a provisioner's blocks, with marks. Connection is cty.NilVal if there is none.
 type Provisioning struct{ Config, Connection cty.Value }
 
-// Provisioner returns the configuration of a provisioner of an instance that has just been created; self is its value,
-// with marks.
+// Provisioner returns the configuration of a provisioner of an instance that was just created; self is its value, with
+// marks.
 func (b *Block) Provisioner(p *linking.Provisioner, key addr.Key, self cty.Value) (Provisioning, diag.List) {
 	if d := b.Slot.Faulty(p.Body, p.Config.Connection, b.Config().Connection); d != nil {
 		return unknownProvisioning, d
@@ -31,7 +31,7 @@ func (b *Block) Provisioner(p *linking.Provisioner, key addr.Key, self cty.Value
 }
 
 // DestroyProvisioner returns the configuration of a provisioner for an object that is about to be destroyed. Its module
-// instance may be gone from the configuration: such a block refers to nothing that needs evaluation.
+// instance may no longer be in the configuration: such a block has no references that need evaluation.
 func (w *Walk) DestroyProvisioner(u *linking.Unit, p *linking.Provisioner, a addr.AbsResourceInstance, self cty.Value) (
 	Provisioning, diag.List) {
 	i := &Instance{Addr: a.Module, Unit: u, walk: w}

@@ -17,11 +17,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// RepetitionMode is how a block is repeated.
+// RepetitionMode is the way in which a block is repeated.
 type RepetitionMode uint8
 
-// The modes. lifecycle.enabled switches a block: it has one instance without a key, or none. Unknown is the mode of a
-// repeated block during validation, when nothing is expanded.
+// The modes. With lifecycle.enabled, a block has one instance without a key, or none. Unknown is the mode of a repeated
+// block during validation, when nothing is expanded.
 const (
 	Single RepetitionMode = iota
 	Counted
@@ -50,7 +50,7 @@ type Repetition struct {
 	unknown RepetitionMode
 }
 
-// Repetition returns the values of count and each for a key.
+// Repetition returns the values of count and each for an instance key.
 func (e Expansion) Repetition(key addr.Key) Repetition {
 	r := Repetition{Key: key}
 	if e.Mode == Unknown {
@@ -62,7 +62,7 @@ func (e Expansion) Repetition(key addr.Key) Repetition {
 	return r
 }
 
-// Has reports whether the key is one of the expansion's.
+// Has reports whether the key is in the expansion.
 func (e Expansion) Has(key addr.Key) bool {
 	switch e.Mode {
 	case Single:
@@ -109,7 +109,7 @@ func withCaller(ctx *hcl.EvalContext, caller cty.Value) *hcl.EvalContext {
 	return with(ctx, "caller", caller)
 }
 
-// with adds an object, to which something may have been done, to a context.
+// with adds an object that an operation may have changed to a context.
 func with(ctx *hcl.EvalContext, name string, object cty.Value) *hcl.EvalContext {
 	child := ctx.NewChild()
 	child.Variables = map[string]cty.Value{name: object}
@@ -117,7 +117,7 @@ func with(ctx *hcl.EvalContext, name string, object cty.Value) *hcl.EvalContext 
 	return child
 }
 
-// expansion evaluates the argument that repeats a slot. A validating walk checks it as far as it is known, and has one
+// expansion evaluates the argument that repeats a slot. A validating walk checks it as far as possible, and has one
 // instance.
 func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (Expansion, diag.List) {
 	validating := i.walk.Inputs.Validating
@@ -145,7 +145,7 @@ func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (
 	return exp, diags
 }
 
-// because returns the causes among the operands of a problem.
+// because sets the cause in problems whose operands matter.
 func because(cause diag.Cause, diags diag.List) diag.List {
 	for _, d := range diags {
 		d.Extra = cause
@@ -153,8 +153,7 @@ func because(cause diag.Cause, diags diag.List) diag.List {
 	return diags
 }
 
-// maxCount is far more instances than any run can hold in memory; more is a mistake, and would end the process instead
-// of the run.
+// maxCount is far more instances than fit into memory; a higher count is a mistake that would crash the process.
 const maxCount = 10_000_000
 
 // expandCount evaluates count. While validating, an unknown number is accepted.
@@ -168,7 +167,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
 			"The value of \"count\" is ephemeral. The number of instances must be the same in every run.")
 	}
-	v, _ = v.Unmark() // sensitive is allowed here
+	v, _ = v.Unmark() // a sensitive value is allowed here
 	switch {
 	case v.IsNull():
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
@@ -274,7 +273,7 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return bad(`The value of "for_each" is null. A map, an object or a set of strings is needed; an empty one ` +
 			`makes no instances.`)
 	case ty == cty.DynamicPseudoType:
-		return nil // unknown, and so is its type
+		return nil // its type is unknown, too
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
 		const text = `The value of "for_each" has the type %s. It must be a map, an object or a set of strings.%s`
 		if !ty.IsListType() && !ty.IsTupleType() {

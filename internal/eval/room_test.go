@@ -24,8 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// room is a configuration with the provider "lab", whose objects are what their configuration says, with an id that is
-// not known.
+// room is a configuration with the provider "lab", whose objects equal their configuration, with an unknown id.
 type room struct {
 	prog    *linking.Program
 	walk    *eval.Walk
@@ -66,7 +65,7 @@ func (r *room) run(t testing.TB, in eval.Inputs) {
 
 var table = funcs.Table(funcs.Options{Pure: true})
 
-// snapshot adds the directories and the manifest of modules that init would have written.
+// snapshot adds the directories and the manifest of modules that init would write.
 func snapshot(files map[string][]byte) map[string][]byte {
 	out := map[string][]byte{"./": nil}
 	var entries []string
@@ -133,7 +132,7 @@ func (d *driver) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// validate checks all parts of a block, as planning does.
+// validate checks all parts of a block, like planning.
 func (d *driver) validate(b *eval.Block, exp eval.Expansion, diags diag.List) error {
 	b.Prepare()
 	_, err := b.Evaluate(addr.NoKey)
@@ -208,7 +207,7 @@ var labSchema = &provider.Schema{
 			"q": optional(cty.String)}}}},
 }
 
-// show writes a value so that kinds, unknown values and marks can be told apart: ? unknown, !x sensitive.
+// show formats a value with distinct kinds, unknown values and marks: ? unknown, !x sensitive.
 func show(v cty.Value) string {
 	if v.IsMarked() {
 		bare, marks := v.Unmark()

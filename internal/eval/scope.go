@@ -34,7 +34,8 @@ func (r *resourceValue) value() cty.Value {
 	return r.whole
 }
 
-// keys returns the instances of the value: those of the expansion and, in a refresh-only plan, other existing ones.
+// keys returns the instance keys of the value: those of the expansion and, in a refresh-only plan, of other existing
+// instances.
 func (r *resourceValue) keys() []addr.Key {
 	keys := slices.Clip(r.exp.Keys)
 	for k := range r.byKey {
@@ -62,7 +63,7 @@ func (r *resourceValue) missing() cty.Value {
 }
 
 // collect returns an object, a tuple or an object of objects from the values of instances. Instances without a value
-// are left out; within a tuple they leave a gap.
+// are omitted; in a tuple, missing replaces them.
 func collect(mode RepetitionMode, keys []addr.Key, byKey map[addr.Key]cty.Value, missing cty.Value) cty.Value {
 	switch mode {
 	case Unknown:
@@ -123,7 +124,7 @@ func newCallValue(s *linking.Slot, u *linking.Unit, validating bool) *callValue 
 func (c *callValue) value() cty.Value {
 	c.once.Do(func() {
 		if c.validating {
-			c.whole = c.anything()
+			c.whole = c.unknownValue()
 			return
 		}
 		byKey := make(map[addr.Key]cty.Value, len(c.keys))
@@ -135,7 +136,7 @@ func (c *callValue) value() cty.Value {
 	return c.whole
 }
 
-// outputs returns an object of output values: all, or those that are named.
+// outputs returns an object of output values: all, or those in only.
 func (i *Instance) outputs(only map[string]bool) cty.Value {
 	vals := map[string]cty.Value{}
 	for name, slot := range i.Unit.Outputs {
@@ -146,8 +147,8 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// anything returns the value while validating: the names of the outputs are known, and how the call repeats.
-func (c *callValue) anything() cty.Value {
+// unknownValue returns the value while validating: only the names of the outputs and the kind of repetition are known.
+func (c *callValue) unknownValue() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}
 	if c.unit != nil {
@@ -166,8 +167,8 @@ func (c *callValue) anything() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// key returns the key of an instance that a reference means: an index is converted to what a collection has, so ["0"]
-// is the first of a list, and [0] is "0" of a map.
+// key returns the instance key of a reference: an index is converted to the collection's key type, so ["0"] is the
+// first of a list, and [0] is "0" of a map.
 func (c *callValue) key(k addr.Key) addr.Key {
 	want := cty.Number
 	if c.mode == Keyed {
@@ -181,8 +182,7 @@ func (c *callValue) key(k addr.Key) addr.Key {
 	return k
 }
 
-// partial returns a value that holds just the mentioned outputs of the mentioned instances: others may not be known
-// yet.
+// partial returns a value with only the outputs and instances in refs: others may not have been evaluated yet.
 func (c *callValue) partial(refs []addr.Reference) cty.Value {
 	if c.validating {
 		return c.value()
@@ -196,7 +196,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		}
 		names[key][r.Output] = true
 		if c.children[key] == nil {
-			missing = true // an error, which lists the keys
+			missing = true // an error that lists the keys
 		} else if n, ok := key.Int(); ok {
 			top = max(top, n+1)
 		}
@@ -223,7 +223,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 		return cty.TupleVal(vals)
 	case Keyed:
 		vals := map[string]cty.Value{}
-		const shown = 100 // keys at most, so that a try around each of many such references is cheap
+		const shown = 100 // the maximum number of keys, so that a try around each of many such references is cheap
 		if missing && len(c.keys) <= shown {
 			for _, k := range c.keys {
 				s, _ := k.Str()
@@ -244,7 +244,7 @@ func (c *callValue) partial(refs []addr.Reference) cty.Value {
 // Repetition.Context.
 func (i *Instance) Scope(refs []addr.Reference) *hcl.EvalContext { return i.scope(refs, nil) }
 
-// scope is Scope with the value of an object that the walk does not have yet, under its name; own may be nil.
+// scope is like Scope, with the value of an object that the walk does not have yet; own may be nil.
 func (i *Instance) scope(refs []addr.Reference, own *ownValue) *hcl.EvalContext {
 	var s scope
 	if own != nil {
@@ -386,10 +386,10 @@ func (w *Walk) Settle() {
 }
 
 // ExtraScope holds additional values for an expression, by the first two names of a reference, such as "run" and the
-// name of one; cty.NilVal for those without a value yet. Variables of the module override those here.
+// name of a run; cty.NilVal if it has no value yet. Variables of the module override those here.
 type ExtraScope map[string]map[string]cty.Value
 
-// own reports whether a reference means one of these values, and returns the problem of one that does not exist.
+// own reports whether a reference is to one of these values, and returns the problem of one that does not exist.
 func (b ExtraScope) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.List) {
 	values, ok := b[t.RootName()]
 	if t.RootName() == "check" && len(t) > 1 {
@@ -407,7 +407,7 @@ func (b ExtraScope) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.
 		}
 	}
 	if name == "" {
-		return false, nil // read as a reference to a resource it is reported as one without a name
+		return false, nil // otherwise it would be reported as a resource reference without a name
 	}
 	if t.RootName() == "var" {
 		_, declared := u.Variables[name]
@@ -428,7 +428,7 @@ func (b ExtraScope) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.
 }
 
 // Assert evaluates, after a walk, a condition that is not part of the configuration: src is the text of it and of its
-// message. It returns nothing if the condition holds.
+// message. It returns no diagnostics if the condition is true.
 func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]function.Function,
 	beside ExtraScope) diag.List {
 	ctx, diags := i.inExtraScope([]hcl.Expression{c.Condition, c.ErrorMessage}, src, table, beside)
@@ -436,7 +436,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 		return diags
 	}
 	r := holds(c, ctx, "Invalid condition run")
-	// The message must be valid even if the condition holds.
+	// The message must be valid even if the condition is true.
 	text, _, broken, unsuitable := errorMessage(c, ctx, diag.Warning)
 	for _, d := range r.diags.Extend(broken).Extend(unsuitable) {
 		diags = append(diags, nameProviderFunction(d))
@@ -456,10 +456,10 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 	return diags
 }
 
-// Failed marks the diagnostic of an assertion that does not hold, as opposed to one that cannot be evaluated.
+// Failed marks the diagnostic of an assertion that is false, rather than one that cannot be evaluated.
 type Failed struct{}
 
-// AssertsCondition has the views show the sides of a comparison.
+// AssertsCondition makes the views show the operands of a comparison.
 func (Failed) AssertsCondition() bool { return true }
 
 // inExtraScope returns the scope for expressions that are not part of the configuration.
@@ -486,7 +486,7 @@ func (i *Instance) inExtraScope(list []hcl.Expression, src []byte, table map[str
 	return ctx, diags.Extend(warnings)
 }
 
-// Outputs returns, after a walk, the output values of the module, marks included.
+// Outputs returns, after a walk, the output values of the module, with marks.
 func (i *Instance) Outputs() map[string]cty.Value {
 	out := make(map[string]cty.Value, len(i.Unit.Outputs))
 	for name, slot := range i.Unit.Outputs {
@@ -497,7 +497,7 @@ func (i *Instance) Outputs() map[string]cty.Value {
 	return out
 }
 
-// Excluded returns the names of output values that the walk leaves out: they are not among its targets, or held.
+// Excluded returns the names of output values that the walk excludes: untargeted or held ones.
 func (i *Instance) Excluded() (names []string) {
 	for name, slot := range i.Unit.Outputs {
 		if only := i.walk.Inputs.Only; only != nil && !only[i.Unit.Slots()[slot]] || i.held != nil &&
@@ -509,8 +509,8 @@ func (i *Instance) Excluded() (names []string) {
 }
 
 // Expression evaluates, after a walk, an expression that is not part of the configuration but uses the names of the
-// module. src is its text, which is searched for calls of providers' functions; table holds the core functions, which
-// may differ from those of the configuration.
+// module. src is its text, which is searched for provider function calls; table holds the core functions, which may
+// differ from those of the configuration.
 func (i *Instance) Expression(e hcl.Expression, src []byte, table map[string]function.Function) (cty.Value, diag.List) {
 	refs, _, diags := i.walk.Program.LinkOutside(i.Unit, []hcl.Expression{e}, nil)
 	if diags.HasErrors() {

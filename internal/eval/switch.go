@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// expandEnabled evaluates lifecycle.enabled. While validating, an unknown one is accepted, and so are values that only
-// a plan checks.
+// expandEnabled evaluates lifecycle.enabled. While validating, an unknown value is accepted, as are values that only a
+// plan checks.
 func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Expansion, diag.List) {
 	none := Expansion{Mode: Switched}
 	v, hclDiags := funcs.Evaluate(expr, ctx)
@@ -21,7 +21,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	if diags.HasErrors() || validating {
 		return none, diags
 	}
-	on, why := judgeFlag(v)
+	on, why := checkFlag(v)
 	if why == flagUnknown {
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid enabled argument",
 			"The value of \"enabled\" depends on attributes that are known only after apply, but whether the "+
@@ -49,8 +49,8 @@ const (
 	flagSensitive = "is sensitive"
 )
 
-// judgeFlag returns a value that must be true or false, or its problem.
-func judgeFlag(v cty.Value) (on bool, problem string) {
+// checkFlag returns whether a value is true, or its problem if it is not a bool.
+func checkFlag(v cty.Value) (on bool, problem string) {
 	switch {
 	case value.HasDeepEphemeral(v):
 		return false, "is ephemeral"

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Walk is one run of a program.
+// Walk is one evaluation of a program.
 type Walk struct {
 	Program *linking.Program
 	Inputs  Inputs
@@ -32,10 +32,10 @@ type Walk struct {
 	instances map[addr.ModuleInstance]*Instance
 	imports   map[addr.AbsResourceInstance]*Import
 	checks    checkResults
-	heldSlots map[*linking.Slot]bool // excluded values of module instances
+	heldSlots map[*linking.Slot]bool // held slots
 
 	tablesMu sync.Mutex
-	// of modules that call functions of providers or have their own; guarded by tablesMu
+	// for modules with provider functions or their own functions; guarded by tablesMu
 	tables, looseTables map[*linking.Unit]map[string]function.Function
 }
 
@@ -52,16 +52,16 @@ type Instance struct {
 	resources []*resourceValue
 	calls     map[string]*callValue
 	replaced  map[string]cty.Value // output values of a replaced module
-	// held has, by slot, the instance because of which the slot is left out; nil in walks that hold nothing. Only the
-	// node of the slot writes its entry, before its dependents begin.
+	// held holds, by slot, the instance because of which the slot is excluded; nil in walks without held slots. Only
+	// the node of the slot writes its entry, before its dependents begin.
 	held []*addr.AbsResourceInstance
-	// providers has, by slot, the instances of provider blocks that have been evaluated.
+	// providers holds, by slot, the evaluated instances of provider blocks.
 	providers []*Expansion
 	// passed are the keys of those instances of provider blocks that the call passes.
 	passed map[*config.PassedProvider]addr.Key
 }
 
-// NewWalk prepares a run: all nodes of the root module, or of all modules when the expansions are given.
+// NewWalk prepares a run: all nodes of the root module, or of all modules if the expansions are given.
 func NewWalk(p *linking.Program, in Inputs, d Driver) *Walk {
 	if in.Workers == 0 {
 		in.Workers = 16
@@ -90,12 +90,12 @@ func (w *Walk) Diagnostics() diag.List {
 	return w.diags
 }
 
-// Report adds diagnostics; with errors among them it returns an error that fails the node.
+// Report adds diagnostics; if there are errors among them, it returns an error that fails the node.
 func (w *Walk) Report(diags diag.List) error {
 	if len(diags) == 0 {
 		return nil
 	}
-	diags = diag.List{}.Extend(diags) // the caller's list stays as it is
+	diags = diag.List{}.Extend(diags) // do not change the caller's list
 	for i, d := range diags {
 		diags[i] = w.hide(nameProviderFunction(d))
 	}
@@ -130,7 +130,7 @@ func (i *Instance) report(diags diag.List) error {
 	return i.walk.Report(diags.InInstance(i.Addr.String()))
 }
 
-// Instance returns a module instance, or nil when there is none (yet).
+// Instance returns a module instance, or nil if it does not exist (yet).
 func (w *Walk) Instance(a addr.ModuleInstance) *Instance {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,13 +149,13 @@ func (i *Instance) Node(s *linking.Slot) graph.ID { return i.nodes[s.Index] }
 // Walk returns the run that the instance belongs to.
 func (i *Instance) Walk() *Walk { return i.walk }
 
-// Parent returns the calling module instance; nil for the root.
+// Parent returns the calling module instance, or nil for the root.
 func (i *Instance) Parent() *Instance { return i.parent }
 
 // Repetition returns the key of the module instance and the each value of its call.
 func (i *Instance) Repetition() Repetition { return i.rep }
 
-// instantiate creates the nodes of a module instance. Dependencies within the module come first in topo order.
+// instantiate creates the nodes of a module instance. Within the module, dependencies come first.
 func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInstance, rep Repetition) *Instance {
 	i := &Instance{
 		Addr: a, Unit: u, walk: w, parent: parent, rep: rep,
@@ -187,7 +187,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 		for _, s := range u.Slots() {
 			if s.Kind == linking.SlotCall {
 				// Arguments may refer to any slot of this module, so children come after all of its nodes. Everything
-				// inside waits for the call's node, which only fills in the values of each and count.
+				// in the module waits for the call's node, which only fills in the values of each and count.
 				for _, key := range preset[a][s.Name] {
 					i.child(s, key)
 				}
@@ -214,7 +214,7 @@ func (i *Instance) child(s *linking.Slot, key addr.Key) *Instance {
 	return c
 }
 
-// task returns the work of a slot, unless it is held.
+// task returns the work of a slot, or a no-op if it is held.
 func (i *Instance) task(s *linking.Slot) graph.Task {
 	if i.held == nil {
 		return i.work(s)
@@ -222,7 +222,7 @@ func (i *Instance) task(s *linking.Slot) graph.Task {
 	return i.unlessHeld(s, i.work(s))
 }
 
-// work returns the work of a slot.
+// work returns the evaluation of a slot.
 func (i *Instance) work(s *linking.Slot) graph.Task {
 	if only := i.walk.Inputs.Only; only != nil && !only[s] {
 		return func(*graph.Node) error {
@@ -257,7 +257,7 @@ func (i *Instance) work(s *linking.Slot) graph.Task {
 	return func(*graph.Node) error { return nil } // CallOutput, CallClose: barriers
 }
 
-// settle stores the value of a slot. Its secrets are kept out of all diagnostics.
+// settle stores the value of a slot. Its secrets are removed from all diagnostics.
 func (i *Instance) settle(s *linking.Slot, v cty.Value) {
 	if s.Kind == linking.SlotOutput {
 		i.walk.Inputs.Secrets.LearnOutput(v)
@@ -327,15 +327,15 @@ func (i *Instance) configure(s *linking.Slot, key addr.Key, ctx *hcl.EvalContext
 	return i.walk.driver.Provider(s, key, v)
 }
 
-// evalBody evaluates a body that has no repetition.
+// evalBody evaluates a body without repetition.
 func (i *Instance) evalBody(b *blocks.Body, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	e, diags := b.Prepare(ctx)
 	v, more := e.Instance(ctx)
 	return v, diags.Extend(more)
 }
 
-// expandCall evaluates count, for_each or enabled of a module call and creates its instances, or completes them in a
-// walk with preset expansions.
+// expandCall evaluates count, for_each or enabled of a module call and creates its instances, or completes them if
+// expansions are preset.
 func (i *Instance) expandCall(s *linking.Slot) error {
 	call := i.calls[s.Name]
 	if call.unit == nil {
@@ -375,8 +375,8 @@ func (w *Walk) Expansions() Expansions {
 // Instances returns all module instances after a run.
 func (w *Walk) Instances() map[addr.ModuleInstance]*Instance { return w.instances }
 
-// Graph returns the nodes of the walk and what each waits for, after the walk has expanded everything; node finds the
-// one of a resource block, or -1.
+// Graph returns the nodes of the walk with their dependencies, after the walk has expanded everything; node returns the
+// node of a resource block, or -1.
 func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 	base := map[*Instance]int{}
 	for _, i := range w.instances {
@@ -402,8 +402,7 @@ func (w *Walk) Graph() (n int, edges [][]int, node func(addr.AbsResource) int) {
 	}
 }
 
-// Outputs visits the output values of all module instances but the root's, after a run. Those that are ephemeral make
-// no change.
+// Outputs visits the output values of all module instances except the root's, after a run, without ephemeral ones.
 func (w *Walk) Outputs(visit func(i *Instance, s *linking.Slot, null bool)) {
 	for _, i := range w.instances {
 		if i.parent == nil {
@@ -418,7 +417,7 @@ func (w *Walk) Outputs(visit func(i *Instance, s *linking.Slot, null bool)) {
 	}
 }
 
-// Expansion returns the instances of a block, once it has been expanded.
+// Expansion returns the instances of a block if it has been expanded.
 func (w *Walk) Expansion(a addr.AbsResource) (Expansion, bool) {
 	i := w.Instance(a.Module)
 	if i == nil {

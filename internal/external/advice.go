@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// These functions return sentences that say what to change, each with a space in front; "" where nothing is known. They
-// are about mistakes of people who expect a shell: there is none here.
+// These functions return advice for errors: sentences with a leading space, or "" if there is none. They concern
+// mistakes of users who expect a shell, but programs are run without one.
 
-// lookupAdvice is about a program that was not found, or is not an executable file.
+// lookupAdvice returns advice for a program that was not found or is not an executable file.
 func (c *command) lookupAdvice(err *program.LookupError) string {
 	name := err.Program
 	slash := strings.ContainsAny(name, `/\`)
@@ -46,7 +46,7 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	return ""
 }
 
-// exists reports whether a file of that name exists where names with a slash are looked up.
+// exists reports whether a file exists, with a name resolved like names with a slash.
 func (c *command) exists(name string) bool {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(c.base, name)
@@ -55,7 +55,7 @@ func (c *command) exists(name string) bool {
 	return err == nil
 }
 
-// literal returns a list of strings as a configuration writes it.
+// literal returns a list of strings in configuration syntax.
 func literal(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -64,7 +64,7 @@ func literal(words []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// startAdvice is about a file that the system does not start.
+// startAdvice returns advice for a file that the system cannot execute.
 func startAdvice(err *program.StartError) string {
 	advice := err.Advice()
 	if advice == "" {
@@ -76,8 +76,8 @@ func startAdvice(err *program.StartError) string {
 	return " " + advice
 }
 
-// answerAdvice is about an answer that cannot be read, which had to be an object of strings, or of other things. The
-// error of encoding/json, which people search for, does not show the cause.
+// answerAdvice returns advice for invalid output, which must be a JSON object, with strings only if ofStrings is set.
+// The error of encoding/json, which users search for, does not show the cause.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
 		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
+func TestProgramsThatCannotRunHaveAdvice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"there", "folder"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -63,8 +63,8 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 	}
 }
 
-// A provider that works for a directory other than its own looks there.
-func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
+// If a provider runs programs in another directory, advice considers that directory.
+func TestAdviceUsesTheLookupDirectory(t *testing.T) {
 	dir := t.TempDir()
 	script(t, dir+"/here", "#!/bin/sh\n")
 	_, diags := readData(t, New(Options{Dir: dir}), typeData, attrs{"program": list("here")})
@@ -74,7 +74,7 @@ func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
 	expectProblem(t, diags, sumExecution, nil, "CR LF")
 }
 
-func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
+func TestUnreadableAnswersHaveAdvice(t *testing.T) {
 	for out, want := range map[string]string{
 		`{"b":"x","a":1}`: `The value of "a" is a number: print it as a string.`,
 		`{"ok":true}`:     `The value of "ok" is a boolean: print it as a string.`,

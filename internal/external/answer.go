@@ -36,7 +36,7 @@ type answer struct {
 	gone      bool
 }
 
-// readAnswer reads the answer to create, read and update.
+// readAnswer decodes the output of create, read and update.
 func readAnswer(stdout []byte) (answer, error) {
 	object, err := program.ReadObject(stdout)
 	if err != nil {
@@ -61,7 +61,7 @@ func readAnswer(stdout []byte) (answer, error) {
 	return a, nil
 }
 
-// readID reads the member "id", which may be null.
+// readID decodes the member "id", which may be null.
 func readID(object map[string]json.RawMessage) (string, error) {
 	raw, err := member(object, "id")
 	if err != nil {
@@ -77,7 +77,7 @@ func readID(object map[string]json.RawMessage) (string, error) {
 	return *id, nil
 }
 
-// readMap reads a member that must be an object of strings. Null values are left out, as they are in requests.
+// readMap decodes a member that must be an object of strings. It omits null values, as requests do.
 func readMap(object map[string]json.RawMessage, name string) (map[string]string, error) {
 	raw, err := member(object, name)
 	if err != nil {
@@ -108,9 +108,9 @@ func member(object map[string]json.RawMessage, name string) (json.RawMessage, er
 	return raw, nil
 }
 
-// salvageID finds the ID in an output that is not an answer, so that a created object can be tracked. It reads the
-// first JSON value, and the text from the last line that begins with a brace, for programs that print something else
-// first. It prefers an object with other members of an answer beside the ID.
+// salvageID finds the ID in invalid output, so that a created object can be tracked. It decodes the first JSON value,
+// and the text from the last line that begins with a brace, for programs that print something else first. It prefers an
+// object that has other members of an answer as well.
 func salvageID(stdout []byte) string {
 	id := ""
 	for _, text := range [][]byte{stdout, lastObject(stdout)} {
@@ -134,12 +134,12 @@ func lastObject(stdout []byte) []byte {
 	return stdout[bytes.LastIndex(stdout, []byte("\n{"))+1:]
 }
 
-// looseID reads an ID that may be a number, as many systems have it: a string is required, but the object is clear.
+// looseID decodes an ID that may be a number, as in many systems: a string is required, but the object is identified.
 func looseID(raw json.RawMessage) string {
 	switch program.Kind(raw) {
 	case "a string":
 		var id string
-		_ = json.Unmarshal(raw, &id) // it is valid: a part of what was decoded
+		_ = json.Unmarshal(raw, &id) // valid: it was decoded as part of the object
 		return id
 	case "a number":
 		return string(bytes.TrimSpace(raw))
@@ -147,14 +147,14 @@ func looseID(raw json.RawMessage) string {
 	return ""
 }
 
-// importID is the long form of the id of an import.
+// importID is the long form of an import ID.
 type importID struct {
 	id                   string
 	program, interpreter cty.Value
 	arguments            map[string]string // nil if not set
 }
 
-// readImportID reads the long form. It reports false for an ID that is not a JSON object, which is used as it is.
+// readImportID decodes the long form. It returns false for an ID that is not a JSON object, which is used unchanged.
 func readImportID(text string) (importID, bool, error) {
 	if !json.Valid([]byte(text)) || program.Kind([]byte(text)) != "an object" {
 		return importID{}, false, nil
@@ -192,7 +192,7 @@ func readImportID(text string) (importID, bool, error) {
 	return in, true, nil
 }
 
-// readWords reads a member that must be a string or an array of strings, as a value of a configuration.
+// readWords decodes a member that must be a string or an array of strings, as a value of a configuration.
 func readWords(object map[string]json.RawMessage, name string) (cty.Value, error) {
 	raw, err := member(object, name)
 	if err != nil {

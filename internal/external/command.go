@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// The summaries are those of the published provider, which people search for.
+// The summaries equal those of the published provider, because users search for them.
 const (
 	sumMissing   = "External Program Missing"
 	sumLookup    = "External Program Lookup Failed"
@@ -25,29 +25,29 @@ const (
 	sumResults   = "Unexpected External Program Results"
 )
 
-// command is one run of a program for one purpose.
+// command is one run of a program.
 type command struct {
 	argv []string
-	// first is the first word as it was written, quoted: unlike argv[0] it may be null or empty.
+	// first is the first word as configured, quoted: unlike argv[0] it may be null or empty.
 	first string
 	// name is the program's file name, without its interpreter.
 	name string
 	dir  string
-	// base is the base of relative names; empty means the current directory.
+	// base is the directory for relative names; "" means the current directory.
 	base  string
 	stdin []byte
-	// action is the requested action: create, read, update, delete; empty for a data source.
+	// action is the action: create, read, update, delete, or "" for a data source.
 	action string
-	// stored is set if the program is that of the state, not that of the configuration.
+	// stored means that the program comes from the state, not from the configuration.
 	stored bool
-	// spool is the place for an answer that outlives this process; the zero value is none.
+	// spool is the place for output that outlives this process; the zero value means none.
 	spool program.Spool
-	// answered is set when the program has ended by itself, with any result.
+	// answered means that the program has ended by itself, with any result.
 	answered bool
 }
 
-// newCommand joins the words of an interpreter, if any, and those of a program. Null and empty words are dropped, as
-// the published data source does, so that an optional argument can be an empty string.
+// newCommand joins the words of an interpreter, if any, and those of a program. It drops null and empty words, as the
+// published data source does, so that an optional argument can be an empty string.
 func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 	c := &command{}
 	for _, v := range values {
@@ -77,7 +77,7 @@ func newCommand(values ...cty.Value) (*command, *diag.Diagnostic) {
 	return c, nil
 }
 
-// words reads a string or a list of strings.
+// words returns the elements of a string or a list of strings.
 func words(v cty.Value) ([]cty.Value, error) {
 	if v.IsNull() {
 		return nil, nil
@@ -104,7 +104,7 @@ func quoted(word cty.Value) string {
 	return strconv.Quote(word.AsString())
 }
 
-// stringMap turns a map of strings into Go's, leaving out null elements.
+// stringMap converts a map of strings; it omits null elements.
 func stringMap(v cty.Value) map[string]string {
 	values := map[string]string{}
 	if v.IsNull() {
@@ -118,7 +118,7 @@ func stringMap(v cty.Value) map[string]string {
 	return values
 }
 
-// run runs a command. A nil diagnostic means that the program ended with success.
+// run runs a command. A nil diagnostic means that the program succeeded.
 func (p *external) run(ctx context.Context, typ string, c *command) (*program.Result, *diag.Diagnostic) {
 	if may := p.opts.MayRead; may != nil && (c.action == "" || c.action == "read") {
 		words := c.argv
@@ -138,7 +138,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 		Env:   p.opts.Env,
 		Stdin: c.stdin,
 		Grace: p.opts.Grace,
-		// A half-made change is worse than one that nobody waits for.
+		// A half-made change is worse than one that no caller waits for.
 		MaxStderr: diag.MaxText / 2,
 		Outlives:  c.action != "" && c.action != "read",
 	}
@@ -177,7 +177,7 @@ func (p *external) run(ctx context.Context, typ string, c *command) (*program.Re
 	return res, c.failure(res, err)
 }
 
-// failure returns the problem of a program that did not succeed.
+// failure returns the error for a program that did not succeed.
 func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	var lookup *program.LookupError
 	var start *program.StartError
@@ -217,7 +217,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	}
 }
 
-// badEnd returns the problem with the messages of a failed program.
+// badEnd returns the error with the messages of a failed program.
 func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 	intro = strings.TrimSpace(intro)
 	message := ""
@@ -230,7 +230,7 @@ func (c *command) badEnd(res *program.Result, intro string) *diag.Diagnostic {
 		message, res.State))
 }
 
-// badResults returns the problem of the output of a program that succeeded.
+// badResults returns the error for invalid output of a program that succeeded.
 func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 	expected, hint := "one JSON object whose values are all strings", answerAdvice(res.Stdout, c.action == "")
 	switch c.action {
@@ -247,7 +247,7 @@ func (c *command) badResults(res *program.Result, err error) *diag.Diagnostic {
 		c.purpose(), expected, hint, res.Path, err, program.Excerpt(res.Stdout)))
 }
 
-// purpose returns the purpose of the program.
+// purpose returns what the program is run for.
 func (c *command) purpose() string {
 	if c.action == "" {
 		return "of the data source"
@@ -255,8 +255,8 @@ func (c *command) purpose() string {
 	return "that should " + c.action + " the object"
 }
 
-// origin returns the source of a program that is not, or no longer, in the configuration and, if the program may be
-// gone, what to do. A program that its interpreter did not find looks like one that has run.
+// origin names the source of a program that is not, or no longer, in the configuration. If the program may be missing,
+// it adds advice. A program that its interpreter cannot find looks like one that has run.
 func (c *command) origin(ran bool) string {
 	if !c.stored {
 		return ""
@@ -288,13 +288,13 @@ func invalidProgram(name string, err error) *diag.Diagnostic {
 		Detail: fmt.Sprintf("%q cannot be run: %s.", name, err), Path: cty.GetAttrPath(name)}
 }
 
-// validateWords checks a program or an interpreter that may be unknown still, in whole or in part.
+// validateWords checks a program or an interpreter that may be wholly or partly unknown.
 func validateWords(name string, v cty.Value) diag.List {
 	if v.IsNull() || !v.IsKnown() {
 		return nil
 	}
 	if ty := v.Type(); ty.IsTupleType() && !v.IsWhollyKnown() {
-		// Unknown elements may have an unknown type, too, which a conversion cannot check.
+		// Unknown elements may also have an unknown type, which a conversion cannot check.
 		for _, e := range v.AsValueSlice() {
 			if e.IsKnown() && !e.IsNull() && !e.Type().IsPrimitiveType() {
 				return diag.List{

@@ -72,8 +72,8 @@ func checks(check func(config cty.Value) diag.List) []schema.ValidateRawResource
 	}
 }
 
-// reading returns the callback of a data source. It reads the configuration as it is: null words are dropped, empty
-// ones too, but they are not the same in messages.
+// reading returns the callback of a data source. It uses the raw configuration: null and empty words are both dropped,
+// but messages distinguish them.
 func (p *external) reading(typ string) schema.ReadContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, _ interface{}) diag.List {
 		result, problem := p.readData(ctx, typ, d.GetRawConfig())
@@ -81,7 +81,7 @@ func (p *external) reading(typ string) schema.ReadContextFunc {
 			return diag.List{problem}
 		}
 		if result == nil {
-			return nil // the program returned null, which is not an empty map
+			return nil // the program returned null, which differs from an empty map
 		}
 		return diag.FromErr(d.Set("result", result))
 	}
@@ -115,8 +115,8 @@ func (p *external) readData(ctx context.Context, typ string, config cty.Value) (
 	return result, nil
 }
 
-// stringsValue returns a map value, null for nil. Of names that are equal after normalisation, the last in byte order
-// counts.
+// stringsValue returns a map value, or null for nil. Of names that are equal after normalization, the last one in byte
+// order is used.
 func stringsValue(values map[string]string) cty.Value {
 	if values == nil {
 		return cty.NullVal(cty.Map(cty.String))

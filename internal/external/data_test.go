@@ -54,7 +54,7 @@ func TestDataSendsTheQueryAsCompactSortedJSON(t *testing.T) {
 	}
 }
 
-// The engine converts the query; what matters here is that numbers arrive written out.
+// The engine converts the query; numbers must not be abbreviated.
 func TestDataSendsConvertedValuesInFull(t *testing.T) {
 	object := cty.ObjectVal(map[string]cty.Value{
 		"int": cty.NumberIntVal(5), "bool": cty.True, "fraction": cty.MustParseNumberVal("1.10"),
@@ -173,7 +173,7 @@ func TestDataRunsInTheWorkingDirectory(t *testing.T) {
 	expectResult(t, got, map[string]string{"dir": dir})
 }
 
-func TestDataThatCannotStartSaysWhy(t *testing.T) {
+func TestDataReportsWhyItCannotStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script(t, "noshebang", "echo hello\n")
 	sh, err := filepath.Abs(script(t, "p.sh", "#!/bin/sh\n"))
@@ -247,7 +247,7 @@ func TestDataShowsTheWholeMessage(t *testing.T) {
 	expectProblem(t, diags, "External Program Execution Failed", nil, all.String())
 }
 
-func TestDataThatSucceedsSaysNothing(t *testing.T) {
+func TestSuccessfulDataShowsNothing(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
 	p := New(Options{Stderr: func(l Line) {
@@ -320,7 +320,7 @@ func TestDataWithHostilePrograms(t *testing.T) {
 	large := strs(map[string]string{"a": strings.Repeat("x", 900_000)})
 	tests := map[string]struct {
 		program cty.Value
-		summary string // "": success
+		summary string // "" means success
 		phrase  string
 	}{
 		"that never reads its input": {self("deaf"), "", ""},
@@ -386,7 +386,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 	}
 }
 
-func TestDataSourceOfTheProposal(t *testing.T) {
+func TestSecondDataSource(t *testing.T) {
 	p := New(Options{})
 	sh := testdata(t, "example.sh")
 	for name, a := range map[string]attrs{
@@ -441,7 +441,7 @@ func TestExampleInPython(t *testing.T) {
 	expectResult(t, got, map[string]string{"bar": "xyxy"})
 }
 
-// What a program says or answers may be of any length; what a person is shown of it is not.
+// Output of a program may have any length; the part in messages is limited.
 func TestProblemsOfProgramsAreCut(t *testing.T) {
 	for name, script := range map[string]string{
 		"message": `head -c 9000000 /dev/zero | tr '\0' e >&2; echo "at the end" >&2; exit 3`,

@@ -37,7 +37,7 @@ func TestFloodsOfMessagesAreCutAndCounted(t *testing.T) {
 				lines = append(lines, l.Text)
 				size += len(l.Text)
 			}})
-			for range 2 { // of each call
+			for range 2 { // for each call
 				lines, size = []string{""}, 0
 				w.apply(t.Context(), attrs{"program": tuple("sh", "-c", tt.script)})
 				if last := lines[len(lines)-1]; size > 2<<20 || last != tt.rest {

@@ -1,19 +1,19 @@
 // Package external is the provider `external`: data and objects that come from programs in any language.
 //
-//   - data `external` runs a program that answers one JSON object of strings with another. It is a drop-in for the
+//   - data `external` runs a program that reads one JSON object of strings and writes another. It is a drop-in for the
 //     published provider of that name; data `external_data_source` is the same, with the program and its interpreter
-//     apart.
+//     as separate arguments.
 //   - resource `external_resource` runs a program with one extra argument, create, read, update or delete.
 //
-// docs/programs.md holds both protocols. The differences from the published data source are deliberate:
-// programs run in a process group of their own, which gets SIGTERM, then SIGKILL; they do not see the variables of the
-// plugin handshake; children that outlive a program with a complete answer are not awaited; errors show the beginning
-// of an invalid output.
+// docs/programs.md documents both protocols. The differences from the published data source are deliberate: programs
+// run in their own process group, which gets SIGTERM, then SIGKILL; they do not get the variables of the plugin
+// handshake; children that outlive a program with complete output are not waited for; errors show the beginning of
+// invalid output.
 //
-// The data sources are written with sdk/schema (data.go). The resource is not: its answers may differ from the plan,
-// which that framework does not allow. It implements the provider interface itself (resource.go).
+// The data sources use sdk/schema (data.go). The resource does not, because its results may differ from the plan, which
+// that framework does not allow. It implements the provider interface directly (resource.go).
 //
-// The package turns values into requests and answers into values. Package program runs the programs. Nothing here
+// This package converts values to requests, and output to values. Package program runs the programs. No code here
 // starts a goroutine or keeps state between calls.
 //
 //	p := external.New(external.Options{})
@@ -39,37 +39,37 @@ const (
 	typeResource   = "external_resource"
 )
 
-// Line is a line that a program writes on standard error.
+// Line is a line that a program writes to standard error.
 type Line struct {
 	Object addr.Object // of the program's call
 	Label  string      // type, program and action
 	Text   string
-	// Fleeting lines matter only while the program runs: it is one of the data source that Terraform has, too, which
-	// shows nothing of programs that succeed.
+	// Fleeting lines are only shown while the program is running: its type is the data source that Terraform has as
+	// well, which shows no output of successful programs.
 	Fleeting bool
 }
 
-// Options holds the surroundings of programs. The zero value is that of this process.
+// Options holds the environment of programs. The zero value means that of this process.
 type Options struct {
-	// Env is the environment of the programs, "key=value" each; nil means that of this process.
+	// Env is the environment of the programs as "key=value"; nil means that of this process.
 	Env []string
-	// Dir is the directory of programs and the base of relative names; empty means the current directory.
+	// Dir is the directory of programs and of relative names; "" means the current directory.
 	Dir string
-	// Grace is the time that a program has to end after a signal; 0 means 10 s.
+	// Grace is how long a program may take to end after a signal; 0 means 10 s.
 	Grace time.Duration
-	// Stderr gets each line that a program writes on standard error, as it is written, from several goroutines at once.
-	// Messages of failed programs are in the diagnostics, too; those of successful ones are only here.
+	// Stderr is called with each line that a program writes to standard error, immediately and concurrently. Messages
+	// of failed programs are also in the diagnostics; those of successful ones are only passed here.
 	Stderr func(Line)
-	// Spool returns the folder in which answers of programs that create and update outlive this process; nil, or an
-	// empty name, means that they do not.
+	// Spool returns the folder in which output of programs that create and update outlives this process. If it is nil,
+	// or returns an empty name, the output does not.
 	Spool func() program.Spool
-	// MayRead decides about the command line of a program that reads something, before it is started: an error refuses
-	// it. Where the program runs in another directory, the words begin with those of a shell that goes there: cd, the
+	// MayRead is called with the command line of a program that only reads, before it is started; an error refuses it.
+	// If the program runs in another directory, the words begin with the shell commands that change to it: cd, the
 	// directory, &&. Nil allows all.
 	MayRead func(words []string) error
 }
 
-// New returns the provider. It needs no configuration and holds nothing that must be closed.
+// New returns the provider. It needs no configuration and holds no resources to be closed.
 func New(opts Options) provider.Provider {
 	p := &external{opts: opts, stopping: provider.NewStopping()}
 	p.Provider = schema.New(p.dataSources())
@@ -92,7 +92,7 @@ type external struct {
 	stopping *provider.Stopping
 }
 
-// about returns the provider for a call about an object.
+// about returns the provider for a call that concerns an object.
 func (p *external) about(o addr.Object) *external {
 	c := *p
 	c.object = o
@@ -109,8 +109,8 @@ func (p *external) ReadData(ctx context.Context, req provider.ReadDataRequest) p
 
 func (p *external) Schema(context.Context) (*provider.Schema, diag.List) { return p.schema, nil }
 
-// Stop ends the programs that only read, by their context. Those that change something are not stopped: they could
-// leave unknown objects behind. A caller that cannot wait for them ends the context of their call.
+// Stop cancels the contexts of programs that only read. It does not stop programs that change something, because they
+// could leave unknown objects behind. A caller that cannot wait for them cancels the context of their call.
 func (p *external) Stop(ctx context.Context) error {
 	return errors.Join(p.stopping.Stop(ctx), p.Provider.Stop(ctx))
 }

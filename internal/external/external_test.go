@@ -22,10 +22,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attrs are the attributes of an object that are not null.
+// attrs holds the attributes of an object that are not null.
 type attrs map[string]cty.Value
 
-// object completes attributes to an object of the type.
+// object returns an object of the type with these attributes.
 func (a attrs) object(rt *provider.ResourceType) cty.Value {
 	vals := rt.Block.EmptyValue().AsValueMap()
 	maps.Copy(vals, a)
@@ -56,7 +56,7 @@ func readData(t *testing.T, p provider.Provider, typ string, a attrs) (cty.Value
 	return resp.State, resp.Diagnostics
 }
 
-// mustRead returns the result of a data source that must succeed; its other attributes must be as configured.
+// mustRead returns the result of a data source that must succeed; its other attributes must equal the configuration.
 func mustRead(t *testing.T, p provider.Provider, typ string, a attrs) cty.Value {
 	t.Helper()
 	state, diags := readData(t, p, typ, a)
@@ -81,8 +81,7 @@ func expectResult(t *testing.T, got cty.Value, want map[string]string) {
 	}
 }
 
-// expectProblem compares one diagnostic: its summary, the lines that its detail must end with, and phrases that it must
-// hold.
+// expectProblem checks the only diagnostic: its summary, the last lines of its detail, and phrases in it.
 func expectProblem(t *testing.T, diags diag.List, summary string, lines []string, phrases ...string) {
 	t.Helper()
 	if len(diags) != 1 {
@@ -103,7 +102,7 @@ func expectProblem(t *testing.T, diags diag.List, summary string, lines []string
 	}
 }
 
-// needs skips a test without the programs that it runs.
+// needs skips a test if programs that it runs are missing.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -130,7 +129,7 @@ func script(t *testing.T, path, text string) string {
 	return path
 }
 
-func TestSchemaIsThatOfThePublishedDataSource(t *testing.T) {
+func TestSchemaEqualsThePublishedDataSource(t *testing.T) {
 	schema, diags := New(Options{}).Schema(t.Context())
 	if len(diags) > 0 {
 		t.Fatal(diags.Err())
@@ -164,16 +163,16 @@ func TestSchemaIsThatOfThePublishedDataSource(t *testing.T) {
 	}
 }
 
-func TestValidateJudgesProgramsAsFarAsTheyAreKnown(t *testing.T) {
+func TestValidateChecksPartlyKnownPrograms(t *testing.T) {
 	tests := map[string]struct {
 		typ     string
 		a       attrs
-		summary string // "": valid
+		summary string // "" means valid
 		detail  string
 	}{
 		"external":            {typeData, attrs{"program": list("x")}, "", ""},
 		"external, unknown":   {typeData, attrs{"program": cty.UnknownVal(cty.List(cty.String))}, "", ""},
-		"external, all empty": {typeData, attrs{"program": list("")}, "", ""}, // told when it is read
+		"external, all empty": {typeData, attrs{"program": list("")}, "", ""}, // reported when it is read
 		"external, empty": {typeData, attrs{"program": cty.ListValEmpty(cty.String)},
 			"Invalid Attribute Value", "Attribute program list must contain at least 1 elements, got: 0"},
 		"external, null": {typeData, attrs{}, "Missing Configuration for Required Attribute", ""},

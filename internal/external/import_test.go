@@ -53,7 +53,7 @@ func TestImportByABareIDUpdatesAtTheNextApply(t *testing.T) {
 	}
 }
 
-func TestImportWithAProgramReadsAtOnce(t *testing.T) {
+func TestImportWithAProgramReadsImmediately(t *testing.T) {
 	needs(t, "bash", "jq")
 	dir, opts := notes(t)
 	if err := os.WriteFile(filepath.Join(dir, "note-1.txt"), []byte("hello"), 0o600); err != nil {

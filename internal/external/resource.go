@@ -39,7 +39,7 @@ func (p *external) ValidateResource(ctx context.Context, req provider.ValidateRe
 	return validateProgram(req.Config)
 }
 
-// UpgradeState reads a stored object: the schema has one version.
+// UpgradeState decodes a stored object: the schema has one version.
 func (p *external) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	if req.Type != typeResource {
 		return p.Provider.UpgradeState(ctx, req)
@@ -47,7 +47,7 @@ func (p *external) UpgradeState(ctx context.Context, req provider.UpgradeStateRe
 	return provider.DecodeStored(p.schema.Resources[typeResource], req)
 }
 
-// object holds the attributes of a value of the resource. Attributes may be null, and in plans unknown.
+// object holds the attributes of a value of the resource. Attributes may be null, and unknown in plans.
 type object struct {
 	program, interpreter  cty.Value
 	id, arguments, result cty.Value
@@ -76,7 +76,7 @@ func (o object) with(a answer) object {
 }
 
 // wants reports whether applying a configuration needs a run of update: the arguments differ from those that the
-// program reported, or it never reported anything, as after an import by a bare id. A change of the program alone needs
+// program reported, or it has never reported any, as after an import by a bare ID. A change of only the program needs
 // none.
 func (o object) wants(config object) bool {
 	return o.result.IsNull() || !config.arguments.IsWhollyKnown() || !maps.Equal(stringMap(config.arguments),
@@ -97,7 +97,7 @@ func (o object) command(action string, r request) (*command, *diag.Diagnostic) {
 
 func encoded(arguments cty.Value) []byte { return program.WriteStrings(stringMap(arguments)) }
 
-// Plan runs no program: the protocol has no such action. The answers of programs may differ from plan and
+// Plan runs no program: the protocol has no such action. The results of programs may differ from plan and
 // configuration, hence the legacy type system.
 func (p *external) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeResource {
@@ -167,7 +167,7 @@ func (p *external) Apply(ctx context.Context, req provider.ApplyRequest) provide
 	return resp
 }
 
-// settled fills in from the configuration, which is known by now, the values that were unknown in the plan.
+// settled replaces values that were unknown in the plan with those of the configuration, which is known now.
 func settled(planned, config object) object {
 	for _, attr := range []struct{ planned, config *cty.Value }{
 		{&planned.program, &config.program}, {&planned.interpreter, &config.interpreter},
@@ -180,9 +180,9 @@ func settled(planned, config object) object {
 	return planned
 }
 
-// create returns the object and a problem if the program succeeded with an invalid answer that has at least the ID.
-// Without an object it reports whether the program is known to have created none: it is not if the program was stopped,
-// or its answer is lost.
+// create returns the object, and also a problem if the program succeeded with invalid output that contains at least the
+// ID. If there is no object, it reports whether the program is known to have created none: that is unknown if the
+// program was stopped or its output is lost.
 func (p *external) create(ctx context.Context, planned object, spool program.Spool) (_ *object, knows bool,
 	_ *diag.Diagnostic) {
 	c, problem := planned.command("create", request{Arguments: encoded(planned.arguments)})
@@ -210,7 +210,7 @@ func (p *external) create(ctx context.Context, planned object, spool program.Spo
 	return half, false, problem
 }
 
-// salvaged returns the object of an invalid answer that has at least its ID, or nil if there is none.
+// salvaged returns the object of invalid output that contains at least its ID, or nil if it does not.
 func (o object) salvaged(output []byte) *object {
 	id := salvageID(output)
 	if id == "" {
@@ -220,7 +220,7 @@ func (o object) salvaged(output []byte) *object {
 	return &half
 }
 
-// spool returns the place for the answer of a call of Apply, which outlives this process.
+// spool returns the place for the output of a call of Apply, which outlives this process.
 func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	if req.Intent == "" || p.opts.Spool == nil {
 		return s
@@ -232,9 +232,9 @@ func (p *external) spool(req provider.ApplyRequest) (s program.Spool) {
 	return s
 }
 
-// Answered returns the response to a call of Apply, except a deletion, whose program ended after its caller. A state of
-// cty.NilVal means that its result is unknown. A program whose end was not seen has succeeded if its answer is
-// complete.
+// Answered returns the response to a call of Apply, except for a deletion, whose program ended after its caller. A
+// state of cty.NilVal means that the result is unknown. If the end of a program was not observed, it has succeeded if
+// its output is complete.
 func (p *external) Answered(_ context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: cty.NilVal, LegacyTypeSystem: true}
@@ -305,8 +305,8 @@ func (p *external) delete(ctx context.Context, prior object) *diag.Diagnostic {
 	return problem
 }
 
-// Read runs the program that the state names. An object that was imported by its ID alone has none yet and stays as it
-// is.
+// Read runs the program that the state names. An object that was imported by its bare ID has no program yet and is
+// returned unchanged.
 func (p *external) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	if req.Type != typeResource {
 		return p.Provider.Read(ctx, req)
@@ -349,8 +349,8 @@ func idOf(o object) string {
 	return o.id.AsString()
 }
 
-// Import accepts an ID, or a JSON object that also has the program. With the program, the object can be read at once;
-// otherwise only its ID is known until the next apply runs update.
+// Import accepts an ID, or a JSON object that also contains the program. With the program, the object can be read
+// immediately; otherwise only its ID is known until the next apply runs update.
 func (p *external) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeResource {
 		return p.Provider.Import(ctx, req)

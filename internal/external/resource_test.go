@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// world drives a provider as the engine does, with one object.
+// world calls a provider as the engine does, for one object.
 type world struct {
 	t     *testing.T
 	p     provider.Provider
@@ -33,7 +33,7 @@ func newWorld(t *testing.T, opts Options) *world {
 	return &world{t: t, p: p, rt: rt, state: cty.NullVal(rt.Block.ImpliedType())}
 }
 
-// plan plans a configuration; nil destroys.
+// plan plans a configuration; nil means destroy.
 func (w *world) plan(a attrs) cty.Value {
 	w.t.Helper()
 	config := cty.NullVal(w.rt.Block.ImpliedType())
@@ -62,7 +62,7 @@ func (w *world) plan(a attrs) cty.Value {
 	return resp.Planned
 }
 
-// apply plans and applies, and keeps what the answer says.
+// apply plans and applies, and stores the result.
 func (w *world) apply(ctx context.Context, a attrs) diag.List {
 	w.t.Helper()
 	planned := w.plan(a)
@@ -121,7 +121,7 @@ func (w *world) expect(id string, arguments, result map[string]string) {
 	}
 }
 
-// notes is where the example programs keep their objects, and the environment that tells them.
+// notes returns the folder where the example programs keep their objects, and an environment that names it.
 func notes(t *testing.T) (dir string, opts Options) {
 	dir = t.TempDir()
 	return dir, Options{Env: append(os.Environ(), "NOTES="+dir)}
@@ -136,7 +136,7 @@ func readLog(t *testing.T, dir, id string) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(string(b), id, "ID")), "\n")
 }
 
-func TestResourceLivesItsLife(t *testing.T) {
+func TestResourceLifecycle(t *testing.T) {
 	for name, test := range map[string]struct {
 		needs []string
 		attrs attrs
@@ -221,7 +221,7 @@ func TestResourceThatIsGoneIsRemoved(t *testing.T) {
 	}
 }
 
-// printing is a configuration of a program that prints the same for every action, and an object made by it.
+// printing returns the configuration of a program that prints the same for every action, and creates its object.
 func printing(t *testing.T, out string) attrs {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "out")
@@ -234,7 +234,7 @@ func printing(t *testing.T, out string) attrs {
 
 func configOf(a attrs) attrs { return attrs{"program": a["program"]} }
 
-func TestResourceTakesTheProgramsWordForIt(t *testing.T) {
+func TestResourceAcceptsTheProgramsAnswer(t *testing.T) {
 	const out = `{"id":"8","arguments":{"a":"B","drop":null},"result":{"c":"d"},"more":[1]}`
 	w := newWorld(t, Options{})
 	config := configOf(printing(t, out))
@@ -323,7 +323,7 @@ func TestResourceRefusesBadAnswers(t *testing.T) {
 	}
 }
 
-func TestResourceCreatedWithABadAnswerIsNotForgotten(t *testing.T) {
+func TestResourceCreatedWithAnInvalidAnswerIsStored(t *testing.T) {
 	tests := map[string]struct{ out, id string }{
 		"no result":          {`{"id":"8","arguments":{"x":"y"}}`, "8"},
 		"a number in result": {`{"id":"8","arguments":{},"result":{"a":1}}`, "8"},
@@ -456,14 +456,14 @@ func TestResourceTakesOverAnotherProgramWithoutRunningIt(t *testing.T) {
 	}
 }
 
-func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
+func TestResourceReportsThatTheProgramIsFromTheState(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.state = attrs{"program": cty.StringVal("no-such-program"), "id": cty.StringVal("7"),
 		"result": strs(map[string]string{})}.object(w.rt)
 	expectProblem(t, w.read(), sumLookup, nil, "apply with -refresh=false")
 	expectProblem(t, w.apply(t.Context(), nil), sumLookup, nil, "should delete the object", "apply with -refresh=false")
 
-	// One that its interpreter does not find may have moved; one that says itself that it fails has not.
+	// A program that its interpreter cannot find may have moved; one that reports its own failure has not.
 	t.Chdir(t.TempDir())
 	script(t, "here.sh", "exit 3\n")
 	for name, moved := range map[string]bool{"./here.sh": false, "./gone.sh": true} {
@@ -477,7 +477,7 @@ func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
 	}
 }
 
-func TestResourceAppliesWhatBecameKnown(t *testing.T) {
+func TestResourceAppliesValuesKnownAtApply(t *testing.T) {
 	w := newWorld(t, Options{})
 	config := configOf(printing(t, `{"id":"8","arguments":{},"result":{}}`))
 	planned := w.plan(attrs{"program": cty.DynamicVal, "arguments": cty.UnknownVal(cty.Map(cty.String))})
@@ -528,7 +528,7 @@ func TestStoredObjectsAreReadBack(t *testing.T) {
 	}
 }
 
-// Whatever a program prints: no panic, and what is accepted has an id.
+// Whatever a program prints: no panic, and accepted output has an ID.
 func FuzzReadAnswer(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"7","arguments":{"a":"b"},"result":{}}`, `null`, `{"id":null}`, `{"id":"7","id":"8"}`,

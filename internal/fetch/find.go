@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -19,10 +20,10 @@ import (
 type fetched struct {
 	pkg, dir string
 	size     size
-	hash     string // of its files; "" when modules are not pinned, and for a folder of this machine
+	hash     string // of its files; "" if modules are not pinned, and for a folder on this machine
 }
 
-// reuse takes the module that is installed, if it is what is called.
+// reuse uses the installed module if it matches the call.
 func (w *walk) reuse(n *node) bool {
 	recorded, ok := w.old[n.entry.Key]
 	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) ||
@@ -63,8 +64,17 @@ func splitSource(source string) (pkg, sub string) {
 	return pkg, sub
 }
 
-// once does something the first time that it is asked for under a name, when there is a free slot, and returns what
-// came out to everybody.
+// splitPackage is splitSource for a package from a registry.
+func splitPackage(located catalog.Package) (pkg catalog.Package, sub string) {
+	pkg = located
+	if !pkg.Archive {
+		pkg.Source, sub = splitSource(pkg.Source)
+	}
+	return pkg, sub
+}
+
+// once calls do for the first request with a name, when there is a free slot, and returns its result to all requests
+// with that name.
 func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
 	w.mu.Lock()
 	get := w.results[name]
@@ -89,37 +99,37 @@ func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)
 	return got.(T), nil
 }
 
-// ask returns what is going to be downloaded.
+// ask reports what is going to be downloaded.
 func (n *node) ask(what string) {
 	n.asking = "Downloading " + what + " for " + n.entry.Key + "..."
 	close(n.asked)
 }
 
-// findPackage fetches the package of a call, unless it is there because of another one.
+// findPackage fetches the package of a call, unless another call has already fetched it.
 func (w *walk) findPackage(ctx context.Context, n *node) bool {
-	pkg, sub := splitSource(n.call.Source)
+	pkg, sub := splitPackage(catalog.Package{Source: n.call.Source})
 	if n.call.Kind == config.SourceRegistry {
-		source, ok := w.locate(ctx, n, pkg)
+		located, ok := w.locate(ctx, n, pkg.Source)
 		if !ok {
 			return false
 		}
 		inner := ""
-		pkg, inner = splitSource(source)
+		pkg, inner = splitPackage(located)
 		sub = path.Join(inner, sub)
 	} else {
-		n.ask(download.Shown(pkg))
+		n.ask(download.Shown(pkg.Source))
 	}
-	shown := download.Shown(pkg)
+	shown := download.Shown(pkg.Source)
 	if n.call.Kind == config.SourceRegistry {
-		shown = config.ShownAnswer(pkg)
+		shown = config.ShownAnswer(pkg.Source)
 	}
 	wanted := pkg
 	if pin, ok := w.pinOf(n); ok && pin.Commit != "" {
-		wanted = download.AtCommit(pkg, pin.Commit)
+		wanted.Source = download.AtCommit(pkg.Source, pin.Commit)
 	}
-	got, err := once(ctx, w, "fetch "+wanted, func() (*fetched, error) { return w.fetch(ctx, wanted) })
+	got, err := once(ctx, w, fmt.Sprintf("fetch %+v", wanted), func() (*fetched, error) { return w.fetch(ctx, wanted) })
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its place.
+		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its position.
 			"Could not download module code from\n\"%s\": %s. It is that of %s.", shown,
 			strings.TrimSuffix(err.Error(), "."), n.path)
 		return false
@@ -136,14 +146,14 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	}
 	home := w.stage.home(n.entry.Key)
 	n.fetched = got
-	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg), inPkg: path.Clean(sub), files: overlay{
+	n.place = place{dir: path.Join(home, sub), pkg: download.Shown(pkg.Source), inPkg: path.Clean(sub), files: overlay{
 		w.files, home, got.dir}, fresh: true}
 	n.entry.Dir = n.place.dir
 	return true
 }
 
-// fetch puts a package into the stage.
-func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
+// fetch fetches a package into the stage.
+func (w *walk) fetch(ctx context.Context, pkg catalog.Package) (*fetched, error) {
 	dir, err := w.stage.folder()
 	if err != nil {
 		return nil, err
@@ -156,15 +166,15 @@ func (w *walk) fetch(ctx context.Context, pkg string) (*fetched, error) {
 		return nil, err
 	}
 	hash, err := w.hash(ctx, dir)
-	return &fetched{pkg, dir, size, hash}, err
+	return &fetched{pkg.Source, dir, size, hash}, err
 }
 
-// locate chooses a version of a module of a registry, and finds out where its package is.
-func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
+// locate selects a version of a registry module, and returns its package.
+func (w *walk) locate(ctx context.Context, n *node, pkg string) (none catalog.Package, ok bool) {
 	m, err := catalog.Parse(pkg)
 	if err != nil {
 		n.fail(n.call.SourcePlace(), "Invalid module source address", "%s.", err)
-		return "", false
+		return none, false
 	}
 	if pin, ok := w.pinOf(n); ok {
 		return w.locateVersion(ctx, n, m, pin.Version)
@@ -175,12 +185,12 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 	case errors.As(err, &unknown):
 		n.fail(&n.call.Range, "Module not found", "The module %s cannot be installed: %s. Check the source %q, and "+
 			"whether the registry requires a token for the module.", n.path, err, n.call.SourceRaw)
-		return "", false
+		return none, false
 	case err != nil:
 		n.fail(&n.call.Range, "Error accessing remote module registry",
 			"The module %s is not installed, and the versions of %s could not be listed: %s.", n.path, m,
 			strings.TrimSuffix(err.Error(), "."))
-		return "", false
+		return none, false
 	}
 	chosen, newest := choose(offered, n.call.Version.Parsed)
 	switch {
@@ -188,22 +198,22 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (string, bool) {
 		n.fail(&n.call.Range, "Module has no versions",
 			"The module %s cannot be installed: the registry %s has no usable version of %s.", n.path,
 			m.Host, m)
-		return "", false
+		return none, false
 	case chosen == "":
 		n.fail(&n.call.Range, "Unresolvable module version constraint",
 			"No version of %s that the registry %s has satisfies %q. The newest is %s.", m, m.Host, n.call.Version.Text,
 			newest)
-		return "", false
+		return none, false
 	}
 	return w.locateVersion(ctx, n, m, chosen)
 }
 
-// locateVersion finds out where the package of a version is.
-func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, chosen string) (string, bool) {
+// locateVersion returns the package of a version.
+func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, chosen string) (catalog.Package, bool) {
 	pkg, _ := splitSource(n.call.Source)
 	n.entry.Version = chosen
 	n.ask(pkg + " " + chosen)
-	source, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (string, error) {
+	located, err := once(ctx, w, "locate "+pkg+" "+chosen, func() (catalog.Package, error) {
 		return w.opts.Packages.Locate(ctx, m, chosen)
 	})
 	if err != nil {
@@ -211,19 +221,19 @@ func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, cho
 			"The module %s is not installed, and the address of version %s of %s could not be read: %s.", n.path,
 			chosen,
 			m, strings.TrimSuffix(err.Error(), "."))
-		return "", false
+		return catalog.Package{}, false
 	}
-	return source, true
+	return located, true
 }
 
 // choose returns the newest allowed version. A pre-release is chosen only if a constraint requires exactly that
-// version. newest is the newest version without the constraints; "" means none.
+// version. newest is the newest version regardless of the constraints. Both may be "".
 func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
 	var best, top *version.Version
 	for _, text := range offered {
 		v, err := version.NewVersion(text)
 		if err != nil || len(text) > maxVersion {
-			continue // of a later format, perhaps; there is no asking for it
+			continue // perhaps in a later format; it cannot be requested
 		}
 		if v.Prerelease() != "" && !asksFor(allowed, v) {
 			continue
@@ -246,7 +256,7 @@ func choose(offered []string, allowed version.Constraints) (chosen, newest strin
 
 const maxVersion = 256
 
-// asksFor reports whether one of the constraints names a version itself.
+// asksFor reports whether one of the constraints requires exactly this version.
 func asksFor(allowed version.Constraints, v *version.Version) bool {
 	return slices.ContainsFunc(allowed, func(c *version.Constraint) bool {
 		named, err := version.NewVersion(strings.TrimSpace(strings.TrimPrefix(c.String(), "=")))

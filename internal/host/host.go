@@ -1,10 +1,9 @@
-// Package host starts providers, asks each for its schema once, and returns configured ones.
+// Package host starts providers, requests the schema of each once, and returns configured providers.
 //
-// A Registry knows how to start the provider of an address and lives as long as the project. A Pool belongs to one
-// walk: it remembers the configuration of every provider configuration and starts and configures a provider when the
-// first call needs it, once. The provider that was started for its schema is the first to be configured, and
-// configurations that are equal share one. Closing the pool ends all of them, so that nothing runs while a person
-// thinks about a plan.
+// A Registry can start the provider of an address, and lives as long as the project. A Pool belongs to one walk: it
+// stores the value of every provider configuration, and starts and configures a provider once, when the first call
+// needs it. The provider that was started for its schema is the first to be configured, and equal configurations share
+// one provider. Closing the pool ends all of them, so that none is running while a person reviews a plan.
 package host
 
 import (
@@ -26,17 +25,17 @@ import (
 
 // Registry starts providers by address.
 type Registry struct {
-	calls     context.Context // its end cuts off the fetching of a schema
+	calls     context.Context // cancels requests for schemas
 	factories map[addr.Provider]provider.Factory
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[addr.Provider]*entry
-	pools   int // that are open
+	pools   int // number of open pools
 }
 
-// entry is the entry of a provider: its schema and its running instance.
+// entry holds a provider's schema and its running instance.
 type entry struct {
-	mu     sync.Mutex // guards what follows; held while the provider is asked for its schema
+	mu     sync.Mutex // guards the fields below; held while the schema is requested
 	asked  bool
 	schema *provider.Schema
 	diags  diag.List
@@ -46,27 +45,27 @@ type entry struct {
 	taken  bool
 }
 
-// started is one provider that runs. It is known by its pointer: the values of two providers may be equal, or not
-// comparable at all.
+// started is a running provider. It is identified by its pointer, because the values of two providers may be equal or
+// not comparable.
 type started struct{ provider.Provider }
 
-// NewRegistry returns a registry; the map is not copied and must not change. calls carries the cancellation of starts
-// and of schemas that are under way: all callers share the request for a schema.
+// NewRegistry returns a registry; the map is not copied and must not change. calls cancels starts and requests for
+// schemas that are in progress; all callers share the request for a schema.
 func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Factory) *Registry {
 	return &Registry{calls: calls, factories: factories, entries: map[addr.Provider]*entry{}}
 }
 
-// Prepare fetches the schemas of several providers at the same time. Problems are reported when the schemas are used.
+// Prepare requests the schemas of several providers concurrently. Problems are reported when the schemas are used.
 func (r *Registry) Prepare(list []addr.Provider) {
 	var asking sync.WaitGroup
-	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider takes a core for a second
+	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider uses a core for a second
 	var panicked atomic.Pointer[diag.PanicError]
 	for _, p := range list {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
 			err := callback.Calmly(func() error { r.Schema(p); return nil })
-			if err != nil { // the calling program brought the provider
+			if err != nil { // the embedding program has supplied the provider
 				problem := diag.AsPanic(err)
 				problem.Provider = p.ForDisplay()
 				panicked.CompareAndSwap(nil, problem)
@@ -79,7 +78,7 @@ func (r *Registry) Prepare(list []addr.Provider) {
 	}
 }
 
-// Schema returns the schema of a provider, asking it once. The schema is nil when there are errors.
+// Schema returns the schema of a provider, which it requests once. The schema is nil if there are errors.
 func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -88,14 +87,14 @@ func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 	return e.schema, e.diags
 }
 
-// ask fills in the schema. The caller holds the lock of the entry.
+// ask requests the schema. The caller holds the lock of the entry.
 func (r *Registry) ask(p addr.Provider, e *entry) {
 	if e.asked {
 		return
 	}
 	e.asked = true
 	e.diags = diag.List{}.Errorf(nil, "Provider without a schema", "The provider %s crashed when it was asked for its "+
-		"schema.", p.ForDisplay()) // unless it returns
+		"schema.", p.ForDisplay()) // used if the call does not return
 	inst, diags := r.start(r.calls, p)
 	if diags.HasErrors() {
 		e.diags = diags
@@ -112,16 +111,16 @@ func (r *Registry) ask(p addr.Provider, e *entry) {
 				"%s. This is a bug in the provider.", p.ForDisplay(), err)
 		}
 	}
-	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // otherwise a problem would not name the provider
+	e.diags = diags.InAddress(fmt.Sprintf("provider[%q]", p)) // otherwise the problem would not name the provider
 	if diags.HasErrors() {
-		_ = inst.Close() // the problem was reported
+		_ = inst.Close() // the problem is already reported
 		return
 	}
 	e.schema, e.common = schema, inst
 }
 
-// Unconfigured returns a provider for calls that need no configuration: validation and functions. It lasts until a pool
-// closes.
+// Unconfigured returns a provider for calls that need no configuration: validation and functions. It must not be used
+// after the pool that owns it is closed.
 func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -148,7 +147,7 @@ func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.Li
 		e.mu.Unlock()
 		return e.common, nil
 	}
-	e.mu.Unlock() // several may start at once
+	e.mu.Unlock() // several may start concurrently
 	inst, diags := r.start(ctx, p)
 	if diags.HasErrors() {
 		return nil, diags
@@ -161,7 +160,7 @@ func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.Li
 	return inst, diags
 }
 
-// end closes a provider that a pool took.
+// end closes a provider that a pool has taken.
 func (r *Registry) end(p addr.Provider, inst *started) error {
 	e := r.entry(p)
 	e.mu.Lock()
@@ -172,8 +171,8 @@ func (r *Registry) end(p addr.Provider, inst *started) error {
 	return closeAll(inst)
 }
 
-// Functions returns the functions of a provider by name, as an evaluator can call them; nil when the provider cannot be
-// asked. ctx ends calls under way.
+// Functions returns the functions of a provider by name, in the form that an evaluator calls, or nil if the schema is
+// not available. ctx cancels calls in progress.
 func (r *Registry) Functions(ctx context.Context, p addr.Provider) map[string]function.Function {
 	schema, _ := r.Schema(p)
 	if schema == nil {
@@ -230,7 +229,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 	return &started{inst}, nil
 }
 
-// Close ends the providers that no pool took.
+// Close closes the providers that no pool has taken.
 func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +245,7 @@ func (r *Registry) Close() error {
 	return closeAll(unused...)
 }
 
-// closeAll closes providers at the same time: those that do not want to end take a while.
+// closeAll closes providers concurrently, because some take a while to end.
 func closeAll(list ...*started) error {
 	errs := make([]error, len(list))
 	var closing sync.WaitGroup

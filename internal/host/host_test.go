@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// counted is a provider that counts what happens to it.
+// counted is a provider that counts its calls.
 type counted struct {
 	provider.Base
 	number                      int32
@@ -50,7 +50,7 @@ func registry(n *counts, refuse bool) (*Registry, addr.AbsProviderConfig) {
 		}}), addr.AbsProviderConfig{Provider: a}
 }
 
-func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *testing.T) {
+func TestProvidersReturnTheirSchemaOnceAndAreConfiguredOncePerConfiguration(t *testing.T) {
 	var n counts
 	r, cfg := registry(&n, false)
 	pool := r.NewPool()
@@ -123,7 +123,7 @@ func TestMissingBlockNamesTheFirstOfSeveralRequiredArguments(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
+func TestMissingProvidersNeedInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
@@ -133,7 +133,7 @@ func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	}
 }
 
-func TestEqualConfigurationsShareAProviderAndEachHearsOfItsProblems(t *testing.T) {
+func TestEqualConfigurationsShareAProviderAndItsProblems(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		var n counts
 		r, cfg := registry(&n, refuse)
@@ -198,21 +198,21 @@ func TestNothingRunsBetweenTwoWalks(t *testing.T) {
 	}
 }
 
-func TestSchemasAreAskedForAtTheSameTime(t *testing.T) {
+func TestSchemasAreRequestedConcurrently(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	factories := map[addr.Provider]provider.Factory{}
 	for _, name := range []string{"a", "b"} {
 		factories[addr.DefaultProvider(name)] = func(context.Context) (provider.Provider, error) {
 			both.Done()
-			both.Wait() // for ever, if the other one has to wait for this
+			both.Wait() // blocks for ever if the other one has to wait for this one
 			return nil, errors.New("no")
 		}
 	}
 	NewRegistry(t.Context(), factories).Prepare([]addr.Provider{addr.DefaultProvider("a"), addr.DefaultProvider("b")})
 }
 
-func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
+func TestCancelledContextsEndSchemaRequests(t *testing.T) {
 	a := addr.DefaultProvider("stuck")
 	ctx, cancel := context.WithCancel(t.Context())
 	r := NewRegistry(ctx, map[addr.Provider]provider.Factory{a: func(ctx context.Context) (provider.Provider, error) {
@@ -225,13 +225,13 @@ func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
 	}
 }
 
-// labelled is a provider that cannot be compared, and is passed by value.
+// labelled is a provider whose value is not comparable.
 type labelled struct {
 	counted
 	labels map[string]string
 }
 
-func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
+func TestProvidersThatAreValuesAreDistinguished(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		make func(c counted) provider.Provider
@@ -258,7 +258,7 @@ func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
 			if err := second.Close(); err != nil {
 				t.Fatal(err)
 			}
-			// What the first pool took answers as long as that is open: nothing is started anew.
+			// The provider that the first pool has taken serves calls while that pool is open: no other is started.
 			if _, diags := r.Unconfigured(a); diags.HasErrors() || n.started.Load() != 2 {
 				t.Errorf("%d were started: %v", n.started.Load(), diags)
 			}

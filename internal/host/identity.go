@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
 )
 
-// secured returns the setting for a connection to a plugin, whose own certificate is added once it is known, and the
-// environment that tells the plugin ours.
+// secured returns the TLS settings for a connection to a plugin, and the environment that passes our certificate to the
+// plugin. The plugin's certificate is added when it is known.
 func secured() (*tls.Config, []string, error) {
 	own, err := handshake.Identity()
 	if err != nil {

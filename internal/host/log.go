@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// LevelTrace is the level below debug that the field's logs have.
+// LevelTrace is the level below debug in logs of providers.
 const LevelTrace = slog.LevelDebug - 4
 
-// levels are those that plugins name, in JSON and, in upper case, before a line of text.
+// levels maps the names of levels in JSON logs of plugins; in upper case, they also begin lines of text.
 var levels = map[string]slog.Level{"trace": LevelTrace, "debug": slog.LevelDebug, "info": slog.LevelInfo,
 	"warn": slog.LevelWarn, "error": slog.LevelError}
 
-// logStderr reads the plugin's standard error to the end, and logs it line by line.
+// logStderr reads the plugin's standard error to its end, and logs it line by line.
 func (r *running) logStderr(from io.Reader) {
 	log := r.log.With("logger", filepath.Base(r.plugin.Program))
 	in := bufio.NewReaderSize(from, 64<<10)
@@ -31,7 +31,7 @@ func (r *running) logStderr(from io.Reader) {
 			return
 		}
 		text := string(line)
-		if isPrefix || goesOn { // a piece of a long line
+		if isPrefix || goesOn { // part of a long line
 			log.Debug(text)
 			goesOn = isPrefix
 			continue
@@ -44,7 +44,7 @@ func (r *running) logStderr(from io.Reader) {
 	}
 }
 
-// levelOf is the level of a line of text. What follows a panic belongs to it.
+// levelOf returns the level of a line of text. The lines after a panic belong to it.
 func levelOf(line string, crashed bool) slog.Level {
 	if name, _, ok := strings.Cut(strings.TrimPrefix(line, "["), "]"); ok && strings.HasPrefix(line, "[") {
 		if level, ok := levels[strings.ToLower(name)]; ok && name == strings.ToUpper(name) {
@@ -57,7 +57,7 @@ func levelOf(line string, crashed bool) slog.Level {
 	return slog.LevelDebug
 }
 
-// logged logs a line that is a record of a log in JSON, and reports whether it is one.
+// logged logs a line that is a JSON log record, and reports whether it is one.
 func logged(log *slog.Logger, line []byte) bool {
 	var record map[string]any
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &record) != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// grace is how long a call may take to return once its context has ended.
+// grace is how long a call may take to return after its context has ended.
 const grace = 10 * time.Second
 
-// Patient returns a factory for a provider of the calling program, whose calls return in any case soon after their
-// context has ended. A call that does not return by itself is given up: its goroutine continues, no run waits for it,
-// and its answer is dropped. calls is the context of the calls that have none.
+// Patient returns a factory for a provider of the embedding program. The provider's calls always return soon after
+// their context has ended: a call that does not is abandoned, that is, its goroutine continues, no run waits for it,
+// and its result is dropped. calls is the context of calls that have none.
 func Patient(p addr.Provider, factory provider.Factory, calls context.Context) provider.Factory {
 	return func(ctx context.Context) (provider.Provider, error) {
 		type answer struct {
@@ -38,14 +38,15 @@ func Patient(p addr.Provider, factory provider.Factory, calls context.Context) p
 	}
 }
 
-// patient is a provider whose calls return. It embeds nothing, so that a new method cannot go past it.
+// patient is a provider whose calls always return. It does not embed provider.Provider, so that a new method cannot
+// bypass it.
 type patient struct {
 	inner provider.Provider
 	name  addr.Provider
 	calls context.Context
 }
 
-// await calls a function in another goroutine. Its panic, or the end of its goroutine, becomes one of the caller.
+// await calls a function in another goroutine. If the function panics or ends its goroutine, await panics.
 func await[R any](ctx context.Context, of addr.Provider, call string, f func() R) (R, error) {
 	got, err := callback.Await(ctx, grace, f, nil)
 	switch {
@@ -59,7 +60,7 @@ func await[R any](ctx context.Context, of addr.Provider, call string, f func() R
 	panic(problem)
 }
 
-// lostCall means that a call was given up.
+// lostCall means that a call was abandoned.
 type lostCall struct {
 	provider addr.Provider
 	call     string
@@ -71,11 +72,11 @@ func (e *lostCall) Error() string {
 		e.provider.ForDisplay(), grace)
 }
 
-// Unwrap returns context.Canceled: a call is given up only after it was canceled.
+// Unwrap returns context.Canceled: a call is only abandoned after it was cancelled.
 func (e *lostCall) Unwrap() error { return context.Canceled }
 
-// asked performs a call whose answer has diagnostics; of returns those of an answer. They have no nil members: a
-// provider of the calling program may return anything.
+// asked performs a call whose response contains diagnostics; of returns a pointer to them. It removes nil diagnostics,
+// which a provider of the embedding program may return.
 func asked[R any](ctx context.Context, p *patient, call string, f func() R, of func(*R) *diag.List) R {
 	got, err := await(ctx, p.name, call, f)
 	diags := of(&got)
@@ -158,8 +159,8 @@ func (p *patient) Plan(ctx context.Context, r provider.PlanRequest) provider.Pla
 		func(resp *provider.PlanResponse) *diag.List { return &resp.Diagnostics })
 }
 
-// Apply implements provider.Provider. The answer of a call that was given up has no object: it is not known whether
-// there is one.
+// Apply implements provider.Provider. The response of an abandoned call contains no object, because it is unknown
+// whether the object exists.
 func (p *patient) Apply(ctx context.Context, r provider.ApplyRequest) provider.ApplyResponse {
 	return asked(ctx, p, "Apply", func() provider.ApplyResponse { return p.inner.Apply(ctx, r) },
 		func(resp *provider.ApplyResponse) *diag.List { return &resp.Diagnostics })

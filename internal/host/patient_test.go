@@ -46,8 +46,8 @@ func (s stuck) Close() error {
 	return nil
 }
 
-// A provider of the calling program that hangs while it is started does not hold up a run that was cancelled.
-func TestStartsThatDoNotReturnAreGivenUp(t *testing.T) {
+// A provider of the embedding program that hangs when it is started does not block a cancelled run.
+func TestStartsThatDoNotReturnAreAbandoned(t *testing.T) {
 	for _, in := range []string{"start", "Schema", "ValidateConfig", "Configure", "Close"} {
 		synctest.Test(t, func(t *testing.T) {
 			calls, cancel := context.WithCancel(context.Background())

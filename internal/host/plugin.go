@@ -18,32 +18,33 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Plugin is a provider that is its own program and speaks the plugin protocol.
+// Plugin is a provider in a separate program that implements the plugin protocol.
 type Plugin struct {
 	Provider addr.Provider
 	Program  string
 	Args     []string
-	// Dir is the working directory of the program; empty for that of this process.
+	// Dir is the working directory of the program; "" means that of this process.
 	Dir string
-	// Env is the program's environment; nil for that of this process.
+	// Env is the program's environment; nil means that of this process.
 	Env []string
-	// Log gets the plugin's log, and at LevelTrace each call; may be nil.
+	// Log is the destination of the plugin's log and, at LevelTrace, of a record of each call. It may be nil.
 	Log *slog.Logger
 	// Redact removes secrets from the plugin's output; nil removes nothing.
 	Redact func(string) string
 	// Plain leaves the connection unencrypted, so that the traffic can be inspected.
 	Plain bool
-	// StartTimeout limits the start of the program; 0 for a minute.
+	// StartTimeout limits the start of the program; 0 means one minute.
 	StartTimeout time.Duration
 }
 
-// patience is how long a plugin may take to hear that it has to end.
+// patience limits a request that asks a plugin to stop.
 const patience = 5 * time.Second
 
-// protocols are the versions of the protocol that are spoken; the newest that both sides know is used.
+// protocols are the supported versions of the protocol; the newest version that both sides support is used.
 var protocols = wire.Versions()
 
-// Factory starts a process of the plugin at each call. The processes share the schema that the first one tells.
+// Factory returns a factory that starts a process of the plugin at each call. The processes share the schema from the
+// first one.
 func (p Plugin) Factory() provider.Factory {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +89,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 		tail: &tail{max: 16 << 10}, head: &tail{max: 4 << 10, keepFirst: true}}
 	var err error
 	if p.Plain {
-		run.env = []string{handshake.CertificateVariable + "="} // another one may exist
+		run.env = []string{handshake.CertificateVariable + "="} // the environment may contain another certificate
 	} else if run.tls, run.env, err = secured(); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (p Plugin) start(ctx context.Context, known *provider.Schema) (provider.Pro
 	})
 }
 
-// traced names every call in the log. Messages are not shown: they hold secrets.
+// traced logs every call. It does not log messages, because they contain secrets.
 type traced struct {
 	*rpc.Conn
 	log *slog.Logger
@@ -128,25 +129,25 @@ func (t traced) Invoke(ctx context.Context, method string, request, answer proto
 	return sent, err
 }
 
-// running is the program behind one client.
+// running is the program of one client.
 type running struct {
 	plugin Plugin
 	log    *slog.Logger
 
 	tls  *tls.Config
-	env  []string // beside what the plugin has in any case
+	env  []string // in addition to the usual variables of a plugin
 	spec process.Spec
 
-	mu     sync.Mutex // guards what follows, to the empty line
+	mu     sync.Mutex // guards the fields up to the empty line
 	proc   *process.Process
 	killed bool
-	bad    string // the problem of the first line
+	bad    string // problem of the first line
 
-	hello   chan string    // the first line, if it is a good one; then closed
-	head    *tail          // how stdout begins, in case that is no handshake
-	tail    *tail          // how stderr ends
-	read    chan struct{}  // closed when stderr has been read to its end
-	readers sync.WaitGroup // who reads what the program says
+	hello   chan string    // receives the first line if it is valid; then closed
+	head    *tail          // beginning of stdout, for errors if there is no handshake
+	tail    *tail          // end of stderr
+	read    chan struct{}  // closed when stderr was read to its end
+	readers sync.WaitGroup // goroutines that read the program's output
 
 	telling sync.Mutex // guards told
 	told    bool       // the program's output was shown

@@ -20,17 +20,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// shell is a plugin that is a shell script.
+// shell returns a plugin that is a shell script.
 func shell(script string) host.Plugin {
 	return host.Plugin{Provider: addr.DefaultProvider("fake"), Program: "/bin/sh", Args: []string{"-c", script},
 		StartTimeout: time.Minute}
 }
 
-func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
+func TestProgramsThatAreNotPluginsAreExplained(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		want   []string
-		waits  bool // it is found out when the time for a start is over
+		waits  bool // it is only detected after the start timeout
 	}{
 		"greeting": {"echo hello; sleep 600", []string{"not the handshake line of a plugin",
 			"    hello"}, false},
@@ -86,7 +86,7 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 	}
 }
 
-func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
+func TestPluginsThatRequireACertificateAreExplained(t *testing.T) {
 	p := shell("echo '1|5|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600")
 	p.Plain = true
 	started, err := p.Factory()(context.Background())
@@ -99,7 +99,7 @@ func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
 	}
 }
 
-func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
+func TestProgramsThatTheSystemCannotRunAreExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"interpreter missing": {"#! /nonexistent/python3 -I\nprint()\n",
 			`the interpreter in its first line does not exist: "/nonexistent/python3 -I"`},
@@ -174,7 +174,7 @@ func TestReattachmentsAreReadAsProvidersPrintThem(t *testing.T) {
 }
 
 func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
-	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts, by the system, and says nothing
+	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections but sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,9 +221,9 @@ func TestAReattachedProviderThatIsGoneIsExplained(t *testing.T) {
 	}
 }
 
-// The folder for a plugin's socket goes with the plugin, also with one that never came to use it.
+// The folder for a plugin's socket is removed with the plugin, even if the plugin never used it.
 func TestPluginsThatCannotStartLeaveNoFolderBehind(t *testing.T) {
-	temp, err := os.MkdirTemp("/tmp", "leave") // short, as sockets need it
+	temp, err := os.MkdirTemp("/tmp", "leave") // short, because names of sockets are limited
 	if err != nil {
 		t.Skip("needs a folder /tmp: ", err)
 	}

@@ -22,14 +22,14 @@ import (
 type Pool struct {
 	registry *Registry
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[addr.AbsProviderConfig]*poolEntry
 	// equal holds the configured providers by the hash of their configuration.
 	equal map[configHash][]*configured
 	taken []taken
 }
 
-// taken is a provider that ends with the pool.
+// taken is a provider that is closed with the pool.
 type taken struct {
 	provider addr.Provider
 	inst     *started
@@ -37,7 +37,7 @@ type taken struct {
 
 // poolEntry is a provider configuration.
 type poolEntry struct {
-	config cty.Value // cty.NilVal: empty block
+	config cty.Value // cty.NilVal means an empty block
 	once   sync.Once
 	inst   provider.Provider
 }
@@ -48,7 +48,7 @@ type configured struct {
 	config   cty.Value
 
 	once  sync.Once
-	inst  provider.Provider // nil when it could not be had
+	inst  provider.Provider // nil if it could not be started
 	diags diag.List         // without an address
 }
 
@@ -73,7 +73,7 @@ func (p *Pool) Unconfigured(a addr.Provider) (provider.Provider, diag.List) {
 	return p.registry.Unconfigured(a)
 }
 
-// SetConfig remembers the value of a provider block, without marks. It must come before Get of the same configuration.
+// SetConfig sets the value of a provider block, without marks. It must be called before Get for the same configuration.
 func (p *Pool) SetConfig(a addr.AbsProviderConfig, config cty.Value) {
 	p.entry(a).config = config
 }
@@ -89,8 +89,8 @@ func (p *Pool) entry(a addr.AbsProviderConfig) *poolEntry {
 	return e
 }
 
-// Get returns the provider of a configuration, started and configured. The diagnostics go to the first caller only;
-// when starting failed, every caller gets nil.
+// Get returns the provider of a configuration, started and configured. Only the first caller gets the diagnostics; if
+// the start failed, every caller gets nil.
 func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Provider, diag.List) {
 	e := p.entry(a)
 	var diags diag.List
@@ -118,7 +118,7 @@ func (p *Pool) Get(ctx context.Context, a addr.AbsProviderConfig) (provider.Prov
 	return e.inst, diags
 }
 
-// absent returns the value of a provider block that is not there.
+// absent returns the value of an omitted provider block.
 func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	if block == nil {
 		block = &provider.Block{}
@@ -133,8 +133,8 @@ func absent(a addr.Provider, block *provider.Block) (cty.Value, diag.List) {
 	return block.EmptyValue(), nil
 }
 
-// configured returns the provider with the same configuration, or adds one. A partly unknown configuration is equal to
-// none.
+// configured returns the provider with an equal configuration, or adds one. A partly unknown configuration equals no
+// other.
 func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +151,8 @@ func (p *Pool) configured(a addr.Provider, config cty.Value) *configured {
 	return c
 }
 
-// configure starts and configures a provider. One that fails stays until the pool is closed, since others may use it
-// for calls that need no configuration.
+// configure starts and configures a provider. A provider that cannot be configured is kept until the pool is closed,
+// because others may use it for calls that need no configuration.
 func (p *Pool) configure(ctx context.Context, c *configured) {
 	inst, diags := p.registry.take(ctx, c.provider)
 	if c.diags = diags; inst == nil {
@@ -184,13 +184,13 @@ func (p *Pool) Stop(ctx context.Context) {
 	var asking sync.WaitGroup
 	for _, t := range p.running() {
 		asking.Go(func() {
-			_ = callback.Calmly(func() error { return t.inst.Stop(ctx) }) // whether it does is seen by its calls
+			_ = callback.Calmly(func() error { return t.inst.Stop(ctx) }) // the result shows in the provider's calls
 		})
 	}
 	asking.Wait()
 }
 
-// Close ends all providers of the pool and, with the last open pool, those that served only calls without
+// Close closes all providers of the pool. With the last open pool, it also closes those that only served calls without
 // configuration.
 func (p *Pool) Close() error {
 	r, list := p.registry, p.running()

@@ -24,11 +24,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ReattachVariable names the environment variable by which providers are found that run already, in a debugger for
-// example.
+// ReattachVariable is the environment variable with the addresses of providers that are already running, for example in
+// a debugger.
 const ReattachVariable = "TF_REATTACH_PROVIDERS"
 
-// Reattachment is how to reach a provider that runs already. It is not stopped when the run ends.
+// Reattachment describes how to reach a running provider. The provider is not stopped when the run ends.
 type Reattachment struct {
 	Provider addr.Provider
 	Protocol int
@@ -36,11 +36,11 @@ type Reattachment struct {
 	Address  string
 }
 
-// legacyNamespace is in addresses of before Terraform 0.13, which a configuration cannot require. Frameworks that test
-// providers list every provider under such an address, too, for all versions.
+// legacyNamespace is in addresses from before Terraform 0.13, which a configuration cannot require. Test frameworks for
+// providers still list every provider under such an address as well.
 const legacyNamespace = "/-/"
 
-// ParseReattach reads the value of ReattachVariable: a JSON object by provider address.
+// ParseReattach decodes the value of ReattachVariable: a JSON object by provider address.
 func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 	if text == "" {
 		return nil, nil
@@ -70,7 +70,7 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 				ReattachVariable, name, given.Addr.Network, given.Addr.String)
 		}
 		if given.ProtocolVersion == 0 {
-			given.ProtocolVersion = 5 // providers that do not say speak the older one
+			given.ProtocolVersion = 5 // the default of providers that do not specify it
 		}
 		if !slices.Contains(protocols, given.ProtocolVersion) {
 			return nil, fmt.Errorf("%s: provider %s speaks version %d of the protocol, expected one of %v",
@@ -85,7 +85,7 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 // dialTimeout limits the connection to a running provider.
 const dialTimeout = 10 * time.Second
 
-// Factory connects to the provider at each call.
+// Factory returns a factory that connects to the provider at each call.
 func (r Reattachment) Factory() provider.Factory {
 	holding := &holding{reattachment: r, configs: map[*attached]cty.Value{}}
 	dial := func(ctx context.Context) (net.Conn, error) {
@@ -117,13 +117,13 @@ func (r Reattachment) Factory() provider.Factory {
 	}
 }
 
-// reach connects. It does not retry: nobody will start the provider now.
+// reach connects without retries, because a provider that is not running will not be started.
 func (r Reattachment) reach(ctx context.Context, dial func(context.Context) (net.Conn, error)) (*rpc.Conn, error) {
 	conn, err := rpc.Dial(ctx, dial, nil)
 	if err != nil {
 		return nil, err
 	}
-	// The answer does not matter: an unknown method is an answer, too.
+	// Any response will do, even an error about an unknown method.
 	_, err = conn.Invoke(ctx, handshake.Health, new(emptypb.Empty), new(emptypb.Empty), maxChunk)
 	switch status.Code(err) {
 	case codes.DeadlineExceeded:
@@ -137,8 +137,8 @@ func (r Reattachment) reach(ctx context.Context, dial func(context.Context) (net
 	return nil, err
 }
 
-// holding remembers the configurations of a provider that another program has started. It is one process, and so can
-// only hold the last of them.
+// holding remembers the configurations of a provider that another program has started. That is a single process, which
+// only has the last configuration.
 type holding struct {
 	reattachment Reattachment
 
@@ -172,7 +172,7 @@ func (a *attached) Configure(ctx context.Context, req provider.ConfigureRequest)
 	return resp
 }
 
-// Close implements provider.Provider: it hangs up.
+// Close implements provider.Provider. It closes the connection.
 func (a *attached) Close() error {
 	a.holding.mu.Lock()
 	delete(a.holding.configs, a)

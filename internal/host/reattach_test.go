@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// FuzzParseReattach reads any text as the variable that says where providers run: what is accepted can be dialled.
+// FuzzParseReattach decodes any text as the value of ReattachVariable: accepted addresses can be dialled.
 func FuzzParseReattach(f *testing.F) {
 	for _, text := range []string{
 		``, `{}`, `null`, `[]`, `{"a/b": {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 1, "Test": true, "Addr": ` +

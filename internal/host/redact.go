@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// redacting removes secrets from the records of a log. Plugins choose what they write, and some write everything that
-// they receive.
+// redacting removes secrets from log records: plugins choose what they write, and some log everything that they
+// receive.
 type redacting struct {
 	slog.Handler
 	redact func(string) string

@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// launch starts the program, in the environment of a plugin.
+// launch starts the program with the environment of a plugin.
 func (r *running) launch() error {
 	sockets, env := socketFolder()
 	temp, err := os.MkdirTemp(sockets, "plugin-dir")
@@ -44,7 +44,7 @@ func (r *running) launch() error {
 		Path: r.plugin.Program, Args: r.plugin.Args, Dir: r.plugin.Dir, Temp: temp,
 		Env: slices.Concat(base, handshake.Environment(temp, protocols), r.env, env),
 	}
-	if r.spec.Dir != "" { // a relative path would start there
+	if r.spec.Dir != "" { // a relative path would be relative to Dir
 		if r.spec.Path, err = filepath.Abs(r.spec.Path); err != nil {
 			return err
 		}
@@ -118,20 +118,20 @@ func (r *running) forward(conn *rpc.Conn) {
 		if isError {
 			to = stderr
 		}
-		_, _ = to.Write(data) // neither log nor memory refuses
+		_, _ = to.Write(data) // neither log nor memory returns errors
 		return true
 	})
 }
 
-// maxChunk limits a piece of forwarded output.
+// maxChunk limits a piece of forwarded output, in bytes.
 const maxChunk = 4 << 20
 
-// courtesy is how long a plugin may take to end that was asked to.
+// courtesy is how long a plugin may take to end after it was asked to.
 const courtesy = 2 * time.Second
 
-// shutDown asks the plugin to end, waits, and kills the rest.
+// shutDown asks the plugin to end, waits, and kills what is left.
 func (r *running) shutDown(conn *rpc.Conn) {
-	late := time.AfterFunc(patience, r.kill) // a program that does not run cannot even refuse
+	late := time.AfterFunc(patience, r.kill) // a stopped program cannot even refuse
 	defer late.Stop()
 	_, _ = conn.Invoke(context.Background(), handshake.Shutdown, new(emptypb.Empty), new(emptypb.Empty), maxChunk)
 	_ = conn.Close()
@@ -151,14 +151,14 @@ func (r *running) end() {
 	}
 }
 
-// maxHandshake limits the first line: one with a certificate has less than two thousand bytes.
+// maxHandshake limits the first line, in bytes: one with a certificate has less than two thousand.
 const maxHandshake = 64 << 10
 
-// listen reads the program's stdout: the first line is its introduction, the rest, which plugins should not write, goes
-// into the log.
+// listen reads the program's standard output: the first line is the handshake; the rest, which plugins should not
+// write, is logged.
 func (r *running) listen(p *process.Process) {
 	in := bufio.NewReaderSize(io.TeeReader(p.Stdout(), r.head), maxHandshake)
-	line, _ := in.ReadSlice('\n') // an incomplete line is checked as it is
+	line, _ := in.ReadSlice('\n') // an incomplete line is checked as well
 	bad := handshakeProblem(string(line), r.plugin.Plain)
 	r.mu.Lock()
 	r.bad = bad
@@ -178,7 +178,7 @@ func (r *running) listen(p *process.Process) {
 
 var introduction = regex.Lazy(`^\d+\|\d+\|(tcp|unix)\|[^|]+\|`)
 
-// handshakeProblem returns the problem of a plugin's handshake line; "" for a valid one.
+// handshakeProblem returns the problem of a plugin's handshake line, or "" if it is valid.
 func handshakeProblem(line string, plain bool) string {
 	line = strings.TrimSpace(line)
 	parts := strings.Split(line, "|")
@@ -194,10 +194,11 @@ func handshakeProblem(line string, plain bool) string {
 	case !plain && slices.ContainsFunc(protocols, func(v int) bool { return parts[1] == strconv.Itoa(v) }):
 		return certificateProblem(parts[5])
 	}
-	return "" // whether the versions are known is the library's matter
+	return "" // the versions are checked elsewhere
 }
 
-// certificateProblem returns the problem of a plugin's certificate. Handwritten handshakes have two usual mistakes.
+// certificateProblem returns the problem of a plugin's certificate. Handwritten handshakes often contain one of two
+// mistakes.
 func certificateProblem(field string) string {
 	der, err := base64.RawStdEncoding.DecodeString(field)
 	if err != nil {
@@ -217,7 +218,7 @@ func certificateProblem(field string) string {
 	return ""
 }
 
-// logLines reads to the end and passes on each line, cut at a length that a log can bear.
+// logLines reads from to its end and calls to with each line, which it truncates to a length suitable for logs.
 func logLines(from io.Reader, to func(string)) {
 	const most = 4096
 	in := bufio.NewReaderSize(from, most)
@@ -253,7 +254,7 @@ func (r *running) process() *process.Process {
 	return r.proc
 }
 
-// kill ends the program, also one that is only about to start.
+// kill kills the program, even if it is just being started.
 func (r *running) kill() {
 	r.mu.Lock()
 	r.killed = true
@@ -264,7 +265,7 @@ func (r *running) kill() {
 	}
 }
 
-// explainStart returns the error of a failed start, with what the program did.
+// explainStart returns the error of a failed start, with the fate of the program.
 func (r *running) explainStart(err error) error {
 	p := r.process()
 	if p == nil {
@@ -277,7 +278,7 @@ func (r *running) explainStart(err error) error {
 	r.mu.Unlock()
 	var what string
 	switch said, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
-	case said != "" && late: // before the end of the program nothing is judged
+	case said != "" && late: // do not judge before the program has ended
 		what = fmt.Sprintf(
 			"it did not print its handshake line within %s: its standard output has no newline\n\n%s",
 			r.plugin.StartTimeout, indent(said))
@@ -298,12 +299,12 @@ func (r *running) explainStart(err error) error {
 	return errors.New(text + r.lastWords())
 }
 
-// unstartable explains an error of the system, which also calls a program missing if its interpreter is.
+// unstartable explains an error of the system, which also reports that a program is missing if its interpreter is.
 func unstartable(program string, err error) string {
 	var begin [256]byte
 	f, openErr := os.Open(program)
 	if openErr != nil {
-		return "" // it is as the error says
+		return "" // the error needs no explanation
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
@@ -326,13 +327,13 @@ func unstartable(program string, err error) string {
 	return ""
 }
 
-// explain returns how the program ended, for a call without an answer. Its output is shown with the first of these
-// calls.
+// explain returns how the program ended, for a call without a response. Only the first of these calls gets the
+// program's output.
 func (r *running) explain() string {
 	p := r.process()
 	select {
 	case <-p.Ended():
-	case <-time.After(500 * time.Millisecond): // the connection ends a little before the program does
+	case <-time.After(500 * time.Millisecond): // the connection ends shortly before the program does
 	}
 	fate := p.Fate()
 	if fate == "" {
@@ -353,12 +354,12 @@ func (r *running) explain() string {
 	return text
 }
 
-// lastWords returns the end of the program's stderr, without its log: its own paragraph, or nothing. A crash of a
-// Go program begins where it says panic.
+// lastWords returns the end of the program's stderr without its log, as a paragraph, or "". A crash of a Go program
+// begins at its panic.
 func (r *running) lastWords() string {
 	select {
 	case <-r.read:
-	case <-time.After(500 * time.Millisecond): // its children may have the other end
+	case <-time.After(500 * time.Millisecond): // its children may have the other end open
 	}
 	const most = 40
 	crashed := false
@@ -411,7 +412,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was kept, as valid text.
+// String returns the stored bytes as valid UTF-8.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

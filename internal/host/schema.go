@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checkSchema returns the first mistake of a schema that the engine could not work with. Schemas of plugins and
-// programs are made by their codecs, those of a calling program by hand.
+// checkSchema returns the first mistake in a schema that the engine cannot work with. Codecs create the schemas of
+// plugins and programs, but an embedding program creates its own by hand.
 func checkSchema(s *provider.Schema) error {
 	if err := checkBlock(s.Provider, 0); err != nil {
 		return fmt.Errorf("its configuration: %w", err)
@@ -57,7 +57,7 @@ func checkType(t *provider.ResourceType) error {
 	return nil
 }
 
-// deepest is how deeply blocks and attributes may be nested. A schema that holds itself is deeper.
+// deepest limits the nesting of blocks and attributes, which is endless in a schema that contains itself.
 const deepest = 1000
 
 func checkBlock(b *provider.Block, depth int) error {

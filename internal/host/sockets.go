@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// longestForSockets is the maximum length of the name of a folder for the sockets of plugins. Systems take at most 103
-// bytes of path as the address of a socket; below that folder comes one only for the plugin, and in it the socket:
+// longestForSockets is the maximum length of the name of a folder for plugins' sockets. Systems limit the path of a
+// socket to 103 bytes; below the folder there is one for the plugin, with the socket in it:
 // "/plugin-dir1234567890/plugin1234567890".
 const longestForSockets = 103 - 38
 
-// socketFolder chooses the folder for a plugin's socket: that for temporary files, or, where no socket can be made
-// there because its name is too long or nothing can be written, the system's. The second result is what the environment
-// of the plugin then needs, since older plugins ignore the variable for the folder.
+// socketFolder selects the folder for a plugin's socket: the one for temporary files, or the system's default if no
+// socket can be created there, because the name is too long or the folder is not writable. The second result is the
+// environment that the plugin then needs, because older plugins ignore the variable for the folder.
 func socketFolder() (dir string, env []string) {
 	first := os.TempDir()
 	if runtime.GOOS == "windows" {
@@ -28,7 +28,7 @@ func socketFolder() (dir string, env []string) {
 		}
 		return dir, env
 	}
-	return first, nil // the start fails with the reason
+	return first, nil // the start will fail with the reason
 }
 
 func holdsSockets(dir string) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Declared holds the addresses that the expanded configuration declares.
+// Declared provides the addresses in the expanded configuration.
 type Declared interface {
 	// Modules returns the instances of a module.
 	Modules(m addr.Module) []addr.ModuleInstance
@@ -21,8 +21,8 @@ type Declared interface {
 	HasInstance(a addr.AbsResourceInstance) bool
 }
 
-// Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects
-// that have not moved at all because they are still declared.
+// Check returns errors for invalid moved blocks: the same address twice, two moves for one object, cycles, and objects
+// that were not moved because they are still declared.
 func (r *Result) Check(d Declared) diag.List {
 	c := &checker{r: r, declared: d, from: map[site]seen{}, to: map[site]seen{},
 		modules: map[addr.Module][]addr.ModuleInstance{}}
@@ -67,14 +67,14 @@ func (r *Result) Check(d Declared) diag.List {
 	return c.diags
 }
 
-// seen is a statement's other end, for finding two statements about the same address.
+// seen is the other end of a statement, to find two statements about the same address.
 type seen struct {
 	other string
 	rng   hcl.Range
 }
 
-// site is an address in a statement: all instances at it, or the one without a key. The two are different, so that a
-// chain may move the only instance within a block and then the block.
+// site is an address in a statement: all instances at it, or the one without a key. These differ, so that a chain may
+// move the only instance within a block and then the block.
 type site struct {
 	address string
 	whole   bool
@@ -124,12 +124,11 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	}
 }
 
-// foreign returns the source of the package that the module of an end belongs to, if it is another than that of the
-// statement.
+// foreign returns the source of the package of an end's module, if it is not the package of the statement.
 func (c *checker) foreign(e end) string {
 	inner := e.steps
 	if e.isModule() {
-		inner = inner[:len(inner)-1] // the call belongs to the module in which it stands
+		inner = inner[:len(inner)-1] // the call is part of the calling module
 	}
 	m := e.decl
 	for _, s := range inner {
@@ -145,7 +144,7 @@ func (c *checker) foreign(e end) string {
 	return ""
 }
 
-// exists returns the declared object at an address, and the place of its declaration.
+// exists returns the declared object at an address, and the range of its declaration.
 func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.Range) {
 	inner := e.steps
 	if e.isModule() {
@@ -179,7 +178,7 @@ func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.R
 	return "", where
 }
 
-// repetition is the place that decides which instances there are.
+// repetition returns the range of the argument that determines the instances.
 func repetition(count, forEach hcl.Expression, otherwise hcl.Range) hcl.Range {
 	switch {
 	case count != nil:

@@ -55,11 +55,7 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 	object, place := objectOf(op, entity)
 	items, expr := (*Schema)(nil), ""
 	if d == nil && isList(op) {
-		found, in := itemsOf(op, entity, strings.TrimPrefix(f.name, p.Name+"_"))
-		e := within(in)
-		around := at("answer.body", inEnvelope(op.Answer.Schema, entity))
-		if found != nil && (object == nil || place == "" || strings.HasPrefix(e, around)) {
-			items, expr = found, e
+		if items, expr = listOf(op, entity, strings.TrimPrefix(f.name, p.Name+"_"), place); items != nil {
 			object = nil
 		}
 	}
@@ -111,6 +107,16 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		t.add("description", said)
 	}
 	return append(t, member{"attributes", attrs}, member{"http", members{{"data", request}}}), ""
+}
+
+// listOf returns the schema and the expression of the items of an answer, unless the object in it is at another place.
+func listOf(op *Operation, entity, plural, place string) (*Schema, string) {
+	found, in := itemsOf(op, entity, plural)
+	around := at("answer.body", inEnvelope(op.Answer.Schema, entity))
+	if found == nil || place != "" && !strings.HasPrefix(within(in), around) {
+		return nil, ""
+	}
+	return found, within(in)
 }
 
 // arrayOf is the schema of an array of things with a schema that has been read.

@@ -18,9 +18,8 @@ import (
 // answers with what the schemas of answers have, and refuses requests that the document does not allow, with status
 // 400 and a message. It knows nothing of manifests.
 //
-// Other operations answer with values made of their schemas. Reading a whole collection has pages of two if the
-// document says how they are counted. One object exists in each collection from the beginning, under the ids that
-// Sample returns.
+// Other operations answer with values made of their schemas. Where the document says how pages are counted, a page has
+// two objects. One object exists in each collection from the beginning, under the ids that Sample returns.
 type Mock struct {
 	doc    *Document
 	routes []*route

@@ -17,10 +17,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// date is that of all entries: an archive depends on its content alone. It is the earliest that zip knows.
+// date is the modification time of all entries, so that an archive only depends on its content. It is the earliest date
+// that zip supports.
 var date = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// archive writes the archive for one platform, and returns its SHA-256.
+// archive writes the archive for one platform and returns its SHA-256.
 func (b *build) archive(p part, name string) (a Archive, sum string, err error) {
 	host := b.Hosts[p.on]
 	info, err := os.Stat(host)
@@ -46,8 +47,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// zipTo writes an archive of files alone: with entries for folders its hash would not be that of what is unpacked from
-// it.
+// zipTo writes an archive that contains only files: with entries for folders, its hash would differ from the hash of
+// its unpacked content.
 func zipTo(w io.Writer, entries []file) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
@@ -91,7 +92,7 @@ func putText(name string, text []byte) error {
 
 func sumOf(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
-// listOf writes checksums as sha256sum does.
+// listOf returns checksums in the format of sha256sum.
 func listOf(sums map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(sums)) {

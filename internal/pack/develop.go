@@ -15,15 +15,15 @@ import (
 
 const badFolder = "The folder cannot be made"
 
-// Develop creates a folder for dev_overrides of engines: the plugin, and where the provider is. The provider is not
-// copied, so each run uses its files as they are. It returns the folder.
+// Develop creates a folder for dev_overrides of engines: the plugin, and a file that names the provider's folder. The
+// provider is not copied, so each run uses its current files. It returns the folder.
 func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
 		return "", diags
 	}
 	for _, d := range checkNames(m, source) {
-		if d.Severity == diag.Warning { // it needs no version
+		if d.Severity == diag.Warning { // a version is not needed
 			diags = diags.Append(d)
 		}
 	}
@@ -51,7 +51,7 @@ func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 	return out, diags
 }
 
-// putSelf returns this program another name: by a link, or as a copy where links cannot be made.
+// putSelf makes this program available under another name: with a link, or with a copy if links cannot be created.
 func putSelf(name string) error {
 	own, err := os.Executable()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 const readable = `{"protocol": 1, "name": "demo", "command": ["sh", "./demo.sh"],
   "schema": {"data_source_schemas": {"demo_made": {"attributes": {"value": {"type": "string", "computed": true}}}}}}`
 
-func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
+func TestDevOverridesUseTheProviderFolder(t *testing.T) {
 	for _, program := range []string{"terraform", "tombolo"} {
 		t.Run(program, func(t *testing.T) {
 			p := bare(t, program)
@@ -32,7 +32,7 @@ func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
 				return string(block)
 			}
 			develop(f.dir, "example/demo")
-			p.file("rc", develop(f.dir, "example/demo")) // it may be made again
+			p.file("rc", develop(f.dir, "example/demo")) // it can be repeated
 			develop(newFolder(t, strings.ReplaceAll(readable, "demo", "other")).dir, "example/other")
 			p.file("main.tf", readDemo)
 			p.says(`"first"`, "apply", "-auto-approve", "-no-color")

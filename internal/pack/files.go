@@ -22,35 +22,34 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// file is one that goes into archives.
+// file is a file to be packed into archives.
 type file struct {
-	name string // with slashes, below the folder of the provider
-	path string // where its content is; empty: text is the content
+	name string // with slashes, relative to the folder of the provider
+	path string // path of its content; "" means that text is the content
 	text []byte
 	exec bool
 	size int64
 }
 
-// files are those of a provider, for all platforms, by name.
+// files are the files of a provider for all platforms, sorted by name.
 type files []file
 
 const (
 	maxFiles = 10_000
-	maxBytes = 2 << 30 // an archive with more needs a form of zip that not every host reads
+	maxBytes = 2 << 30 // a larger archive needs a variant of zip that not every host reads
 	manyMB   = 200
 )
 
-// The folders of mirrors in the output.
+// Folders of mirrors in the output.
 const filesystemMirror, networkMirror = "filesystem-mirror", "network-mirror"
 
-// collect finds the files of a provider. Names that begin with a dot, and what programs leave behind, are no part of
-// it.
+// collect returns the files of a provider. It skips names that begin with a dot, and files that programs generate.
 func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 	c := &collection{Options: o, manifest: m, root: m.Dir}
 	if real, err := filepath.EvalSymlinks(m.Dir); err == nil {
 		c.root = real
 	}
-	c.out, _ = filepath.Abs(o.Out) // it only has to be recognised
+	c.out, _ = filepath.Abs(o.Out) // only for comparison
 	if real, err := filepath.EvalSymlinks(c.out); err == nil {
 		c.out = real
 	}
@@ -143,7 +142,7 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// isMade reports whether a folder has what was built earlier.
+// isMade reports whether a folder contains the output of an earlier run.
 func isMade(dir string) bool {
 	return isThere(filepath.Join(dir, filesystemMirror)) && isThere(filepath.Join(dir, networkMirror))
 }
@@ -173,8 +172,8 @@ type linkError struct{ problem string }
 
 func (e *linkError) Error() string { return "a link " + e.problem }
 
-// behind finds the file of a link, which is packed in its place: a link to a file of the package is the same content
-// under two names.
+// behind returns the target of a link, which is packed in its place: a link to a file of the package becomes the same
+// content under two names.
 func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 	real, err := filepath.EvalSymlinks(full)
 	if err != nil {
@@ -190,8 +189,8 @@ func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 	return real, info, err
 }
 
-// executable reports whether a file gets the permission to be run. File systems and systems without such permissions
-// lose it, so that scripts with an interpreter in their first line, and files that the command names, are always
+// executable reports whether a file is packed with permission to be executed. Some file systems and systems do not have
+// that permission, so scripts whose first line names an interpreter, and files that the command names, are always
 // executable.
 func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	start, err := firstLine(f.path)
@@ -207,7 +206,7 @@ func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	return info.Mode()&0o111 != 0 || script || c.isCommand(f.name), nil
 }
 
-// isCommand reports whether a command line of the manifest begins with a file.
+// isCommand reports whether a file is the first word of a command line in the manifest.
 func (c *collection) isCommand(name string) bool {
 	for _, argv := range slices.AppendSeq(slices.Collect(maps.Values(c.manifest.Command)),
 		maps.Values(c.manifest.Prepare)) {
@@ -218,7 +217,7 @@ func (c *collection) isCommand(name string) bool {
 	return false
 }
 
-// firstLine returns the first line of a file, without its end, or as much of it as matters.
+// firstLine returns the first line of a file, without its end, truncated to the relevant length.
 func firstLine(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -234,14 +233,14 @@ func firstLine(name string) ([]byte, error) {
 	return line, nil
 }
 
-// placeholders returns what matches a word of a command line on any platform.
+// placeholders returns a pattern that matches a word of a command line for any platform.
 func placeholders(word string) *regexp.Regexp {
 	quoted := strings.NewReplacer(`\{os\}`, `[a-z0-9]+`, `\{arch\}`, `[a-z0-9]+`).Replace(regexp.QuoteMeta(word))
 	return regexp.MustCompile("^" + quoted + "$")
 }
 
-// on returns the files for a platform: without those that stand where the command has the names of platforms, of other
-// ones.
+// on returns the files for a platform: it omits files of other platforms, in places where the command has a placeholder
+// for the platform.
 func (list files) on(p packages.Platform, m *manifest.Manifest) []file {
 	var any []*regexp.Regexp // places that depend on the platform
 	ours := map[string]bool{}
@@ -268,8 +267,8 @@ func (list files) on(p packages.Platform, m *manifest.Manifest) []file {
 	})
 }
 
-// placeOf returns the file or folder that a word of a command names by the platform, such as bin/{os}_{arch} of
-// ./bin/{os}_{arch}/tool.
+// placeOf returns the file or folder whose name depends on the platform in a word of a command, such as bin/{os}_{arch}
+// in ./bin/{os}_{arch}/tool.
 func placeOf(word string) (string, bool) {
 	rest, inside := strings.CutPrefix(word, "./")
 	end := max(strings.LastIndex(rest, "{os}"), strings.LastIndex(rest, "{arch}"))
@@ -282,7 +281,7 @@ func placeOf(word string) (string, bool) {
 	return rest, true
 }
 
-// checkFiles finds what would not work on a platform.
+// checkFiles reports files that would not work on a platform.
 func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags diag.List) {
 	bad := func(format string, args ...any) { diags = diags.Errorf(nil, badPackage, format, args...) }
 	names, folded := map[string]bool{}, map[string]string{}
@@ -327,10 +326,10 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 	return diags
 }
 
-// reserved are names of devices on Windows, with whatever extension.
+// reserved matches names of devices on Windows, with any extension.
 var reserved = regex.Lazy(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
-// badName returns why a name is not possible, as the rest of a sentence.
+// badName returns why a name is not possible, as the end of a sentence.
 func badName(name string, on packages.Platform) string {
 	base, inFolder := path.Base(name), strings.Contains(name, "/")
 	lower := strings.ToLower(base)

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// freeze returns the packed manifest, with the schema in it. A program that reports its schema is called for it now, so
-// that validation needs no interpreter, and the schema of a release is fixed.
+// freeze returns the packed manifest, which contains the schema. A program that reports its schema is called for it
+// now, so that validation needs no interpreter and the schema of a release does not change.
 func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []byte, diag.List) {
 	text, err := os.ReadFile(m.File)
 	if err != nil {
@@ -42,7 +42,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	return frozen, text, diags.Extend(more)
 }
 
-// telling keeps the answers of the program, which the provider has checked by then.
+// telling records the program's responses, which the provider has already validated.
 type telling struct {
 	handler.Caller
 	answer []byte
@@ -56,7 +56,7 @@ func (t *telling) Call(ctx context.Context, c handler.Call) (*handler.Answer, er
 	return a, err
 }
 
-// withSchema inserts the member "schema" of an answer into the text of a manifest, and removes the action from
+// withSchema inserts the member "schema" of a response into the text of a manifest, and removes the action from
 // "implements".
 func withSchema(text, answer []byte) ([]byte, error) {
 	whole, err := strictjson.Parse(text)

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// checkHost reports binaries of another platform than the given one. Every Go binary records its platform.
+// checkHost reports a binary of another platform than the given one. Every Go binary records its platform.
 func checkHost(name string, on packages.Platform) diag.List {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {
@@ -33,7 +33,7 @@ func checkHost(name string, on packages.Platform) diag.List {
 	own, err := os.Executable()
 	switch {
 	case err == nil && same(name, own) && is == on:
-		// Whatever this process is, it hosts providers.
+		// Whatever this process is, it can serve providers.
 	case built.Main.Path != module:
 		return diag.List{}.Errorf(nil, badPackage,
 			"The host for %s, %s, is another program: %s. Expected the tombolo binary of that platform.", on, name,
@@ -49,17 +49,17 @@ func checkHost(name string, on packages.Platform) diag.List {
 	return nil
 }
 
-// needsLibraries reports whether an executable for Linux is not complete in itself.
+// needsLibraries reports whether a Linux executable needs shared libraries.
 func needsLibraries(name string) bool {
 	f, err := elf.Open(name)
 	if err != nil {
-		return false // of another system, where this is no question
+		return false // the question only matters on Linux
 	}
 	defer f.Close()
 	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// module is the Go module of the binary.
+// module is the path of the Go module of the binary.
 const module = "github.com/tombolo-iac/tombolo"
 
 func same(a, b string) bool {

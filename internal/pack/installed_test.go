@@ -19,17 +19,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// example is a program provider of examples/, with the configuration that is beside it.
+// example is a program provider in examples/, with the configuration beside it.
 type example struct {
-	name  string   // of the folder
-	tools []string // what its program needs
-	// resource is one of the configuration, importID what it is imported by, in a folder.
+	name  string   // name of the folder
+	tools []string // programs that it needs
+	// resource is an address in the configuration, and importID its import ID, which may depend on a folder.
 	resource string
 	importID func(dir string) string
-	// update are arguments that make the second apply change what there is.
+	// update are arguments with which the second apply changes something.
 	update []string
 	env    func(t *testing.T) []string
-	// request is one that validate has nothing to say to.
+	// request is a configuration that validate accepts.
 	request string
 }
 
@@ -59,7 +59,7 @@ var examples = []example{
 	},
 }
 
-// packed packs every example once, with this test as the host.
+// packed packs every example once, with this test binary as the host.
 var packed = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(workspace, "dist")
 	exe, err := os.Executable()
@@ -86,7 +86,7 @@ func sourceName(e example) string {
 	return name
 }
 
-// project is a folder with the configuration of an example, and a program that works on it.
+// project is a folder with the configuration of an example, and an engine that works on it.
 type project struct {
 	t       *testing.T
 	dir     string
@@ -112,7 +112,7 @@ func (p *project) says(want string, args ...string) {
 	}
 }
 
-// life takes an example through everything, after init.
+// life runs all operations of an example after init.
 func (p *project) life(e example) {
 	p.t.Helper()
 	p.run("validate")
@@ -136,7 +136,7 @@ func newProject(t *testing.T, e example, program string) *project {
 	}
 	p := &project{t: t, dir: t.TempDir(), program: program}
 	if real, err := filepath.EvalSymlinks(p.dir); err == nil {
-		p.dir = real // names that configurations make of it are such
+		p.dir = real // configurations contain names below it
 	}
 	must(t, os.CopyFS(p.dir, os.DirFS(filepath.Join("../../examples", e.name, "use"))))
 	p.env = programtest.Environ("TF_CLI_CONFIG_FILE="+p.file("rc", ""), "TF_IN_AUTOMATION=1", "TF_INPUT=0",
@@ -176,8 +176,8 @@ func TestExamplesRunFromTheirFolders(t *testing.T) {
 	}
 }
 
-// Packages are installed from a mirror, with a shared cache, locked, and used in folders that nobody may write to. What
-// the programs leave behind must not change the packages, whose hashes are compared whenever they are used.
+// Packages are installed from a mirror, with a shared cache, locked, and used in folders without write permission.
+// Files that the programs create must not change the packages, because their hashes are checked at each use.
 func TestExamplesRunAsPackages(t *testing.T) {
 	dist, err := packed()
 	must(t, err)
@@ -195,7 +195,7 @@ func TestExamplesRunAsPackages(t *testing.T) {
 				protect(t, cache)
 				p.life(e)
 				must(t, os.RemoveAll(filepath.Join(p.dir, ".terraform")))
-				p.says("from the shared cache", "init") // as the lock file says, from the cache
+				p.says("from the shared cache", "init") // as the lock file requires, from the cache
 				p.run("providers", "schema", "-json")
 				if program == "tombolo" {
 					typ, _, _ := strings.Cut(e.resource, ".")
@@ -207,7 +207,7 @@ func TestExamplesRunAsPackages(t *testing.T) {
 	}
 }
 
-// What plan_programs says holds for packaged program providers, too, although they are plugins.
+// plan_programs also applies to packaged program providers, although they are plugins.
 func TestPackagesKeepToPlanPrograms(t *testing.T) {
 	dist, err := packed()
 	must(t, err)
@@ -231,7 +231,7 @@ func TestPackagesKeepToPlanPrograms(t *testing.T) {
 	p.run("plan")
 }
 
-// protect takes away the permission to write, for the time of the test.
+// protect removes the permission to write until the test ends.
 func protect(t *testing.T, dir string) {
 	t.Helper()
 	set := func(mode fs.FileMode) {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// machine is one of the inventory.
+// machine is a host in the inventory.
 type machine struct {
 	ID       int               `json:"id"`
 	Name     string            `json:"hostName"`
@@ -27,17 +27,17 @@ type machine struct {
 	Password string            `json:"firstPassword,omitempty"`
 }
 
-// inventory is the API that provider-http is for: it keeps hosts in memory.
+// inventory is an in-memory implementation of the API that provider-http uses.
 type inventory struct {
 	mu    sync.Mutex
 	hosts []*machine
 	next  int
-	loses bool // the answers to creations
+	loses bool // the responses to creations are lost
 }
 
 const inventoryToken = "the-token-of-the-inventory"
 
-// inventoryService starts the API, and returns the environment of those who use it.
+// inventoryService starts the API, and returns the environment of its users.
 func inventoryService(t *testing.T) []string { return startInventory(t, &inventory{}) }
 
 func startInventory(t *testing.T, i *inventory) []string {
@@ -54,7 +54,7 @@ func startInventory(t *testing.T, i *inventory) []string {
 		"INVENTORY_TOKEN=" + inventoryToken}
 }
 
-// A creation whose answer is lost stays in the journal, and the object can be adopted.
+// A creation whose response is lost stays in the journal, and its object can be adopted.
 func TestALostCreationOfAnAPIIsAdopted(t *testing.T) {
 	e := examples[len(examples)-1]
 	e.env = func(t *testing.T) []string { return startInventory(t, &inventory{loses: true}) }
@@ -156,7 +156,7 @@ func (i *inventory) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 		return 204, nil
 	}
 	shown := *h
-	h.Status = "ready" // when it is looked at for the second time
+	h.Status = "ready" // when it is read for the second time
 	shown.Password = ""
 	return 200, shown
 }
@@ -174,7 +174,7 @@ func (h *machine) tag(change map[string]*string) {
 	}
 }
 
-// page lists two hosts, and says where the next ones are.
+// page lists two hosts and the address of the next page.
 func (i *inventory) page(w http.ResponseWriter, r *http.Request) any {
 	query := r.URL.Query()
 	list := slices.DeleteFunc(slices.Clone(i.hosts), func(h *machine) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// mirrors puts the release into the two mirrors, which keep what they have of earlier ones.
+// mirrors adds the release to the two mirrors, which keep earlier releases.
 func (b *build) mirrors(ctx context.Context) error {
 	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror),
 		filepath.Join(b.Out, networkMirror)
@@ -33,8 +33,8 @@ func (b *build) mirrors(ctx context.Context) error {
 	return b.index(ctx)
 }
 
-// index writes the documents of the network mirror: of all its content, since an earlier run may have packed for other
-// platforms.
+// index writes the documents of the network mirror for its entire content, because an earlier run may have packed for
+// other platforms.
 func (b *build) index(ctx context.Context) error {
 	found, err := packages.Search(b.result.NetworkMirror, b.Source)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *build) index(ctx context.Context) error {
 	return nil
 }
 
-// share makes a file known by another name, without a second copy of it where that is possible.
+// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy.
 func share(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,15 +1,15 @@
-// Package pack packages a program provider for other engines: archives for each platform, the checksums and manifest
-// that registries ask for, and ready mirrors.
+// Package pack packages a program provider for other engines: archives for each platform, the checksums and the
+// manifest that registries require, and ready-made mirrors.
 //
 //	result, diags := pack.Build(ctx, pack.Options{Dir: "./notes", Source: source, Out: "dist", Hosts: map[packages.Platform]string{packages.Current(): tombolo}})
 //
-// An archive holds the files of the provider and, under the name that hosts look for, the generic host: a copy of the
-// tombolo binary for that platform; see package generic. Nothing is compiled, and scripts are the same in all archives,
-// so that one machine packs for all platforms. The same input gives the same bytes.
+// An archive contains the files of the provider and, under the name that hosts look for, the generic host: a copy of
+// the tombolo binary for that platform; see package generic. Nothing is compiled, and scripts are the same in all
+// archives, so one machine packs for all platforms. The same input produces the same bytes.
 //
-// What hosts stumble over is refused or put right while packing (files.go): links, which archives of providers cannot
-// have; entries for folders, which make the hash of an archive differ from that of its content; names that other
-// systems do not take; files that would be taken for the plugin; permissions.
+// Anything that causes problems in hosts is refused or corrected while packing (files.go): links, which archives of
+// providers must not contain; entries for folders, which make the hash of an archive differ from that of its content;
+// names that other systems do not support; files that would be taken for the plugin; permissions.
 package pack
 
 import (
@@ -36,25 +36,25 @@ import (
 type Options struct {
 	// Dir is the folder of the provider.
 	Dir string
-	// Source is the address by which configurations will name the provider.
+	// Source is the address with which configurations name the provider.
 	Source addr.Provider
 	// Out is the output folder.
 	Out string
-	// Hosts holds the tombolo binaries, by their platform. Each gets an archive.
+	// Hosts maps platforms to tombolo binaries. Each platform gets an archive.
 	Hosts map[packages.Platform]string
-	// Exclude are patterns, as of path.Match, for names below Dir that are not packed: of files or of folders.
+	// Exclude are patterns in the syntax of path.Match for names of files or folders below Dir that are not packed.
 	Exclude []string
-	// Sign returns the detached signature of a text; nil for none. See ReadKey.
+	// Sign returns the detached signature of a text; nil means no signatures. See ReadKey.
 	Sign func(text []byte) ([]byte, error)
 }
 
-// Result lists the files that were made.
+// Result lists the files that were written.
 type Result struct {
 	Version  versions.Version
 	Archives []Archive
-	// Files holds the paths of all files of the release, in the order of their names.
+	// Files lists the paths of all files of the release, sorted by name.
 	Files []string
-	// FilesystemMirror and NetworkMirror are folders that have the release, and may have others.
+	// FilesystemMirror and NetworkMirror are folders that contain the release and perhaps others.
 	FilesystemMirror, NetworkMirror string
 }
 
@@ -71,7 +71,7 @@ const (
 	oddPackage = "Check the package"
 )
 
-// filePerm are the permissions of files that are not run, in archives and of what is made.
+// filePerm are the permissions of files that are not executable, in archives and in the output.
 const filePerm = 0o644
 
 // Build packs a provider.
@@ -117,7 +117,7 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	return b.result, diags
 }
 
-// checkNames finds names that would lead nowhere.
+// checkNames reports names that would not work.
 func checkNames(m *manifest.Manifest, source addr.Provider) (diags diag.List) {
 	if m.Version == "" {
 		diags = diags.Errorf(nil, badPackage,
@@ -131,7 +131,7 @@ func checkNames(m *manifest.Manifest, source addr.Provider) (diags diag.List) {
 	return diags
 }
 
-// build is one run.
+// build is one run of Build.
 type build struct {
 	Options
 	manifest *manifest.Manifest
@@ -146,13 +146,13 @@ type part struct {
 	files []file
 }
 
-// base is how the names of all files of the release begin.
+// base returns the prefix of the names of all files of the release.
 func (b *build) base() string {
 	return fmt.Sprintf("%s%s_%s", generic.Prefix, b.Source.Type, b.version)
 }
 
-// program is the name of the plugin in an archive. Hosts take the first file, in the order of bytes, that begins with
-// the prefix and the name.
+// program returns the name of the plugin in an archive. Hosts use the first file, in byte order, that begins with the
+// prefix and the name.
 func (b *build) program(on packages.Platform) string {
 	name := fmt.Sprintf("%s%s_v%s", generic.Prefix, b.Source.Type, b.version)
 	if on.OS == "windows" {
@@ -161,7 +161,7 @@ func (b *build) program(on packages.Platform) string {
 	return name
 }
 
-// write writes all files, the mirrors last: their content can be installed.
+// write writes all files, the mirrors last, because their content can be installed.
 func (b *build) write(ctx context.Context) error {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return err
@@ -206,8 +206,8 @@ func (b *build) write(ctx context.Context) error {
 	return b.mirrors(ctx)
 }
 
-// registryManifest is the document by which registries know the versions of the plugin protocol. It names those that
-// the schema can be told in.
+// registryManifest returns the document with the supported versions of the plugin protocol, for registries. It lists
+// the versions that can express the schema.
 func (b *build) registryManifest() ([]byte, error) {
 	var protocols []string
 	for _, v := range wire.Versions() {

@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// The test binary does what the main function of the command does, so that it can be packed as the host.
+// The test binary does the same as the main function of the command, so that it can be packed as the host.
 func TestMain(m *testing.M) {
 	if dir, ok := generic.Started(os.Args[0]); ok {
 		os.Exit(generic.Serve(dir, nil, serve.Options{}))
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// workspace is a folder of all tests; ends are called after them.
+// workspace is a folder for all tests; ends are called after them.
 var (
 	workspace string
 	ends      []func()
@@ -112,7 +112,7 @@ func (f *folder) mustBuild(o pack.Options) *pack.Result {
 	return r
 }
 
-func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
+func TestArchivesContainOnlyFilesWithTheirPermissions(t *testing.T) {
 	f := newFolder(t, simple)
 	f.write("lib/data.txt", "x", 0o600)
 	f.write("lib/tool", "y", 0o700)
@@ -124,7 +124,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	if err := os.Symlink("data.txt", filepath.Join(f.dir, "lib", "same.txt")); err != nil {
 		t.Skip("needs symbolic links")
 	}
-	out := filepath.Join(f.dir, "dist") // which is not packed into itself
+	out := filepath.Join(f.dir, "dist") // the output is not packed
 	o := f.options(out)
 	o.Exclude = []string{"tests/", "*.bak"}
 	r := f.mustBuild(o)
@@ -152,7 +152,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	o.Out = again
 	long := time.Unix(1e9, 0)
 	must(t, os.Chtimes(filepath.Join(f.dir, "demo.sh"), long, long))
-	f.mustBuild(o) // beside what was built before
+	f.mustBuild(o) // beside the output of the earlier run
 	o.Out = out
 	second := f.mustBuild(o)
 	for _, name := range second.Files {
@@ -166,7 +166,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	}
 }
 
-func TestMirrorsKeepWhatTheyHave(t *testing.T) {
+func TestMirrorsKeepEarlierReleases(t *testing.T) {
 	f := newFolder(t, simple)
 	out := t.TempDir()
 	f.mustBuild(f.options(out))
@@ -213,7 +213,7 @@ func read(t *testing.T, name string, into any) {
 	must(t, json.Unmarshal(text, into))
 }
 
-func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
+func TestRegistriesGetTheirFiles(t *testing.T) {
 	nested := strings.Replace(simple, `"type": "string"`,
 		`"nested_type": {"nesting_mode": "single", "attributes": {"b": {"type": "string", "optional": true}}}`, 1)
 	for name, c := range map[string]struct {
@@ -264,7 +264,7 @@ func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePackedIsNamed(t *testing.T) {
+func TestFilesThatCannotBePackedAreNamed(t *testing.T) {
 	link := func(to, at string) func(*folder) {
 		return func(f *folder) {
 			if err := os.Symlink(to, filepath.Join(f.dir, at)); err != nil {
@@ -306,7 +306,7 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 	}
 }
 
-func TestPackagesAreNotMadeIntoTheFolderItself(t *testing.T) {
+func TestPackagesAreNotWrittenIntoTheFolderItself(t *testing.T) {
 	f := newFolder(t, simple)
 	_, diags := f.build(f.options(f.dir))
 	wantProblems(t, diags, "the folder of the provider itself", "-out="+filepath.Join(f.dir, "dist"))
@@ -412,7 +412,7 @@ func crossBuilt(t *testing.T, on packages.Platform) string {
 	return built[on]
 }
 
-func TestASchemaThatIsToldIsFrozen(t *testing.T) {
+func TestReportedSchemasArePacked(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh for the program")
 	}

@@ -55,7 +55,7 @@ func bare(t *testing.T, program string, env ...string) *project {
 	return p
 }
 
-// fails runs the program, which must fail with a text; the width of lines does not matter.
+// fails runs the program, which must fail with a text, whatever its line breaks.
 func (p *project) fails(want string, args ...string) {
 	p.t.Helper()
 	cmd := exec.Command(p.program, args...)
@@ -66,8 +66,8 @@ func (p *project) fails(want string, args ...string) {
 	}
 }
 
-// Nobody runs a command of ours between the installation and the first plan under Terraform.
-func TestPackagesAreReadyWhenTheyAreNeeded(t *testing.T) {
+// No command of ours runs between the installation and the first plan under Terraform.
+func TestPackagesArePreparedAtFirstUse(t *testing.T) {
 	f := newFolder(t, needy)
 	f.write("prepare.sh", prepareDemo, 0o644)
 	exe, err := os.Executable()
@@ -110,7 +110,7 @@ func TestPackagesAreReadyWhenTheyAreNeeded(t *testing.T) {
 			}
 			p.says(`"made"`, "apply", "-auto-approve", "-no-color")
 			p.run("plan")
-			p.run("init") // the package is what it was
+			p.run("init") // the package is unchanged
 			ran(2)
 		})
 	}

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// newerTerraform is the variable of the environment that names a terraform which has list and action blocks.
+// newerTerraform is the environment variable with the path of a Terraform that supports list and action blocks.
 const newerTerraform = "TOMBOLO_TERRAFORM_NEW"
 
-// TestExamplesListAndAct finds the objects of an example with a list, and lets changes and a person trigger its action:
-// from its folder, and as a package under each engine that has list and action blocks.
+// TestExamplesListAndAct lists the objects of an example, and lets changes and a person trigger its action: from its
+// folder, and as a package with each engine that supports list and action blocks.
 func TestExamplesListAndAct(t *testing.T) {
 	e := examples[1]
 	folder, err := filepath.Abs(filepath.Join("../../examples", e.name))

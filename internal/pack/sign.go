@@ -11,8 +11,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// ReadKey reads a private key, as gpg exports it with or without armor, and returns what signs with it. A key that is
-// locked needs its passphrase.
+// ReadKey reads a private key in the format of gpg's export, with or without armor, and returns a function that signs
+// with it. An encrypted key needs its passphrase.
 func ReadKey(name string, passphrase []byte) (func(text []byte) ([]byte, error), error) {
 	src, err := os.ReadFile(name)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// maxText bounds how much of what a provider says is searched.
+// maxText limits how much of a provider's message is searched, in bytes.
 const maxText = 64 << 10
 
-// textOf returns the texts of errors, a line each.
+// textOf returns the texts of errors, one per line.
 func textOf(problems diag.List) string {
 	var b strings.Builder
 	for _, d := range problems {
@@ -40,8 +40,8 @@ func firstOf(problems diag.List) string {
 	return ""
 }
 
-// These find what services and their libraries say when there are too many requests: the status 429 of HTTP in words
-// and numbers, its header Retry-After, and the names that large services have for it.
+// These patterns match messages of services and their libraries about too many requests: the HTTP status 429 in words
+// and numbers, the header Retry-After, and the error codes of large services.
 var (
 	tooManyWords = regex.Lazy(`(?i)\btoo many requests\b` +
 		`|\brate ?limit(?:ed|ing)?\b.{0,20}\b(?:exceeded|reached)` +
@@ -54,8 +54,7 @@ var (
 		`(?i)\bretry-after\b["']?\s*[:=]?\s*["'\[]?([a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT)`)
 )
 
-// tooMany reports whether a text says that a service has too many requests, and how long it asks to wait; 0 if it does
-// not say.
+// tooMany reports whether a text means that a service has too many requests, and the pause that it requests, or 0.
 func tooMany(text string, now time.Time) (wait time.Duration, ok bool) {
 	if !tooManyWords().MatchString(text) {
 		return 0, false

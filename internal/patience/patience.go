@@ -1,5 +1,6 @@
-// Package patience holds calls of providers back: it limits how many run at a time and begin in a second, slows a
-// provider down whose service has too many requests, and decides which failed calls are repeated, and when.
+// Package patience throttles the calls of providers: it limits how many run concurrently and how many begin in a
+// second, slows down a provider whose service has too many requests, and decides which failed calls are repeated, and
+// when.
 //
 //	gate := patience.New(policy)
 //	leave, err := gate.Enter(ctx, call, func(why string) { ... })
@@ -7,8 +8,8 @@
 //	leave(problems)
 //	verdict := gate.Judge(call, attempt, problems)
 //
-// The package makes no calls and knows nothing of journals: who calls knows whether a call may be repeated. The zero
-// policy has no limits, and repeats only what a service has refused for having too many requests. A Gate owns no
+// The package makes no calls and does not use journals: the caller decides whether a call may be repeated. The zero
+// policy has no limits, and only repeats calls that a service has refused because of too many requests. A Gate owns no
 // goroutines; its methods may be called concurrently.
 package patience
 
@@ -26,30 +27,31 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Policy has the rules of providers. Providers without rules have the defaults.
+// Policy holds the rules of providers. Other providers have the defaults.
 type Policy map[addr.Provider]Rules
 
-// Rules are those of one provider. The limits of a type hold beside those of the provider, its retries instead of them.
+// Rules holds the rules of one provider. The limits of a type apply in addition to those of the provider; its retry
+// rules replace them.
 type Rules struct {
 	Limit Limit
 	Retry *Retry
-	Types map[string]Rules // without Types of their own
+	Types map[string]Rules // their own Types are ignored
 }
 
-// Limit limits calls; zero members do not.
+// Limit limits calls; fields that are 0 do not.
 type Limit struct {
 	AtOnce    int
 	PerSecond float64
 }
 
-// Retry holds the rules by which failed calls are repeated. The zero value is the default.
+// Retry holds the rules for repeating failed calls. The zero value is the default.
 type Retry struct {
-	// Errors match errors of calls that may be repeated, if the call can be: reads, updates, deletions. Refusals match
-	// errors that say that the service did nothing: after these, creations are repeated, too.
+	// Errors match errors after which reads, updates and deletions are repeated. Refusals match errors which mean that
+	// the service did nothing: after these, creations are repeated as well.
 	Errors, Refusals []*regexp.Regexp
-	// Attempts is how often a call is made at most, with the first time; 0 means DefaultAttempts.
+	// Attempts is the maximum number of attempts, including the first; 0 means DefaultAttempts.
 	Attempts int
-	// Wait is the time before the second attempt, which doubles each time up to MaxWait; 0 means the default.
+	// Wait is the pause before the second attempt. It doubles each time, up to MaxWait. 0 means the default.
 	Wait, MaxWait time.Duration
 }
 
@@ -60,10 +62,10 @@ const (
 	DefaultMaxWait  = time.Minute
 )
 
-// longest is the longest time that a service may ask for: a run that would wait longer fails instead.
+// longest is the longest pause that a service may request: a run that would wait longer fails instead.
 const longest = 15 * time.Minute
 
-// Call holds the provider and the type of a call.
+// Call is the provider and the type of a call.
 type Call struct {
 	Provider addr.Provider
 	Type     string
@@ -71,20 +73,20 @@ type Call struct {
 
 // Verdict is the decision about a failed call.
 type Verdict struct {
-	// Again reports that the call may be repeated after Wait, Refused that it certainly had no effect.
+	// Again reports that the call may be repeated after Wait. Refused reports that the call certainly had no effect.
 	Again, Refused bool
 	Wait           time.Duration
-	// Why is the cause of the wait in a few words.
+	// Why is the reason for the wait in a few words.
 	Why string
 }
 
-// Gate lets calls of one project pass.
+// Gate throttles the calls of one project.
 type Gate struct {
 	policy Policy
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	lanes   map[Call]*lane
-	changed chan struct{} // closed and made anew whenever a lane may have room
+	changed chan struct{} // closed and replaced whenever a lane may have room
 }
 
 // New returns a gate.
@@ -92,22 +94,22 @@ func New(p Policy) *Gate {
 	return &Gate{policy: p, lanes: map[Call]*lane{}, changed: make(chan struct{})}
 }
 
-// lane is the state of a provider, or of one type of it.
+// lane is the state of a provider, or of one of its types.
 type lane struct {
 	limit  Limit
 	name   string
 	active int
-	next   time.Time // when the next call may begin, with a limit per second
-	// A service with too many requests narrows the lane, and closes it until then if it asks for time. Narrow is how
-	// many calls it has room for, 0 for no such limit, good how many have gone well since that changed. Until settled,
-	// refusals are of calls that were under way then, and say nothing new.
+	next   time.Time // when the next call may begin, if calls per second are limited
+	// A service with too many requests narrows the lane, and closes it until then if it requests a pause. narrow is the
+	// number of calls for which the lane has room, or 0 for no limit; good counts successful calls since it changed.
+	// Until settled, refusals concern calls that were in progress at the last change, and are ignored.
 	until   time.Time
 	narrow  int
 	good    int
 	settled time.Time
 }
 
-// room reports whether a call may begin, or else why not, and after what time it may if that is known.
+// room reports whether a call may begin. If not, it returns the reason, and the time after which it may, if known.
 func (l *lane) room(now time.Time) (why string, wait time.Duration, ok bool) {
 	switch {
 	case now.Before(l.until):
@@ -133,11 +135,11 @@ func (l *lane) enter(now time.Time) {
 	}
 }
 
-// A lane is narrowed to half of what was under way, then to three quarters of its room, and again; it gets room for one
-// more after so many good calls for each that it has room for.
+// A lane is narrowed to half of the calls in progress, then repeatedly to three quarters. It gets room for one more
+// call after widening successful calls for each call for which it has room.
 const widening = 20
 
-// narrowed takes account of a refusal. The service has asked for a pause, or for none.
+// narrowed narrows the lane after a refusal. pause is the pause that the service requested, or 0.
 func (l *lane) narrowed(now time.Time, pause, wait time.Duration) {
 	if until := now.Add(pause); until.After(l.until) {
 		l.until = until
@@ -145,14 +147,14 @@ func (l *lane) narrowed(now time.Time, pause, wait time.Duration) {
 	if now.Before(l.settled) {
 		return
 	}
-	room := (l.active + 1) / 2 // with the one that was refused
+	room := (l.active + 1) / 2 // including the call that was refused
 	if l.narrow > 0 {
 		room = l.narrow * 3 / 4
 	}
 	l.narrow, l.good, l.settled = max(1, room), 0, now.Add(wait)
 }
 
-// wentWell widens a lane that was narrowed.
+// wentWell counts a successful call, which may widen the lane.
 func (l *lane) wentWell() {
 	if l.narrow == 0 {
 		return
@@ -162,7 +164,7 @@ func (l *lane) wentWell() {
 	}
 }
 
-// lanesOf returns the lanes that a call passes: that of its provider, and of its type if that has limits. The caller
+// lanesOf returns the lanes of a call: that of its provider, and that of its type if the type has limits. The caller
 // holds the lock.
 func (g *Gate) lanesOf(c Call) []*lane {
 	rules := g.policy[c.Provider]
@@ -182,9 +184,8 @@ func (g *Gate) lane(c Call, name string, limit Limit) *lane {
 	return l
 }
 
-// Enter waits until a call may begin; the error is the cause of the end of ctx. The function that it returns must be
-// called with the problems of the call when that has ended. waiting is told why the call has to wait, once for each
-// reason; it may be nil.
+// Enter waits until a call may begin. If ctx ends first, it returns the cause. When the call has ended, the caller must
+// call leave with its problems. Enter calls waiting, which may be nil, once for each reason why the call has to wait.
 func (g *Gate) Enter(ctx context.Context, c Call, waiting func(why string)) (leave func(diag.List), err error) {
 	told := ""
 	for {
@@ -211,7 +212,7 @@ func (g *Gate) Enter(ctx context.Context, c Call, waiting func(why string)) (lea
 	}
 }
 
-// tryEnter counts a call in all of its lanes, or in none.
+// tryEnter counts a call in all of its lanes or in none.
 func (g *Gate) tryEnter(c Call) (why string, wait time.Duration, changed <-chan struct{}, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -257,8 +258,8 @@ func (g *Gate) retryOf(c Call) Retry {
 	return r
 }
 
-// Judge decides about a call that has ended with problems. attempt is 1 for the first time. A service that has too many
-// requests is given time by all calls of its provider, whether this one is repeated or not.
+// Judge decides whether to repeat a call that failed with problems. attempt is 1 for the first attempt. If a service
+// has too many requests, all calls of its provider slow down, whether this one is repeated or not.
 func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 	if !problems.HasErrors() {
 		return Verdict{}
@@ -268,12 +269,12 @@ func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 	for range min(attempt-1, 30) {
 		wait = min(2*wait, r.MaxWait)
 	}
-	wait += rand.N(wait/4 + 1) // calls that have failed together do not come back together
+	wait += rand.N(wait/4 + 1) // calls that failed together should not be repeated together
 	text := textOf(problems)
 	if asked, ok := tooMany(text, time.Now()); ok {
 		wait = max(wait, asked)
 		pause := asked
-		if attempt > 2 { // it was refused again though there was less to do
+		if attempt > 2 { // the service refused it again although there were fewer calls
 			pause = wait
 		}
 		g.mu.Lock()
@@ -289,7 +290,7 @@ func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 	return v
 }
 
-// Attempts returns how often a call is made at most.
+// Attempts returns the maximum number of attempts.
 func (g *Gate) Attempts(c Call) int { return g.retryOf(c).Attempts }
 
 func matches(list []*regexp.Regexp, text string) bool {

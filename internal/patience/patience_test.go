@@ -20,8 +20,8 @@ var cloud = addr.DefaultProvider("cloud")
 
 func failure(text string) diag.List { return diag.List{}.Errorf(nil, "Failed", "%s", text) }
 
-// TestLimitsHoldAtEveryMoment makes random calls with random limits and looks, at the beginning of each, whether there
-// are more at a time or in a second than there may be; all of them come through.
+// TestLimitsHoldAtEveryMoment makes random calls with random limits. At the start of each call it checks both limits,
+// and in the end all calls must have run.
 func TestLimitsHoldAtEveryMoment(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,9 +74,9 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 	}
 }
 
-// A service that allows a number of calls a second, and refuses the rest, gets all of its work done at a pace close to
-// that, whatever the number of calls at a time is.
-func TestTheRunFindsThePaceOfAService(t *testing.T) {
+// A service that allows a number of calls per second, and refuses the rest, performs all of its work at nearly that
+// rate, whatever the number of concurrent calls is.
+func TestThrottlingAdaptsToTheService(t *testing.T) {
 	for _, workers := range []int{1, 10, 64} {
 		synctest.Test(t, func(t *testing.T) {
 			const allowed, calls = 100, 3000
@@ -128,7 +128,7 @@ func TestTheRunFindsThePaceOfAService(t *testing.T) {
 	}
 }
 
-// made performs a call as often as it may be repeated, and reports whether it went well.
+// made performs a call with all allowed attempts, and reports whether it succeeded.
 func made(gate *patience.Gate, serve func() diag.List) bool {
 	c := patience.Call{Provider: cloud, Type: "thing"}
 	for attempt := 1; ; attempt++ {
@@ -146,7 +146,7 @@ func made(gate *patience.Gate, serve func() diag.List) bool {
 	}
 }
 
-func TestAnswersThatAskForPatienceAreKnown(t *testing.T) {
+func TestThrottlingErrorsAreRecognized(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"429 Too Many Requests":                                      0,
 		"unexpected status code: 429":                                0,
@@ -160,7 +160,7 @@ func TestAnswersThatAskForPatienceAreKnown(t *testing.T) {
 		"Too many requests. Retry-After is 2 minutes.":               2 * time.Minute,
 		"status 429, retry-after: Sat, 01 Jan 2000 00:00:30 GMT now": 30 * time.Second,
 	} {
-		synctest.Test(t, func(t *testing.T) { // whose clock begins with the year 2000
+		synctest.Test(t, func(t *testing.T) { // the fake clock starts in the year 2000
 			v := patience.New(nil).Judge(patience.Call{Provider: cloud}, 1, failure(text))
 			if !v.Again || !v.Refused || v.Wait < max(want, time.Second) || v.Wait > max(want, 1250*time.Millisecond) {
 				t.Errorf("%q: %+v, want a refusal and to wait %s", text, v, want)
@@ -175,7 +175,7 @@ func TestAnswersThatAskForPatienceAreKnown(t *testing.T) {
 	}
 }
 
-func TestRulesDecideWhatIsMadeAgain(t *testing.T) {
+func TestRulesSelectRetries(t *testing.T) {
 	re := func(s string) []*regexp.Regexp { return []*regexp.Regexp{regexp.MustCompile(s)} }
 	gate := patience.New(patience.Policy{cloud: {
 		Retry: &patience.Retry{Errors: re("reset"), Refusals: re("later"), Attempts: 3, Wait: 2 * time.Second,
@@ -208,7 +208,7 @@ func TestRulesDecideWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsIsToldWhyAndCanStop(t *testing.T) {
+func TestWaitsAreExplainedAndCancellable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := patience.New(patience.Policy{cloud: {Limit: patience.Limit{AtOnce: 1}}})
 		c := patience.Call{Provider: cloud, Type: "thing"}

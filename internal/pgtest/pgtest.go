@@ -26,7 +26,7 @@ import (
 type server struct {
 	bin, dir string
 	attr     *syscall.SysProcAttr
-	lifeline io.WriteCloser // while it is open, the server runs
+	lifeline io.WriteCloser // the server runs while it is open
 	cmd      *exec.Cmd
 }
 
@@ -84,7 +84,7 @@ func (s *server) dsn(database string) string {
 	return fmt.Sprintf("host=%s user=tester dbname=%s", s.dir, database)
 }
 
-// Programs is the folder with the programs of a server, psql among them; empty if there are none.
+// Programs returns the folder with the server's programs, including psql, or "".
 func Programs() string {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	slices.Sort(found)
@@ -99,8 +99,8 @@ func Programs() string {
 	return ""
 }
 
-// startServer creates a database cluster and starts a server, as another user when this one is root, whom the server
-// refuses.
+// startServer creates a database cluster and starts a server. If the current user is root, which the server refuses, it
+// runs as another user.
 func startServer() (*server, string) {
 	s, problem := newServer()
 	if problem == "" {
@@ -114,11 +114,11 @@ func newServer() (*server, string) {
 	if bin == "" {
 		return nil, "no PostgreSQL server is installed"
 	}
-	dir, err := os.MkdirTemp("", "pg") // a short name: sockets have short ones
+	dir, err := os.MkdirTemp("", "pg") // short, because names of sockets are limited
 	if err != nil {
 		return nil, err.Error()
 	}
-	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is for the test
+	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is for the test only
 	if os.Geteuid() == 0 {
 		uid, gid, err := somebody()
 		if err == nil {
@@ -150,8 +150,8 @@ func (s *server) command(name string, args ...string) *exec.Cmd {
 }
 
 func (s *server) start() string {
-	// The shell ends the server, and removes everything, when the other end of its standard input is gone: also when
-	// this process was killed. A signal's name, before that, ends the server alone.
+	// The shell stops the server and removes all files when its standard input is closed, which also happens if this
+	// process is killed. Before that, the name of a signal on its input stops only the server.
 	const script = `"$1" -D "$2" -k "$3" -c listen_addresses= -c fsync=off -c max_connections=200 >"$3/log" 2>&1 &
 pid=$!; how=; read -r how; kill -${how:-INT} $pid; wait $pid; [ -n "$how" ] || rm -rf "$3"`
 	s.cmd = s.command("/bin/sh", "-c", script, "sh", filepath.Join(s.bin, "postgres"), s.data(), s.dir)
@@ -174,7 +174,7 @@ pid=$!; how=; read -r how; kill -${how:-INT} $pid; wait $pid; [ -n "$how" ] || r
 	}
 }
 
-// somebody is a user without rights.
+// somebody returns a user without privileges.
 func somebody() (uid, gid int, err error) {
 	var u *user.User
 	for _, name := range []string{"postgres", "nobody"} {
@@ -189,7 +189,7 @@ func somebody() (uid, gid int, err error) {
 	return 0, 0, err
 }
 
-// Server is a server for one test, which may end it.
+// Server is a server for one test, which may stop it.
 type Server struct{ s *server }
 
 // Private starts a server for one test. It has a database called "postgres".
@@ -209,15 +209,15 @@ func Private(t *testing.T) *Server {
 // Address returns the address of its database.
 func (s *Server) Address() string { return s.s.dsn("postgres") }
 
-// End ends the server by a signal: "INT" ends connections and stops in good order, "QUIT" stops as if the machine had
-// lost its power.
+// End stops the server with a signal: "INT" closes connections and shuts down cleanly, "QUIT" stops as after a power
+// loss.
 func (s *Server) End(signal string) {
 	fmt.Fprintln(s.s.lifeline, signal)
 	s.s.lifeline.Close()
-	_ = s.s.cmd.Wait() // it ends the server, and says nothing else
+	_ = s.s.cmd.Wait() // it stops the server and has no other result
 }
 
-// Start starts the server again with what it had.
+// Start starts the server again with its data.
 func (s *Server) Start() error {
 	if problem := s.s.start(); problem != "" {
 		return errors.New(problem)
@@ -227,11 +227,11 @@ func (s *Server) Start() error {
 
 func (s *server) stop() {
 	s.lifeline.Close()
-	_ = s.cmd.Wait()        // it ends the server, and says nothing else
-	_ = os.RemoveAll(s.dir) // which the shell cannot if its user may not write beside it
+	_ = s.cmd.Wait()        // it stops the server and has no other result
+	_ = os.RemoveAll(s.dir) // the shell cannot remove it if its user has no permission for the parent
 }
 
-// Stop ends the server, if one was started: for the end of TestMain. Without it, it ends with the process.
+// Stop stops the server, if one was started. TestMain calls it at the end; otherwise the server stops with the process.
 func Stop() {
 	if theServer != nil {
 		theServer.stop()

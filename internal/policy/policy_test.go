@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/policy"
 )
 
-func TestAnswersAreReadOrRefused(t *testing.T) {
+func TestPolicyAnswersAreDecodedOrRefused(t *testing.T) {
 	one := func(address, message string) []policy.Entry {
 		return []policy.Entry{{Address: address, Message: message}}
 	}
@@ -76,7 +76,7 @@ func judge(t *testing.T, ctx context.Context, script string, timeout time.Durati
 		Judge(ctx, []byte(`{"format_version":"1.2"}`))
 }
 
-func TestProgramsThatDoNotAnswerAreErrors(t *testing.T) {
+func TestPoliciesWithoutAnswerAreErrors(t *testing.T) {
 	for script, want := range map[string]string{
 		`echo '{"deny": []}'; echo broken >&2; exit 1`: "exit status 1", `exit 0`: "answered nothing",
 		`echo oops >&2; echo '{'`: "oops", `kill -9 $$`: "killed", `yes`: "", `while :; do :; done`: "timeout of 1s",

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Hook is the block of that name, which may come several times.
+// Hook is a hook block, of which there may be several.
 type Hook struct {
 	Name        string   `hcl:"name,label"`
 	Events      []string `hcl:"events" doc:"before_ or after_ with init, plan, apply or object, such as after_apply"`
@@ -33,7 +33,7 @@ type Hook struct {
 	TimeoutRange     hcl.Range `hcl:"timeout,attr_value_range"`
 }
 
-// The words of hooks.
+// The keywords of hooks.
 var (
 	HookEvents = []string{"before_init", "after_init", "before_plan", "after_plan", "before_apply", "after_apply",
 		"before_object", "after_object"}
@@ -41,13 +41,13 @@ var (
 	hookEnds    = []string{"stop", "continue"}
 )
 
-// Limit returns how long the program may take; 0 if the block does not say.
+// Limit returns the time limit of the program, or 0 if the block sets none.
 func (h Hook) Limit() time.Duration {
-	d, _ := time.ParseDuration(h.Timeout) // checked
+	d, _ := time.ParseDuration(h.Timeout) // already validated
 	return d
 }
 
-// Targets returns the objects that the hook is for; none means all.
+// Targets returns the objects of the hook; none means all.
 func (h Hook) Targets() (list []addr.Target) {
 	for _, text := range h.Objects {
 		if t, diags := addr.ParseSelector(text); !diags.HasErrors() {
@@ -77,7 +77,7 @@ func (f File) checkHooks() (diags diag.List) {
 	return diags
 }
 
-// checkWords reports words of a hook that mean nothing, each with the words that it may be.
+// checkWords reports invalid keywords of a hook, with the valid ones.
 func (h Hook) checkWords() (diags diag.List) {
 	word := func(name, text string, at hcl.Range, words []string) {
 		if !slices.Contains(words, text) {

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Policy is the block of that name, which may come several times.
+// Policy is a policy block, of which there may be several.
 type Policy struct {
 	Name    string   `hcl:"name,label"`
 	Command []string `hcl:"command" doc:"the program and its arguments"`
@@ -21,9 +21,9 @@ type Policy struct {
 	TimeoutRange hcl.Range `hcl:"timeout,attr_value_range"`
 }
 
-// Limit returns how long the program may take; 0 if the block does not say.
+// Limit returns the time limit of the program, or 0 if the block sets none.
 func (p Policy) Limit() time.Duration {
-	d, _ := time.ParseDuration(p.Timeout) // checked
+	d, _ := time.ParseDuration(p.Timeout) // already validated
 	return d
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/projectfile"
 )
 
-func TestTheFileSaysWhatItSays(t *testing.T) {
+func TestProjectFileIsDecoded(t *testing.T) {
 	for text, want := range map[string]projectfile.File{
 		"":                                {},
 		"# nothing\n":                     {},
@@ -33,8 +33,8 @@ func TestTheFileSaysWhatItSays(t *testing.T) {
 	}
 }
 
-// Each mistake is reported with its line, and says what was expected.
-func TestWhatIsNotInTheSchemaIsRefused(t *testing.T) {
+// Each mistake is reported with its line, and the error says what was expected.
+func TestUnknownSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"\nmodule {\n}\n":                             `2: Blocks of type "module" are not expected here. Did you mean "m`,
 		"modules {\n  lok = true\n}\n":                `2: An argument named "lok" is not expected here. Did you mean "l`,
@@ -101,7 +101,7 @@ func TestOnlyAFileOfBoundedSizeIsRead(t *testing.T) {
 	}
 }
 
-// The page has a row for each argument of each block, with what the schema says of it.
+// The page has a row for each argument of each block, with the text in the schema.
 func TestTheFileIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/extensions/tombolo-hcl.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/patience"
 )
 
-// Provider is the block of that name, which may come several times.
+// Provider is a provider block, of which there may be several.
 type Provider struct {
 	Source    string   `hcl:"source,label"`
 	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
@@ -24,7 +24,7 @@ type Provider struct {
 	PerSecondRange hcl.Range `hcl:"calls_per_second,attr_value_range"`
 }
 
-// Type is a block within that of a provider.
+// Type is a type block within a provider block.
 type Type struct {
 	Name      string   `hcl:"name,label"`
 	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
@@ -36,7 +36,7 @@ type Type struct {
 	PerSecondRange hcl.Range `hcl:"calls_per_second,attr_value_range"`
 }
 
-// Retry is a block within those of a provider and a type.
+// Retry is a retry block within a provider or type block.
 type Retry struct {
 	Errors   []string `hcl:"errors,optional" doc:"expressions for errors after which reads, updates, deletions go on"`
 	Refusals []string `hcl:"refusals,optional" doc:"the same for errors that say that nothing was done: creations, too"`
@@ -51,13 +51,13 @@ type Retry struct {
 	MaxWaitRange  hcl.Range `hcl:"max_wait,attr_value_range"`
 }
 
-// Patience returns how providers are called. Sources without a host are those of a registry.
+// Patience returns how providers are called. registry is the host of sources without one.
 func (f File) Patience(registry string) patience.Policy {
 	policy := patience.Policy{}
 	for _, p := range f.Providers {
 		a, err := addr.ParseProviderIn(p.Source, registry)
 		if err != nil {
-			continue // checked with the name of another registry
+			continue // validated with another registry
 		}
 		rules := patience.Rules{Limit: limit(p.AtOnce, p.PerSecond), Retry: p.Retry.rules(),
 			Types: map[string]patience.Rules{}}
@@ -79,7 +79,7 @@ func limit(atOnce *int, perSecond *float64) (l patience.Limit) {
 	return l
 }
 
-// rules returns a checked block as rules; nil for none.
+// rules returns a checked block as rules, or nil for nil.
 func (r *Retry) rules() *patience.Retry {
 	if r == nil {
 		return nil
@@ -102,7 +102,7 @@ func expressions(list []string) (out []*regexp.Regexp) {
 	return out
 }
 
-// checkProviders reports what is wrong in the blocks of providers.
+// checkProviders reports problems of provider blocks.
 func (f File) checkProviders() (diags diag.List) {
 	seen := map[string]bool{}
 	for _, p := range f.Providers {

@@ -23,10 +23,10 @@ var localExec = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"quiet":       {Type: cty.Bool, Optional: true},
 }}
 
-// maxKept is how much of the output an error repeats.
+// maxKept limits the output that an error repeats, in bytes.
 const maxKept = 64 << 10
 
-// commandError is how a command failed, in words that programs know.
+// commandError is the error of a failed command, in Terraform's words.
 type commandError struct {
 	command string
 	err     error

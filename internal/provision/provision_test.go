@@ -42,7 +42,7 @@ func run(ctx context.Context, req provision.Request) (lines []string, err error)
 	return lines, err
 }
 
-func TestLinesOfBothStreamsComeInTheirOrder(t *testing.T) {
+func TestLinesOfBothStreamsKeepTheirOrder(t *testing.T) {
 	lines, err := run(t.Context(), provision.Request{
 		Config: command("echo one; echo two >&2; echo; echo three; printf four")})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestArgumentsReachTheProgram(t *testing.T) {
 	}
 }
 
-func TestAFailureTellsStatusAndOutput(t *testing.T) {
+func TestFailuresReportStatusAndOutput(t *testing.T) {
 	_, err := run(t.Context(), provision.Request{Config: command("echo why; exit 7")})
 	if err == nil || err.Error() != "Error running command 'echo why; exit 7': exit status 7. Output: why\n" {
 		t.Errorf("got %v", err)
@@ -106,7 +106,7 @@ func TestAnEmptyCommandIsAnArgumentError(t *testing.T) {
 	}
 }
 
-// What a command leaves running in the background with its output open is part of it, as in Terraform.
+// If a command leaves a program running in the background with its output open, it is waited for, as in Terraform.
 func TestBackgroundProgramsAreWaitedFor(t *testing.T) {
 	lines, err := run(t.Context(), provision.Request{Config: command("(sleep 0.4; echo late) & echo early")})
 	if err != nil || len(lines) != 3 || lines[2] != "late" {

@@ -78,7 +78,7 @@ func connect(ctx context.Context, req Request, tell func(line string)) (*machine
 	return machines.Connect(ctx, c, tell)
 }
 
-// defaultShell begins a script of commands that names no interpreter itself.
+// defaultShell begins a script of commands that does not name an interpreter.
 const defaultShell = "#!/bin/sh\n"
 
 // scripts opens the scripts of a remote-exec block, in order.
@@ -117,7 +117,7 @@ func scripts(req Request) (list []io.ReadCloser, err error) {
 	return list, nil
 }
 
-// texts returns the elements of a list that must have some, none of them empty.
+// texts returns the elements of a list, which must have elements that are not empty.
 func texts(name string, list cty.Value) (texts []string, err error) {
 	for i, v := range list.AsValueSlice() {
 		if v.IsNull() || v.AsString() == "" {
@@ -137,7 +137,7 @@ func closeAll(list []io.ReadCloser) {
 	}
 }
 
-// openRegular opens a file for reading; devices and pipes, which have no end, are refused.
+// openRegular opens a file for reading. It refuses devices and pipes, which may have no end.
 func openRegular(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -149,7 +149,7 @@ func openRegular(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// path returns a name of this machine, which is relative to the directory of the request.
+// path returns a local file name, resolved relative to the directory of the request.
 func (r *Request) path(name string) string {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(name, "~/") {
 		return home + name[1:]
@@ -159,12 +159,12 @@ func (r *Request) path(name string) string {
 	}
 	joined := filepath.Join(r.Dir, name)
 	if strings.HasSuffix(name, "/") {
-		joined += "/" // means the content of the directory
+		joined += "/" // selects the content of the directory
 	}
 	return joined
 }
 
-// runRemote runs the scripts of a remote-exec block, the next when the one before has ended well.
+// runRemote runs the scripts of a remote-exec block, each after the previous one has succeeded.
 func runRemote(ctx context.Context, req Request, tell func(line string)) error {
 	list, err := scripts(req)
 	if err != nil {
@@ -186,7 +186,7 @@ func runRemote(ctx context.Context, req Request, tell func(line string)) error {
 
 // runFile runs a file block.
 func runFile(ctx context.Context, req Request, _ func(line string)) error {
-	m, err := connect(ctx, req, func(string) {}) // Terraform says nothing about connections here
+	m, err := connect(ctx, req, func(string) {}) // Terraform reports no connections here
 	if err != nil {
 		return err
 	}

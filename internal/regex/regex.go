@@ -1,5 +1,5 @@
-// Package regex compiles regular expressions when they are first used. A command uses few of those that the program
-// has, and compiling all of them at its start costs a megabyte.
+// Package regex compiles regular expressions when they are first used. A command uses few of the program's expressions,
+// and compiling all of them at startup costs a megabyte.
 //
 //	var name = regex.Lazy(`^[a-z]+$`)
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// lease takes a lease on a new file, as servers of files do for their clients, and gives it back when the system calls
-// for it.
+// lease takes a lease on a new file, as file servers do for their clients, and releases it when the system asks for
+// that.
 func lease(t *testing.T, name string) (called <-chan struct{}) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
@@ -67,7 +67,7 @@ func TestTheEndOfALeaseIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Other errors are told at once.
+// Other errors are returned immediately.
 func TestOnlyLeasesAreWaitedFor(t *testing.T) {
 	calls, no := 0, errors.New("no")
 	if _, err := regular.Patient(func() (*os.File, error) { calls++; return nil, no }); !errors.Is(err, no) ||

@@ -10,13 +10,13 @@ import (
 
 const dontWait = 0
 
-// leased is never returned here: who opens a leased file waits.
+// leased is never returned on this system: opening a leased file blocks.
 var leased = errors.New("the file is leased")
 
 func leaseBreak() time.Duration { return 0 }
 
-// Share has nothing to do: files inherit what their folder allows.
+// Share does nothing: files inherit their permissions from the folder.
 func Share(*os.File, os.FileInfo) error { return nil }
 
-// Permit has nothing to do.
+// Permit does nothing.
 func Permit(*os.File, os.FileMode) error { return nil }

@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// dontWait makes opening a named pipe return at once. A regular file that is leased is refused with it; see Patient.
+// dontWait makes opening a named pipe return immediately. With it, opening a leased regular file fails; see Patient.
 const dontWait = syscall.O_NONBLOCK
 
-// leased reports whether an error means that the system would wait for the end of a lease. It has one number or two.
+// leased is the error for opening a file while its lease is being broken. Some systems have a second name for its
+// number.
 const leased = syscall.EWOULDBLOCK
 
-// leaseBreak returns a little more than the time that a holder may keep a lease after another wants the file.
+// leaseBreak returns a little more than the time for which a holder may keep a lease after another process opens the
+// file.
 func leaseBreak() time.Duration {
 	const usual, most, more = 45, 600, 5
 	text, err := os.ReadFile("/proc/sys/fs/lease-break-time")
@@ -29,8 +31,8 @@ func leaseBreak() time.Duration {
 }
 
 // Share sets the owner, the group and the permissions of an open file or folder to those of another file, as far as the
-// system allows: only its administrator can change owners, and only members can set a group. If the group differs, it
-// gets no rights. Readers of a file may read a folder that follows it.
+// system allows: only an administrator can change owners, and only members can set a group. If the group differs, it
+// gets no permissions. A folder is also searchable for those who may read the other file.
 func Share(f *os.File, like os.FileInfo) error {
 	perm := like.Mode().Perm() & 0o666
 	is, err := f.Stat()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What was put in the place of a file after it was looked at is found out when it is open.
+// A file that was replaced after it was checked is checked again when it is open.
 func TestTheOpenFileIsCheckedToo(t *testing.T) {
 	f, err := judged(os.Open(t.TempDir()))
 	if err == nil {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Patient calls open again while the file is leased to another program. Opening without waiting fails while the lease
-// of a local program, or of a client of a file server, is called back, which takes some milliseconds, and at most as
-// long as the system lets a holder keep it.
+// Patient calls open again while the file is leased to another program. Opening without blocking fails while the lease
+// of a local program, or of a client of a file server, is being broken. That takes some milliseconds, and at most as
+// long as the system lets a holder keep the lease.
 func Patient(open func() (*os.File, error)) (*os.File, error) {
 	f, err := open()
 	if err == nil || !errors.Is(err, leased) {

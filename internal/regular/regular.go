@@ -1,12 +1,13 @@
-// Package regular reads files that others may have created: a cloned repository, an unpacked archive, another process.
-// Such a file can be a named pipe without a writer, an endless device, or larger than memory; each is refused at once.
+// Package regular reads files that others may have created: in a cloned repository, an unpacked archive, or by another
+// process. Such a file can be a named pipe without a writer, an endless device, or larger than memory; each is refused
+// immediately.
 //
 //	text, err := regular.Read("main.tf", regular.Text)
 //
-// A symbolic link counts as what it leads to. A caller that must not follow links opens the name below an os.Root and
-// uses OpenIn or ReadIn.
+// For a symbolic link, the target counts. A caller that must not follow links opens the name below an os.Root and uses
+// OpenIn or ReadIn.
 //
-// Share and Permit give a file that is written its permissions; Patient waits for leases.
+// Share and Permit set the permissions of a file that is written; Patient waits for leases.
 package regular
 
 import (
@@ -18,27 +19,28 @@ import (
 	"syscall"
 )
 
-// Limits for the usual kinds of files.
+// Limits for the usual kinds of files, in bytes.
 const (
-	// Text is the limit of a file of configuration, values, tests or mocks.
+	// Text is the limit of a configuration file, or of a file with variable values, tests or mocks.
 	Text = 64 << 20
-	// Record is the limit of files that programs write for programs: lists of installed or locked packages.
+	// Record is the limit of files that programs write for programs, such as lists of installed packages and lock
+	// files.
 	Record = 16 << 20
 	// Note is the limit of a file with a name or a few settings.
 	Note = 1 << 20
-	// State is the limit of a state, and of its journal. Reading one takes several times as much memory, and a file
-	// without content may claim any size.
+	// State is the limit of a state and of its journal. Reading one takes several times as much memory, and a sparse
+	// file may claim any size.
 	State = 4 << 30
 )
 
 var (
-	// ErrKind means that something is no regular file.
+	// ErrKind means that a file is not a regular file.
 	ErrKind = errors.New("not a regular file")
-	// ErrSize means that a file is larger than it may be.
+	// ErrSize means that a file exceeds its limit.
 	ErrSize = errors.New("too large")
 )
 
-// problem is a problem of a file, in words that follow its name.
+// problem is a problem with a file, as a text that follows its name.
 type problem struct {
 	text string
 	kind error
@@ -52,7 +54,7 @@ func Read(name string, limit int64) ([]byte, error) {
 	return content(name, limit)(Open(name))
 }
 
-// ReadIn is Read for a name below a folder, which the way to the file cannot leave.
+// ReadIn is like Read for a name below a folder. The path cannot leave the folder.
 func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	return content(name, limit)(OpenIn(root, name))
 }
@@ -67,8 +69,8 @@ func content(name string, limit int64) func(*os.File, error) ([]byte, error) {
 	}
 }
 
-// Named returns the content of a file that a person named, as on the command line: also of a pipe or a terminal, to its
-// end and up to limit.
+// Named returns the content of a file that a user named, as on the command line, up to limit bytes. It also reads pipes
+// and terminals.
 func Named(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -78,8 +80,8 @@ func Named(name string, limit int64) ([]byte, error) {
 	return upTo(f, name, limit)
 }
 
-// Open opens a regular file for reading. It waits for nothing but the end of a lease: what is no regular file is
-// refused before it is opened, and what becomes something else in between, after that.
+// Open opens a regular file for reading. It only waits for the end of a lease. Other kinds of files are refused before
+// they are opened, or afterwards if the file was replaced in between.
 func Open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil {
@@ -91,8 +93,8 @@ func Open(name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
-// Judge returns an error for a file that is no regular file, or has more than limit bytes. It is for files that a
-// library reads by their names; one that is missing is for the library to tell.
+// Judge returns an error for a file that is not regular or exceeds limit bytes. It is for files that a library opens by
+// name; the library reports missing files.
 func Judge(name string, limit int64) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +124,7 @@ func fits(size, limit int64) error {
 	return &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}
 }
 
-// OpenIn is Open for a name below a folder, which the way to the file cannot leave.
+// OpenIn is like Open for a name below a folder. The path cannot leave the folder.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err == nil {
@@ -134,7 +136,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
-// judged checks the file that was opened.
+// judged checks a file that was opened.
 func judged(f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
@@ -150,7 +152,8 @@ func judged(f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-// readable also accepts the null device: people link to it where a file should have no effect, and it is empty.
+// readable is like Check, but also accepts the null device: users link to it where a file should have no effect, and it
+// is empty.
 func readable(name string, info fs.FileInfo) error {
 	if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
 		return nil
@@ -158,7 +161,7 @@ func readable(name string, info fs.FileInfo) error {
 	return Check(name, info)
 }
 
-// Check returns an error for what is no regular file. It wraps ErrKind, or is that of the system for a folder.
+// Check returns an error if a file is not regular. It wraps ErrKind, or the system's error for a folder.
 func Check(name string, info fs.FileInfo) error {
 	switch {
 	case info.Mode().IsRegular():
@@ -189,7 +192,7 @@ func Kind(mode fs.FileMode) string {
 	return "a file of a special kind"
 }
 
-// upTo reads a file to its end, which must come within the limit.
+// upTo reads a file to its end, which must be within the limit.
 func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 	content, err := Rest(f, limit)
 	if errors.Is(err, ErrSize) {
@@ -198,8 +201,8 @@ func upTo(f *os.File, name string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// Rest reads what is open to its end, which must come within the limit. If it is a file, its size is judged before
-// anything is read. Its errors do not name it.
+// Rest reads f to its end, which must be within the limit. If f is a file, Rest checks its size before it reads. Its
+// errors do not name the file.
 func Rest(f io.Reader, limit int64) ([]byte, error) {
 	size := int64(0)
 	if file, ok := f.(fs.File); ok {
@@ -234,7 +237,7 @@ func Rest(f io.Reader, limit int64) ([]byte, error) {
 	return content, nil
 }
 
-// bytes words a number of bytes.
+// bytes formats a number of bytes.
 func bytes(n int64) string {
 	switch {
 	case n >= 1<<30 && n%(1<<30) == 0:

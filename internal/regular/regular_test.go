@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// special creates files that are not regular.
+// special creates files that are not regular, by kind.
 var special = map[string]func(t *testing.T, name string){}
 
 func link(t *testing.T, to, name string) {
@@ -73,8 +73,8 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 	}
 }
 
-// A file without its own size, as those of /proc are, is read to its end.
-func TestFilesThatClaimToBeEmptyAreRead(t *testing.T) {
+// A file that claims to be empty, as those in /proc do, is read to its end.
+func TestFilesOfSizeZeroAreRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -120,8 +120,8 @@ func TestErrorsOfTheSystemStay(t *testing.T) {
 	}
 }
 
-// Of a file that claims too much, nothing is read, however it was opened.
-func TestWhatClaimsTooMuchIsNotRead(t *testing.T) {
+// A file that claims too large a size is not read, however it was opened.
+func TestFilesBeyondTheLimitAreNotRead(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "x.tfstate"))
 	if err != nil {
 		t.Fatal(err)

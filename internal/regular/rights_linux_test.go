@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// The kernel refuses to change the permissions of files of its own, as file systems without permissions do.
+// The kernel refuses to change the permissions of its own files, as file systems without permissions do.
 func TestPermissionsThatCannotBeChangedStay(t *testing.T) {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

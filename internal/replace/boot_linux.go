@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// boot names this start of the system, which sees the locks of all its processes; "" if it is unknown.
+// boot identifies the current boot of the system, which sees the locks of all its processes. It is "" if unknown.
 var boot = sync.OnceValue(func() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(text))

@@ -2,5 +2,5 @@
 
 package replace
 
-// boot is not known here: the lock and the age of a folder count together.
+// boot returns "", because this system does not report it: both the lock and the age of a folder count.
 func boot() string { return "" }

@@ -1,4 +1,4 @@
 package replace
 
-// boot is the same for all systems: locks of shared files are kept by their server, so that all machines see them.
+// boot is the same for all machines: the server of shared files keeps their locks, so that all machines see them.
 func boot() string { return "windows" }

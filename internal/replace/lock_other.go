@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// lock reports that files cannot be locked here.
+// lock returns an error, because this system cannot lock files.
 func lock(*os.File) error { return errors.ErrUnsupported }

@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Our files in a project, such as .terraform and the lock file, may come with the project, and so from a stranger: any
-// folder or file may be a link. The functions below check the path to a folder before anything is written or removed
-// there, and replace links instead of following them.
+// Files of Tombolo in a project, such as .terraform and the lock file, may come with the project and thus from a
+// stranger: any folder or file may be a link. The functions below check the path to a folder before they write or
+// remove anything there, and replace links instead of following them.
 
-// OutsideError means that a folder that belongs into a project leads out of it.
+// OutsideError means that a folder of a project is outside of the project, because of a link.
 type OutsideError struct{ Name, Real, Base string }
 
 func (e *OutsideError) Error() string {
@@ -25,8 +25,8 @@ func (e *OutsideError) Error() string {
 		e.Name, e.Real, e.Base)
 }
 
-// Within returns the real path of a folder that must be in another one, whichever links are on the way. Neither needs
-// to be there.
+// Within returns the real path of a folder that must be inside of base, with all links resolved. Neither folder needs
+// to exist.
 func Within(base, name string) (string, error) {
 	top, err := real(base)
 	if err != nil {
@@ -42,10 +42,10 @@ func Within(base, name string) (string, error) {
 	return path, nil
 }
 
-// lookAgain is how often a folder may appear just when it was found missing.
+// lookAgain limits how often a folder may be created just after it was found missing.
 const lookAgain = 1000
 
-// real resolves the links of a name, of which the end need not be there.
+// real resolves the links in a path whose last elements need not exist.
 func real(name string) (string, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func real(name string) (string, error) {
 		}
 		info, there := os.Lstat(path)
 		if there == nil && info.Mode()&fs.ModeSymlink == 0 && errors.Is(err, fs.ErrNotExist) && again < lookAgain {
-			again++ // another process has created it meanwhile
+			again++ // another process has just created it
 			continue
 		}
 		if there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
@@ -69,7 +69,7 @@ func real(name string) (string, error) {
 	}
 }
 
-// nowhere words that a link cannot be followed.
+// nowhere returns the error for a link that cannot be followed.
 func nowhere(path string, err error) error {
 	if to, linkErr := os.Readlink(path); linkErr == nil {
 		return fmt.Errorf("%s is a symbolic link to %s, which cannot be followed: remove it (%w)", path, to, err)
@@ -77,13 +77,13 @@ func nowhere(path string, err error) error {
 	return err
 }
 
-// Own returns a file that belongs into a folder, at whatever depth, new content as File does. A link in its place is
-// replaced and what it leads to stays; a link on the way may not lead out. Folders that are not there are made.
+// Own replaces the content of a file at any depth below base, as File does. It replaces a link in the file's place
+// without changing the target. Links in the path must not lead out of base. It creates missing folders.
 func Own(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return own(base, name, perm, false, write)
 }
 
-// OwnExact is Own for a file that has these permissions afterwards, as with Exact.
+// OwnExact is like Own, with exactly these permissions, as in Exact.
 func OwnExact(base, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return own(base, name, perm, true, write)
 }
@@ -110,16 +110,16 @@ func own(base, name string, perm fs.FileMode, exact bool, write func(io.Writer) 
 	return durable(over(target, perm, exact, write))
 }
 
-// Detach goes before the writing of an output that a command line names. A link in its place that leads out of the
-// folder to a file, or to nothing, is removed: it may have come with the folder, and whoever gave the name did not mean
-// a file elsewhere. A link within the folder stays, and so does one to a device or a pipe.
+// Detach is called before an output that a command line names is written. It removes a link in the output's place that
+// leads out of the folder to a file, or to nothing: the link may have come with the folder, and the user did not mean a
+// file elsewhere. It keeps links within the folder, and links to devices and pipes.
 func Detach(base, name string) error {
 	info, err := os.Lstat(name)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return nil // who writes there says what is wrong
+		return nil // the write will report the error
 	}
 	if _, err := Within(base, filepath.Dir(name)); err != nil {
-		return nil // a place of the user's own
+		return nil // the user's own location
 	}
 	if end, err := os.Stat(name); err == nil && !end.Mode().IsRegular() {
 		return nil

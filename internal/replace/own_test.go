@@ -15,7 +15,7 @@ func text(content string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, content); return err }
 }
 
-// planted creates a project beside a foreign folder, and links a name in the project to that folder.
+// planted creates a project and a folder beside it, and in the project a link to that folder.
 func planted(t *testing.T, name, to string) (project, elsewhere string) {
 	t.Helper()
 	top := t.TempDir()
@@ -53,7 +53,7 @@ func TestALinkInPlaceOfAFileIsReplaced(t *testing.T) {
 	}
 }
 
-func TestALinkOnTheWayMayNotLeadOut(t *testing.T) {
+func TestLinksInPathsMustNotLeadOut(t *testing.T) {
 	for _, to := range []string{"", "none"} {
 		project, elsewhere := planted(t, "data", to)
 		err := replace.Own(project, filepath.Join(project, "data", "deep", "record"), 0o666, text("ours"))
@@ -82,7 +82,7 @@ func TestALinkWithinTheProjectIsFollowed(t *testing.T) {
 	}
 }
 
-// Links in place of an output go when they lead out of the folder to a file or to nothing, and only then.
+// Links in place of an output are removed if they lead out of the folder to a file or to nothing, and only then.
 func TestLinksOfOutputsAreDetached(t *testing.T) {
 	dir := t.TempDir()
 	for _, sub := range []string{"project/sub", "home"} {

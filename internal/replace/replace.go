@@ -1,9 +1,9 @@
-// Package replace gives files new content as a whole: a reader finds either the old content or the new, and what was
-// written is durable.
+// Package replace replaces the content of files atomically: a reader finds either the old content or the new, and the
+// new content is durable.
 //
 //	err := replace.File(name, 0o666, func(w io.Writer) error { _, err := w.Write(text); return err })
 //
-// It is for what commands leave behind. States have more to lose and their own package, internal/store.
+// It is for files that commands write. States have more to lose and have their own package, internal/store.
 package replace
 
 import (
@@ -18,14 +18,14 @@ import (
 	"sync"
 )
 
-// File replaces the content of a file. A new file gets the permissions without those of the umask, as from any other
-// program; an existing one keeps its own. A device or pipe is written to directly.
+// File replaces the content of a file. A new file gets the permissions minus the umask, as in other programs; an
+// existing file keeps its own. It writes directly to a device or a pipe.
 func File(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return durable(replace(name, perm, false, write))
 }
 
-// Exact is File for a file that has these permissions afterwards, whatever it had and whatever the process takes away:
-// for what is secret, and for what is not for its owner alone.
+// Exact is like File, but the file gets exactly these permissions, whatever it had before and whatever the umask is:
+// for secrets, and for files that others must be able to read.
 func Exact(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return durable(replace(name, perm, true, write))
 }
@@ -37,8 +37,8 @@ func durable(dir string, err error) error {
 	return err
 }
 
-// Files replaces many files as Exact does one. Several wait for the disk at a time, and a directory is synced once for
-// all files in it. The zero value is ready; it is not for concurrent use.
+// Files replaces many files in the way of Exact. It syncs several files concurrently, and a directory once for all its
+// files. The zero value is ready to use. It is not safe for concurrent use.
 type Files struct {
 	all  []*replacement
 	free chan struct{}
@@ -50,10 +50,10 @@ type replacement struct {
 	err       error
 }
 
-// waiting is how many files are written at a time.
+// waiting is the number of files that are written concurrently.
 const waiting = 16
 
-// Add begins to replace a file.
+// Add starts replacing a file.
 func (r *Files) Add(name string, perm fs.FileMode, content []byte) {
 	if r.free == nil {
 		r.free = make(chan struct{}, waiting)
@@ -70,8 +70,8 @@ func (r *Files) Add(name string, perm fs.FileMode, content []byte) {
 	})
 }
 
-// Wait ends when all files are replaced, durably, and calls failed for those that could not be, in the order in which
-// they were added.
+// Wait returns when all files are replaced and durable. It calls failed for those that could not be, in the order in
+// which they were added.
 func (r *Files) Wait(failed func(name string, err error)) {
 	r.wait.Wait()
 	dirs := map[string]bool{}
@@ -87,7 +87,7 @@ func (r *Files) Wait(failed func(name string, err error)) {
 	r.all = nil
 }
 
-// replace returns a file new content, which is durable once the directory that it returns is synced.
+// replace replaces the content of a file. It is durable once the returned directory is synced.
 func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
@@ -103,13 +103,13 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 	return over(name, perm, exact, write)
 }
 
-// over renames a new file over whatever has the name.
+// over renames a new file to name, whatever exists there.
 func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	temp, err := tempFile(name, perm)
 	if err != nil {
 		return "", nameless(name, err)
 	}
-	defer os.Remove(temp.Name()) // does nothing once it is renamed
+	defer os.Remove(temp.Name()) // has no effect after the rename
 	err = write(temp)
 	if err == nil && exact {
 		err = temp.Chmod(perm)
@@ -127,7 +127,7 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 	return filepath.Dir(name), nil
 }
 
-// tempFile creates a new file in the directory of another one. Only the owner can read files of os.CreateTemp.
+// tempFile creates a new file in the directory of name. Files of os.CreateTemp are only readable by their owner.
 func tempFile(name string, perm fs.FileMode) (*os.File, error) {
 	for {
 		temp, err := os.OpenFile(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+
@@ -146,7 +146,7 @@ func writeThrough(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// nameless words an error of a temporary file as one of the file that it was made for.
+// nameless returns an error of a temporary file as an error of the file that it is to replace.
 func nameless(name string, err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
@@ -155,8 +155,8 @@ func nameless(name string, err error) error {
 	return fmt.Errorf("write %s: %w", name, err)
 }
 
-// syncDir makes a rename durable, where the system can. A directory that cannot be read cannot be synced, and some file
-// systems refuse; the file is there all the same.
+// syncDir makes a rename durable, if the system can. A directory without read permission cannot be synced, and some
+// file systems refuse; the file is in place in any case.
 func syncDir(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// mark is the file that marks our folders, so that nothing else is ever swept. The process that works in the folder
-	// has a lock on it.
+	// mark is the file that marks our folders, so that no others are swept. The process that uses the folder holds a
+	// lock on it.
 	mark     = ".tombolo-unfinished"
 	markText = "This folder is removed when the process that works in it ends, or by the next one.\n"
-	// markMost is more than a mark ever has.
+	// markMost is larger than any mark, in bytes.
 	markMost = 1 << 10
-	// abandoned is the age at which what another system has begun is left over.
+	// abandoned is the age at which a folder of another system is considered left over.
 	abandoned = 24 * time.Hour
 )
 
-// Work is a folder that a process works in.
+// Work is a folder in which a process works.
 type Work struct {
 	Dir  string
-	root *os.Root // the folder, whatever has its name meanwhile
-	note *os.File // locked
+	root *os.Root // the folder, even if it is renamed
+	note *os.File // the file mark, with a lock
 }
 
-// Unfinished creates a new folder to work in, inside another one and with a given prefix. If the process is killed, the
-// next Sweep removes the folder. The caller calls Remove at the end.
+// Unfinished creates a new folder with a given prefix inside of dir. If the process is killed, the next Sweep removes
+// the folder. The caller calls Remove at the end.
 func Unfinished(dir, prefix string) (*Work, error) {
 	made, err := os.MkdirTemp(dir, prefix+"*")
 	if err != nil {
@@ -41,7 +41,7 @@ func Unfinished(dir, prefix string) (*Work, error) {
 		return nil, errors.Join(err, os.Remove(made))
 	}
 	if w.note, err = w.root.OpenFile(mark, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		_ = lock(w.note) // where files cannot be locked, nothing is swept
+		_ = lock(w.note) // without locks, nothing is swept
 		_, err = w.note.WriteString(markText + boot())
 	}
 	if err != nil {
@@ -50,8 +50,8 @@ func Unfinished(dir, prefix string) (*Work, error) {
 	return w, nil
 }
 
-// Remove removes the folder with all that is still in it, its mark last: what a process that is killed here has left is
-// swept later.
+// Remove removes the folder with its content, the mark last: if the process is killed meanwhile, a later Sweep removes
+// the rest.
 func (w *Work) Remove() error {
 	var errs []error
 	here, err := w.root.Open(".")
@@ -67,7 +67,7 @@ func (w *Work) Remove() error {
 	}
 	err = errors.Join(append(errs, err)...)
 	if w.note != nil {
-		_ = w.note.Close() // some systems keep files that are open
+		_ = w.note.Close() // some systems do not remove open files
 	}
 	if err == nil {
 		err = w.root.RemoveAll(mark)
@@ -82,12 +82,12 @@ func (w *Work) Remove() error {
 	return nil
 }
 
-// Sweep removes what killed processes have left in a folder, under names that begin in a way: folders made by
-// Unfinished, and no links to some. What cannot be removed stays.
+// Sweep removes the folders of Unfinished with a prefix that killed processes have left in dir. It does not follow
+// links. Folders that cannot be removed stay.
 //
-// Whether a process still works in a folder is seen by its lock, which ends with the process, and not by a clock, which
-// may jump. A lock that another machine holds may not be seen here: of what another system has begun, or this machine
-// before it was started anew, the age counts as well. Where files cannot be locked, everything stays.
+// Whether a process still uses a folder is determined by its lock, which ends with the process, and not by a clock,
+// which may jump. A lock that another machine holds may not be visible here: for folders of another system, or of this
+// machine before a reboot, the age counts as well. If files cannot be locked, everything stays.
 func Sweep(dir, prefix string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -116,8 +116,8 @@ func sweep(dir string) {
 	_ = w.root.Close()
 }
 
-// leftOver reports whether a folder has a mark of ours, and nobody works in it. It takes the lock then. A link that has
-// come in the place of the folder is none.
+// leftOver reports whether a folder has our mark and no process uses it. If so, it takes the lock. A link that has
+// replaced the folder does not count.
 func (w *Work) leftOver(info fs.FileInfo) bool {
 	if opened, err := w.root.Stat("."); err != nil || !os.SameFile(info, opened) {
 		return false
@@ -125,7 +125,7 @@ func (w *Work) leftOver(info fs.FileInfo) bool {
 	if there, err := w.root.Lstat(mark); err != nil || !there.Mode().IsRegular() {
 		return false
 	}
-	// The text is written under the lock: whoever sees it knows that there was one.
+	// The text is written under the lock, so its existence shows that there was a lock.
 	text, err := regular.ReadIn(w.root, mark, markMost)
 	by, ours := strings.CutPrefix(string(text), markText)
 	if err != nil || !ours {

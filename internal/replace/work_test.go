@@ -21,7 +21,7 @@ const (
 	markName = ".tombolo-unfinished"
 )
 
-// TestMain lets the test program be one that works in a folder until its input ends.
+// TestMain runs the test binary as a process that uses a folder until its input ends, if the environment says so.
 func TestMain(m *testing.M) {
 	dir := os.Getenv(worksEnv)
 	if dir == "" {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	_ = w.Remove()
 }
 
-// worker is another process that works in a folder.
+// worker is another process that uses a folder.
 type worker struct {
 	cmd *exec.Cmd
 	in  io.Closer
@@ -82,7 +82,7 @@ func age(t *testing.T, dir string, by time.Duration) {
 	}
 }
 
-// bootIsKnown reports whether the system gives its starts names; if not, also ages count.
+// bootIsKnown reports whether the system identifies its boots; if not, ages count as well.
 func bootIsKnown(t *testing.T, w *worker) bool {
 	t.Helper()
 	mark, err := os.ReadFile(filepath.Join(w.dir, markName))
@@ -95,8 +95,8 @@ func bootIsKnown(t *testing.T, w *worker) bool {
 
 func there(dir string) bool { _, err := os.Lstat(dir); return err == nil }
 
-// Whatever the clock says, the folder of a process that works stays, and that of one that was killed goes.
-func TestSweepingAsksForTheProcessAndNotForTheClock(t *testing.T) {
+// Whatever the clock shows, the folder of a running process stays, and that of a killed one is removed.
+func TestSweepingDependsOnTheProcessAndNotOnTheClock(t *testing.T) {
 	dir := t.TempDir()
 	var works, killed []*worker
 	for _, by := range []time.Duration{0, time.Minute, 48 * time.Hour, 20 * 365 * 24 * time.Hour, -time.Hour,
@@ -126,7 +126,7 @@ func TestSweepingAsksForTheProcessAndNotForTheClock(t *testing.T) {
 	}
 }
 
-// Processes begin, end, are killed and sweep at random, while their clocks jump.
+// Processes start, end, are killed and sweep at random, while their clocks jump.
 func TestSweepingAtRandom(t *testing.T) {
 	dir := t.TempDir()
 	for seed := range uint64(3) {
@@ -170,8 +170,8 @@ func TestSweepingAtRandom(t *testing.T) {
 	}
 }
 
-// Of what has no mark, or one of another system that may still work there, nothing goes.
-func TestOnlyWhatIsOursIsSwept(t *testing.T) {
+// Folders without a mark, and folders of another system that may still be in use, are not swept.
+func TestOnlyOwnFoldersAreSwept(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	old, behind := startWorker(t, dir), startWorker(t, elsewhere)
 	mark, err := os.ReadFile(filepath.Join(old.dir, markName))
@@ -219,13 +219,13 @@ func TestOnlyWhatIsOursIsSwept(t *testing.T) {
 	}
 }
 
-// Somebody who may change the folder, as anybody may in that for temporary files, puts a link in the place of what is
-// swept at that moment. Nothing goes from where it leads to.
-func TestALinkThatComesWhileSweepingIsNotFollowed(t *testing.T) {
+// A user with access to the folder, such as the one for temporary files, replaces a folder with a link while it is
+// being swept. Nothing is removed from the target.
+func TestLinksCreatedWhileSweepingAreNotFollowed(t *testing.T) {
 	top := t.TempDir()
 	dir, victim := filepath.Join(top, "tmp"), filepath.Join(top, "victim")
 	mine := startWorker(t, top)
-	mark, err := os.ReadFile(filepath.Join(mine.dir, markName)) // without the lock on it
+	mark, err := os.ReadFile(filepath.Join(mine.dir, markName)) // without its lock
 	if err = errors.Join(err, os.Mkdir(dir, 0o755), os.Mkdir(victim, 0o755)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,12 @@
-// Package startup keeps the start of the program cheap: a program that imports it collects no garbage until its heap
-// has grown to 12 MB.
+// Package startup keeps the start of the program cheap: in a program that imports it, the first garbage collection runs
+// when the heap has grown to 12 MB.
 //
-// Libraries allocate about 5 MB for their tables before main begins, most of which stays. The runtime collects garbage
-// for the first time at 4 MB, so every command paid for one or two collections that found next to nothing. Here the
-// first one is put off; from then on the usual setting counts again. GOGC in the environment has precedence.
+// Libraries allocate about 5 MB for their tables before main begins, and most of it stays in use. By default the
+// runtime first collects garbage at 4 MB, so every command paid for one or two collections that freed next to nothing.
+// This package delays the first collection; from then on the default setting applies again. GOGC in the environment
+// takes precedence.
 //
-// It has to import little: the fewer packages it waits for, the earlier it is initialized.
+// The package must import little: a package with fewer dependencies is initialized earlier.
 package startup
 
 import (
@@ -14,7 +15,7 @@ import (
 	"runtime/debug"
 )
 
-// percent is the setting of GOGC until the first collection: a percentage of the runtime's 4 MB.
+// percent is the setting of GOGC until the first collection: a percentage of the runtime's minimum heap of 4 MB.
 const percent = 300
 
 func init() {
@@ -23,7 +24,8 @@ func init() {
 	}
 }
 
-// wait puts the first collection off; what that one collects first of all is a token whose end resets the setting.
+// wait delays the first collection. It allocates a token: when the first collection frees it, a cleanup resets
+// the setting.
 func wait() {
 	before := debug.SetGCPercent(percent)
 	runtime.AddCleanup(new([16]byte), func(before int) { debug.SetGCPercent(before) }, before)

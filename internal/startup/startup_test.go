@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheUsualSettingCountsAgainAfterTheFirstCollection(t *testing.T) {
+func TestTheDefaultSettingAppliesAfterTheFirstCollection(t *testing.T) {
 	usual := debug.SetGCPercent(70)
 	defer debug.SetGCPercent(usual)
 	wait()
@@ -17,6 +17,6 @@ func TestTheUsualSettingCountsAgainAfterTheFirstCollection(t *testing.T) {
 	runtime.GC()
 	setting := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	for metrics.Read(setting); setting[0].Value.Uint64() != 70; metrics.Read(setting) {
-		runtime.Gosched() // the end of the token is handled in a goroutine of the runtime
+		runtime.Gosched() // a goroutine of the runtime runs the cleanup
 	}
 }

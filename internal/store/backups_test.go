@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestEditsAtOnceKeepEachOthersBackups edits one state from many places at once, with and without the lock, while the
-// clock stands still or jumps. Each edit keeps the state that was before it, in a file of its own.
-func TestEditsAtOnceKeepEachOthersBackups(t *testing.T) {
+// TestConcurrentEditsKeepAllBackups edits one state concurrently, with and without the lock, while the clock stands
+// still or jumps. Each edit keeps the previous state in its own file.
+func TestConcurrentEditsKeepAllBackups(t *testing.T) {
 	const writers, edits = 6, 4
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestEditsAtOnceKeepEachOthersBackups(t *testing.T) {
 								t.Errorf("writer %d: %v", w, err)
 								break
 							}
-							time.Sleep(time.Millisecond) // another was faster, perhaps without a lock
+							time.Sleep(time.Millisecond) // another edit was faster, perhaps without a lock
 						}
 					}
 				})
@@ -63,7 +63,7 @@ func TestEditsAtOnceKeepEachOthersBackups(t *testing.T) {
 	}
 }
 
-// edit adds an object to the state that is there.
+// edit adds an object to the current state.
 func edit(ws state.Workspace, unlocked bool, at string) error {
 	s, err := state.Acquire(ctx, ws, state.LockRequest{Unlocked: unlocked}, time.Minute, nil)
 	if err != nil {
@@ -74,7 +74,8 @@ func edit(ws state.Workspace, unlocked bool, at string) error {
 	return errors.Join(s.Write(ctx, b.State()), s.Unlock())
 }
 
-// judgeBackups checks that there is a backup with one object, one with two, and so on, and a state with all.
+// judgeBackups checks that there is a backup with one object, one with two, and so on, and that the state has all
+// objects.
 func judgeBackups(t *testing.T, path string, edits int) {
 	t.Helper()
 	names, err := filepath.Glob(path + ".*.backup")

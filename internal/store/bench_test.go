@@ -55,7 +55,7 @@ func BenchmarkOperations(b *testing.B) {
 	}
 }
 
-// BenchmarkRecords measures records that nobody waits for, with the checkpoints that their number causes.
+// BenchmarkRecords measures records that need not be durable at once, including the checkpoints that they cause.
 func BenchmarkRecords(b *testing.B) {
 	ws, err := store.New(store.Options{Path: filepath.Join(b.TempDir(), "terraform.tfstate")}).Workspace("default")
 	must(b, err)

@@ -19,37 +19,37 @@ import (
 )
 
 // The tests in this file run a script once to count its calls to the file system, and then again with every fault at
-// every call; and for every crash, the recovery again with every fault at every one of its calls. After each of them
-// they compare what the next process finds with what the script knows.
+// every call. For every crash, they run the recovery with every fault at each of its calls. After each run they compare
+// the state that the next process finds with the record of the script.
 
-// player runs a script and keeps book: what was acknowledged, what was only asked for.
+// player runs a script and records which changes were requested and which were acknowledged.
 type player struct {
 	files   store.Files
 	session state.Session
 	journal state.Journal
 
 	base    *state.Snapshot // before the script
-	content []string        // content after each change that was asked for; content[0] is before the first
+	content []string        // content after each requested change; content[0] is before the first
 	latest  *state.State
-	sure    int // content[sure] and before were acknowledged
+	sure    int // content up to content[sure] was acknowledged
 	ops     []*op
-	failed  bool // an error came: nothing new may begin
+	failed  bool // an error occurred: no new operation may begin
 
-	// mark is called at each acknowledgement and request, for tests that cut the history elsewhere.
+	// mark is called at each acknowledgement and request, for tests that cut the history at other places.
 	mark func(*player)
 }
 
 type op struct {
 	token    string
 	begun    bool // the intent was acknowledged
-	result   int  // index of the content with its result; 0: none was asked for
-	resolved int  // the same for being resolved
-	carried  bool // it was there before the script
+	result   int  // index of the content with its result; 0 if none was requested
+	resolved int  // the same for its resolution
+	carried  bool // it existed before the script
 }
 
 type killed struct{}
 
-// no ends the script when the process is dead, and notes other errors.
+// no reports whether the process is dead, which ends the script. It records other errors.
 func (p *player) no(err error) bool {
 	if errors.Is(err, faults.ErrDead) {
 		panic(killed{})
@@ -98,7 +98,7 @@ func (p *player) lock(req state.LockRequest) bool {
 	return !p.no(err)
 }
 
-// decoded reads a state, which may be sealed.
+// decoded reads a state, which may be encrypted.
 func decoded(b []byte) (*state.State, error) {
 	if b[0] == '{' && encryption.IsSealed(b) {
 		var err error
@@ -187,7 +187,7 @@ func (p *player) close() {
 	at := len(p.content) - 1
 	err := p.journal.Close(ctx)
 	var saved *state.SavedError
-	// Saved elsewhere is acknowledged as well: nothing is lost.
+	// A result that was saved elsewhere is acknowledged as well: it is not lost.
 	if !p.no(err) || errors.As(err, &saved) {
 		p.sure = at
 		p.marked()
@@ -241,7 +241,7 @@ func (p *player) expectation() *expectation {
 	return e
 }
 
-// check compares what is found with what must and may be there.
+// check compares the content that was found with the contents that may be there.
 func (e *expectation) check(got *state.Snapshot) error {
 	if got.Running != nil {
 		return errors.New("a dead run is taken for a running one")
@@ -280,7 +280,7 @@ func (e *expectation) checkOps(at int, got *state.Snapshot) error {
 		listed := slices.Contains(tokens, o.token)
 		tokens = slices.DeleteFunc(tokens, func(t string) bool { return t == o.token })
 		ended := o.result > 0 && o.result <= at || o.resolved > 0 && o.resolved <= at
-		// An end without edits of its own leaves no trace in the content.
+		// An operation that ends without changes leaves no trace in the content.
 		unseen := o.result > 0 && e.content[o.result] == e.content[o.result-1] || o.resolved > 0 &&
 			e.content[o.resolved] == e.content[o.resolved-1]
 		switch {
@@ -296,7 +296,7 @@ func (e *expectation) checkOps(at int, got *state.Snapshot) error {
 	return nil
 }
 
-// onDisk checks the state file itself, as any program finds it.
+// onDisk checks the state file itself, as other programs read it.
 func onDisk(files *mem.FS, hadState bool) error {
 	text, ok := files.Contents()["dir/terraform.tfstate"]
 	switch {
@@ -311,7 +311,7 @@ func onDisk(files *mem.FS, hadState bool) error {
 	return nil
 }
 
-// survey checks everything the next processes find: a reader, the recovering session, the one after it.
+// survey checks what the next processes find: a reader, the recovering session and the session after it.
 func (e *expectation) survey(files *mem.FS) error {
 	if err := onDisk(files, e.base.State != nil); err != nil {
 		return err
@@ -361,7 +361,7 @@ func spared(name string) bool { return strings.HasPrefix(name, "rescue") }
 
 func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
 	cases, deep := 0, 0
-	stride, deepStride := 5, 199 // of the pairs of a call and a fault, every so many
+	stride, deepStride := 5, 199 // test every n-th pair of a call and a fault
 	switch {
 	case testing.Short():
 		stride, deepStride = 13, 101
@@ -401,7 +401,7 @@ func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
 
 var deepCount int
 
-// recoveries makes the recovery fail at every call (of which it takes every stride-th), and then lets it succeed.
+// recoveries makes the recovery fail at every stride-th call, and then lets it succeed.
 func recoveries(t *testing.T, want *expectation, crashed *mem.FS, stride int, first string) (cases int) {
 	counting := faults.Wrap(crashed.Clone(), faults.Plan{})
 	recoverOn(counting)
@@ -433,7 +433,7 @@ func recoverOn(files store.Files) {
 	}
 }
 
-// trace lists the calls around one, for the message of a failure.
+// trace lists the calls around one, for failure messages.
 func trace(s scenario, at int) string {
 	var b strings.Builder
 	s.play(mem.NewFS(), func(inner store.Files) store.Files {

@@ -24,7 +24,7 @@ import (
 
 const journalPath = statePath + ".journal"
 
-// aLongRun leaves the journal of a run that was killed behind ten acknowledged results.
+// aLongRun leaves the journal of a run that was killed after ten acknowledged results.
 func aLongRun(t *testing.T, disk *mem.FS) {
 	t.Helper()
 	ws, err := storeOn(disk).Workspace("default")
@@ -40,8 +40,9 @@ func aLongRun(t *testing.T, disk *mem.FS) {
 	s.Unlock()
 }
 
-// TestNoFlippedBitDropsAcknowledgedResults flips every bit of a journal. What is still read has all results but those
-// that only the last sync made durable: of them nothing in the file tells damage from what a power loss has torn off.
+// TestNoFlippedBitDropsAcknowledgedResults flips every bit of a journal. The rest of the journal keeps all results
+// except those that only the last sync made durable: for these, damage cannot be distinguished from a write that a
+// power loss cut short.
 func TestNoFlippedBitDropsAcknowledgedResults(t *testing.T) {
 	disk := mem.NewFS()
 	disk.MkdirAll("dir", 0o755)
@@ -78,8 +79,9 @@ func TestNoFlippedBitDropsAcknowledgedResults(t *testing.T) {
 	}
 }
 
-// TestTheImageOfACutStateIsKept: without its journal nobody knows what an image is, and it may be all that is left.
-func TestTheImageOfACutStateIsKept(t *testing.T) {
+// TestTheImageOfATruncatedStateIsKept: without its journal, the purpose of an image is unknown, and it may be the only
+// copy of the state.
+func TestTheImageOfATruncatedStateIsKept(t *testing.T) {
 	for _, cut := range []string{"", "{\"vers", "#tombolo: "} {
 		disk, ws := onMem(t)
 		seedOn(t, ws, put("t.a", "1"))
@@ -97,7 +99,7 @@ func TestTheImageOfACutStateIsKept(t *testing.T) {
 	}
 }
 
-// TestAProgramThatRemovesTheStateLosesNothing removes and replaces the files of a state in the middle of a run.
+// TestAProgramThatRemovesTheStateLosesNothing removes and replaces the files of a state during a run.
 func TestAProgramThatRemovesTheStateLosesNothing(t *testing.T) {
 	names := []string{statePath, statePath + ".backup", journalPath, journalPath + ".image",
 		"dir/.terraform.tfstate.lock.info"}
@@ -139,9 +141,9 @@ func TestAProgramThatRemovesTheStateLosesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfPlacesIsTrue puts other files in the place of the journal and the state: where the error says the
-// results are, they are.
-func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
+// TestErrorsNameTheRightLocations replaces the journal and the state with other files. The results are where the error
+// says they are.
+func TestErrorsNameTheRightLocations(t *testing.T) {
 	for _, what := range []string{statePath, journalPath, "both"} {
 		disk, ws := onMem(t)
 		disk.MkdirAll("rescue", 0o755)
@@ -173,7 +175,7 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 		if what == statePath {
 			continue
 		}
-		// As the error says: move it where it belongs.
+		// Follow the advice of the error.
 		if !strings.Contains(err.Error(), saved.Where[0]+" to "+journalPath) {
 			t.Errorf("%s: the error does not say what to do: %v", what, err)
 		}
@@ -184,9 +186,9 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 	}
 }
 
-// TestPlacesAreLookedAtWhenTheyAreNamed has another program take the journal away, or replace it, before each call of
-// the end of a run whose state cannot be written. An error never names a place that does not have the results.
-func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
+// TestNamedLocationsAreChecked removes or replaces the journal before each call at the end of a run that
+// cannot write its state. An error never names a place that does not contain the results.
+func TestNamedLocationsAreChecked(t *testing.T) {
 	if encryptiontest.Asked() != nil {
 		t.Skip("runs without encryption, because it reads what is in the journal")
 	}
@@ -205,7 +207,7 @@ func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
 			must(t, j.Intent(storetest.Create("1", "t.b")))
 			must(t, j.Result("1", put("t.b", "by us")))
 			foreign := disk.Contents()[statePath]
-			must(t, disk.Remove(statePath)) // so that the end of the run fails
+			must(t, disk.Remove(statePath)) // makes the end of the run fail
 			disk.Put(statePath, []byte(foreign))
 			from := f.Calls()
 			more = false
@@ -243,7 +245,7 @@ func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
 	}
 }
 
-func TestBackupsThatCannotBeReadAreNoWayBack(t *testing.T) {
+func TestUnreadableBackupsAreNotOffered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
 	with := func(c *encryption.Cipher) state.Workspace {
 		ws, err := store.New(store.Options{Path: path, Rescue: []string{}, Cipher: c}).Workspace("default")
@@ -283,7 +285,7 @@ func TestSerialsDoNotWrap(t *testing.T) {
 	seedOn(t, ws, put("t.b", "2"))
 }
 
-// lockless is a disk whose file system knows no locks.
+// lockless is a file system without locks.
 type lockless struct {
 	store.Files
 	errno syscall.Errno
@@ -305,7 +307,7 @@ func (l lockless) Open(name string, flag int, perm os.FileMode) (store.File, err
 func (f locklessFile) Lock() error           { return fmt.Errorf("%w: %w", store.ErrNoLocks, f.errno) }
 func (f locklessFile) Locked() (bool, error) { return false, f.Lock() }
 
-// TestWithoutLocksOnlyUnlockedRunsWork: they do everything, recovery too.
+// TestWithoutLocksOnlyUnlockedRunsWork checks that such runs support everything, including recovery.
 func TestWithoutLocksOnlyUnlockedRunsWork(t *testing.T) {
 	disk := mem.NewFS()
 	disk.MkdirAll("dir", 0o755)
@@ -324,7 +326,7 @@ func TestWithoutLocksOnlyUnlockedRunsWork(t *testing.T) {
 		if got, err := ws.Read(ctx); err != nil || len(storetest.IDs(got.State)) != n+1 {
 			t.Errorf("a reader finds %v, %v", got, err)
 		}
-		if n != 1 { // one is killed
+		if n != 1 { // one run is killed
 			must(t, j.Close(ctx))
 		}
 		s.Unlock()
@@ -334,8 +336,7 @@ func TestWithoutLocksOnlyUnlockedRunsWork(t *testing.T) {
 	same(t, "state", storetest.IDs(got.State), []string{"t.n0=0", "t.n1=1", "t.n2=2"})
 }
 
-// TestAWorkspaceIsRemovedUnderItsLock watches every call of a removal: what has a lock keeps it until the state is
-// gone.
+// TestAWorkspaceIsRemovedUnderItsLock watches every call of a removal: the lock is held until the state is removed.
 func TestAWorkspaceIsRemovedUnderItsLock(t *testing.T) {
 	disk := mem.NewFS()
 	disk.MkdirAll("w/blue/sub", 0o755)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Delete implements state.Deleter. Everything is removed while the lock is held, the state last: a run that waits for
-// the lock finds nothing left to lock. A workspace whose folder is a link loses the link, as with Terraform.
+// Delete implements state.Deleter. It removes everything while the lock is held, the state last, so that a waiting run
+// finds nothing left to lock. If the folder of a workspace is a link, the link is removed, as in Terraform.
 func (s *session) Delete() error {
 	err := s.delete()
 	unlocked := s.Unlock()
@@ -43,7 +43,7 @@ func (s *session) delete() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode.IsDir() { // the target of the link gets back its content from before the lock, and stays
+	if !info.Mode.IsDir() { // keep the target of the link, with its content from before the lock
 		if err := s.withdraw(); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *session) delete() error {
 	return nil
 }
 
-// strangers returns an error for anything that would stop a deletion half way: folders that are not empty.
+// strangers returns an error for folders that are not empty, which would stop a deletion half way.
 func (w *workspace) strangers(infos []Info) error {
 	files := w.o.Files
 	for _, i := range infos {
@@ -103,7 +103,7 @@ func (w *workspace) strangers(infos []Info) error {
 	return nil
 }
 
-// removeState removes the state, unless a link leads to it, and the folder.
+// removeState removes the folder and, unless it is reached through a link, the state.
 func (w *workspace) removeState() error {
 	if filepath.Clean(w.p.dir) == filepath.Clean(w.folder) {
 		if err := removeAny(w.o.Files, w.p.out); err != nil {
@@ -113,7 +113,7 @@ func (w *workspace) removeState() error {
 	return w.o.Files.RemoveDir(w.folder)
 }
 
-// removeName removes a file, a link (and not what it leads to), or an empty folder.
+// removeName removes a file, a link (not its target) or an empty folder.
 func removeName(files Files, name string) error {
 	err := files.Remove(name)
 	if strange := (*IrregularError)(nil); errors.As(err, &strange) {

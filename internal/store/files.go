@@ -12,26 +12,26 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Files is every access that the local store makes to files. Everything goes through it, so that faults can be injected
-// at every call (package faults) and a store can live in memory (package mem). Names are paths of the host system.
+// Files contains every operation of the local store on files. The store uses no other way, so that tests can inject
+// faults at every call (package faults) and keep a store in memory (package mem). Names are paths of the host system.
 //
-// No call but Resolve and List follows a link that stands under the name itself, and none opens or removes anything but
-// a regular file: what else stands there is an *IrregularError. So nothing that somebody else put beside a state is
-// ever written to, emptied or deleted.
+// Only Resolve and List follow a link at the name itself. No method opens or removes anything but a regular file; for
+// other entries it returns an *IrregularError. So a store never writes to, empties or deletes an entry that another
+// program put beside a state.
 type Files interface {
-	// Resolve follows the links at a name, to a name that is not a link, and that need not exist.
+	// Resolve follows the links at a name and returns a name that is not a link. The result need not exist.
 	Resolve(name string) (string, error)
 	// Open opens a file with the flags of package os. A missing file is fs.ErrNotExist.
 	Open(name string, flag int, perm fs.FileMode) (File, error)
-	// Through opens what is no regular file, a device or a pipe, to be written to as it is. It does not wait for a
-	// reader.
+	// Through opens an entry that is not a regular file, such as a device or a pipe, for writing. It does not wait for
+	// a reader.
 	Through(name string) (io.WriteCloser, error)
 	// Stat describes the entry at a name.
 	Stat(name string) (Info, error)
-	// List describes the entries of a folder: for a link its target, or the link if that is missing.
+	// List describes the entries of a folder. For a link it describes the target, or the link if the target is missing.
 	List(dir string) ([]Info, error)
 	// Rename replaces an existing file; RenameNew fails with fs.ErrExist instead. Replaceable returns the reason why
-	// Rename would fail, as far as the system shows it before.
+	// Rename would fail, as far as the system can report it in advance.
 	Rename(old, name string) error
 	Replaceable(name string) error
 	RenameNew(old, name string) error
@@ -39,7 +39,7 @@ type Files interface {
 	Remove(name string) error
 	RemoveDir(dir string) error
 	MkdirAll(dir string, perm fs.FileMode) error
-	// SyncDir makes names that were created, replaced or removed in a folder durable.
+	// SyncDir makes the names in a folder durable that were created, replaced or removed.
 	SyncDir(dir string) error
 }
 
@@ -50,25 +50,25 @@ type File interface {
 	Truncate(size int64) error
 	// Sync returns when everything written to the file is durable.
 	Sync() error
-	// Reserve ensures that writing up to the offset end will not fail for lack of space, where the system can
-	// promise that.
+	// Reserve ensures that writes up to the offset end will not fail for lack of space, if the system can guarantee
+	// that.
 	Reserve(end int64) error
 	Stat() (Info, error)
 	// Share sets the owner, the group and the permissions of the file to those of another, as far as the system allows:
 	// the same users can read or write it, and no others.
 	Share(like Info) error
-	// Lock takes the exclusive lock that Terraform takes, without waiting: ErrLocked if another holds it, ErrNoLocks if
-	// the file system has no such locks. Locks belong to the open file; closing it releases them.
+	// Lock takes the same exclusive lock as Terraform, without waiting. It returns ErrLocked if another holds it, and
+	// ErrNoLocks if the file system does not support locks. Locks belong to the open file; closing it releases them.
 	Lock() error
-	// Locked reports whether someone else holds the lock.
+	// Locked reports whether another holds the lock.
 	Locked() (bool, error)
 	Close() error
 }
 
-// ErrLocked means that another holds the lock on a file.
+// ErrLocked means that another process holds the lock on a file.
 var ErrLocked = errors.New("the file is locked by another process")
 
-// ErrNoLocks means that the file system, or its server, cannot lock files.
+// ErrNoLocks means that the file system or its server does not support locks.
 var ErrNoLocks = errors.New("the file system cannot lock files")
 
 // IrregularError means that a file of a state is not a regular file.
@@ -101,7 +101,7 @@ func (e *IrregularError) what() string {
 	return "something else"
 }
 
-// irregular is the error for what is no regular file; nil for what is one.
+// irregular returns an error if an entry is not a regular file.
 func irregular(name string, fi fs.FileInfo) error {
 	if fi.Mode().IsRegular() {
 		return nil
@@ -119,7 +119,7 @@ type Info struct {
 	Size    int64
 	ModTime time.Time
 	Mode    fs.FileMode
-	ID      any // tells files apart, whatever their names; for SameFile
+	ID      any // identifies the file, whatever its names; for SameFile
 }
 
 // SameFile reports whether two descriptions are of one file.
@@ -134,17 +134,18 @@ func SameFile(a, b Info) bool {
 // OS is the file system of the machine.
 type OS struct{}
 
-// maxLinks is how many links a name may lead through; a longer chain the system does not follow either.
+// maxLinks is the maximum number of links that a name may lead through; the system does not follow longer chains
+// either.
 const maxLinks = 40
 
 // Resolve implements Files.
 func (OS) Resolve(name string) (string, error) {
 	for at, n := name, 0; n < maxLinks; n++ {
 		to, err := os.Readlink(at)
-		if err != nil { // no link, or nothing at all: opening it shows which
+		if err != nil { // not a link, or nothing at all: opening it shows which
 			_, missing := os.Lstat(at)
 			if _, err := os.Stat(name); n > 0 && missing != nil && err == nil {
-				return name, nil // the system shows some non-links as links, such as the end of a pipe
+				return name, nil // the system lists some entries as links that are not, such as the end of a pipe
 			}
 			return at, nil
 		}
@@ -171,7 +172,7 @@ func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
 	f, err := regular.Patient(func() (*os.File, error) { return os.OpenFile(name, flag|noFollow, perm) })
 	if err != nil {
 		if fi, statErr := os.Lstat(name); statErr == nil && irregular(name, fi) != nil {
-			return nil, irregular(name, fi) // it came meanwhile
+			return nil, irregular(name, fi) // it was created meanwhile
 		}
 		return nil, err
 	}
@@ -232,8 +233,8 @@ func (OS) Rename(old, name string) error { return os.Rename(old, name) }
 // Replaceable implements Files.
 func (OS) Replaceable(name string) error { return replaceable(name) }
 
-// RenameNew implements Files. Where the file system knows neither a rename that replaces nothing nor second names for a
-// file, a program that creates the name at the same moment loses its file.
+// RenameNew implements Files. On file systems that support neither a rename without replacement nor hard links, the
+// file of a program that creates the name at the same moment is lost.
 func (OS) RenameNew(old, name string) error {
 	done, err := renameNew(old, name)
 	if done {

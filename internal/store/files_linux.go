@@ -9,8 +9,8 @@ import (
 )
 
 // lock takes an open-file-description lock. Terraform takes the older kind of record lock, which belongs to the
-// process; the kernel makes both conflict. Ours does not vanish when another part of this process opens and closes the
-// state, as the older kind does.
+// process; the kernel makes both conflict. Unlike the older kind, this lock is not lost when another part of the
+// process opens and closes the state.
 func lock(f *os.File) error {
 	err := control(f, func(fd uintptr) error {
 		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
@@ -33,8 +33,8 @@ func locked(f *os.File) (bool, error) {
 	return l.Type != unix.F_UNLCK && err == nil, err
 }
 
-// closeFile releases the lock before it closes: the lock belongs to the open file, of which a process that is being
-// started has a copy until it runs its program.
+// closeFile releases the lock before it closes the file: the lock belongs to the open file, and a process that is being
+// started has a copy of it until it executes its program.
 func closeFile(f *os.File) error {
 	_ = control(f, func(fd uintptr) error {
 		return unix.FcntlFlock(fd, unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK})
@@ -42,7 +42,7 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// reserve allocates blocks behind the end of the file, which keeps its size.
+// reserve allocates blocks after the end of the file, without changing its size.
 func reserve(f *os.File, end int64) error {
 	fi, err := f.Stat()
 	if err != nil || fi.Size() >= end {

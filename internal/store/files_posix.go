@@ -12,8 +12,8 @@ import (
 )
 
 // Without open-file-description locks, a record lock belongs to the process, and closing any file of the same inode
-// gives it back. So this table holds the locked inodes with their holders within the process, and keeps files open that
-// must not be closed yet.
+// releases it. This table therefore holds the locked inodes with their holders in this process, and keeps files open
+// that must not be closed yet.
 var held = struct {
 	sync.Mutex
 	by map[inode]*holder
@@ -23,7 +23,7 @@ type inode struct{ dev, ino uint64 }
 
 type holder struct {
 	file    *os.File
-	waiting []*os.File // closed by their users, really closed when the lock ends
+	waiting []*os.File // closed by their users; actually closed when the lock is released
 }
 
 func inodeOf(f *os.File) (inode, error) {
@@ -94,7 +94,7 @@ func closeFile(f *os.File) error {
 	return f.Close()
 }
 
-// reserve cannot promise anything here; a full disk shows when the journal is written.
+// reserve does nothing on this system: a full disk shows when the journal is written.
 func reserve(*os.File, int64) error { return nil }
 
 func renameNew(string, string) (done bool, err error) { return false, nil }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// writers lists who may change files by hand, and why. Everything else goes through store.Files, so that no place can
-// be forgotten where a crash or a full disk does harm. A folder stands for all of its files.
+// writers lists the packages and files that may change files directly, with the reason. All others use store.Files, so
+// that every place where a crash or a full disk does harm is tested. A folder covers all of its files.
 var writers = map[string]string{
 	"internal/store/files.go":          "is the implementation of store.Files",
 	"internal/store/files_linux.go":    "is the implementation of store.Files",
@@ -76,7 +76,7 @@ func TestFilesAreChangedThroughOneInterface(t *testing.T) {
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil // the compiler says it better
+			return nil // the compiler reports it
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.SelectorExpr)

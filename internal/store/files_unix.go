@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// noFollow keeps a link that came after the look at a name from being followed, and a pipe from being waited for.
+// noFollow prevents opening a link that was created after the check of a name, and waiting for a pipe.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // noWait makes opening a pipe without a reader an error.
 const noWait = syscall.O_NONBLOCK
 
-// cannotLock reports whether an error means that the file system has no locks.
+// cannotLock reports whether an error means that the file system does not support locks.
 func cannotLock(err error) bool {
 	for _, no := range []error{syscall.ENOLCK, syscall.EINVAL, syscall.ENOSYS, syscall.EOPNOTSUPP, syscall.ENOTSUP} {
 		if errors.Is(err, no) {
@@ -26,8 +26,8 @@ func cannotLock(err error) bool {
 	return false
 }
 
-// sticky is the error of a folder, such as /tmp, in which only the owner of a file, or that of the folder, may remove
-// or replace it; nil for other folders, and where the file is missing.
+// sticky returns the error for replacing or removing a file in a folder such as /tmp, where only the owner of the file
+// or of the folder may do so. It returns nil for other folders and for missing files.
 func sticky(name string, user int, ownsAll bool) error {
 	dir, err := os.Stat(filepath.Dir(name))
 	if err != nil || dir.Mode()&fs.ModeSticky == 0 || ownsAll {
@@ -49,8 +49,8 @@ func sticky(name string, user int, ownsAll bool) error {
 		Err: errors.New("only the owner of a file may do that in its folder")}
 }
 
-// Foreign reports whether a file may have been put into a folder by another user, such as into the one for temporary
-// files, where everybody can make files under any name.
+// Foreign reports whether another user may have created a file in a folder, such as the one for temporary files, where
+// every user can create files under any name.
 func Foreign(folder string, file Info) bool {
 	dir, err := os.Stat(folder)
 	of, ok := file.ID.(fs.FileInfo)
@@ -61,13 +61,13 @@ func Foreign(folder string, file Info) bool {
 	return ok && dir.Mode().Perm()&0o002 != 0 && int(st.Uid) != os.Geteuid()
 }
 
-// alive reports whether a process of this machine is there.
+// alive reports whether a process exists on this machine.
 func alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// syncDir makes the names in a folder durable. Some file systems cannot sync folders and say so.
+// syncDir makes the names in a folder durable. Errors of file systems that cannot sync folders are ignored.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

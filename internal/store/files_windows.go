@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock locks the whole file, as Terraform does there.
+// lock locks the entire file, as Terraform does on Windows.
 func lock(f *os.File) error {
 	var o windows.Overlapped
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY,
@@ -24,7 +24,7 @@ func lock(f *os.File) error {
 	return err
 }
 
-// locked can only try: the system has no way to ask.
+// locked tries to take the lock, because the system has no query for it.
 func locked(f *os.File) (bool, error) {
 	err := lock(f)
 	if errors.Is(err, ErrLocked) {
@@ -37,12 +37,12 @@ func locked(f *os.File) (bool, error) {
 	return false, err
 }
 
-// noFollow has no counterpart here: an entry is checked before it is opened.
+// noFollow has no equivalent on Windows: an entry is checked before it is opened.
 const noFollow = 0
 
 const noWait = 0
 
-// alive reports whether a process of this machine is there.
+// alive reports whether a process exists on this machine.
 func alive(pid int) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
@@ -55,8 +55,9 @@ func alive(pid int) bool {
 
 const stillActive = 259
 
-// began returns the start of a process, which distinguishes it from others with the same number; "" if it is unknown.
-func began(pid int) string {
+// processStart returns when a process started, or "" if that is unknown. The time distinguishes processes that had the
+// same ID.
+func processStart(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
 		return ""
@@ -69,14 +70,14 @@ func began(pid int) string {
 	return strconv.FormatInt(start.Nanoseconds(), 10)
 }
 
-// replaceable reports nothing here: what keeps a file from being replaced may be gone a moment later.
+// replaceable always returns nil: the reason why a file cannot be replaced may disappear a moment later.
 func replaceable(string) error { return nil }
 
 func closeFile(f *os.File) error { return f.Close() }
 
 func reserve(*os.File, int64) error { return nil }
 
-// syncDir has nothing to do: the system keeps names durable by itself, and folders cannot be synced.
+// syncDir does nothing: the system itself makes names durable, and folders cannot be synced.
 func syncDir(string) error { return nil }
 
 func renameNew(old, name string) (done bool, err error) {
@@ -91,6 +92,5 @@ func renameNew(old, name string) (done bool, err error) {
 	return true, windows.MoveFile(from, to)
 }
 
-// Foreign reports whether a file may have been put into a folder by another user. Each has a folder for temporary files
-// here.
+// Foreign returns false: on Windows, each user has a folder for temporary files.
 func Foreign(string, Info) bool { return false }

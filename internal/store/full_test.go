@@ -14,9 +14,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// A disk that is full when an interrupted run is to be recovered is an error of the recovery, whichever call it meets.
-// Nothing is lost by it, and no empty file stays behind.
-func TestAFullDiskDuringRecoveryIsSaidAndLosesNothing(t *testing.T) {
+// If the disk is full when an interrupted run is recovered, the recovery fails, whichever call meets the full disk.
+// Nothing is lost, and no empty file remains.
+func TestFullDiskDuringRecoveryIsReportedAndLosesNothing(t *testing.T) {
 	left := mem.NewFS()
 	ws, err := storeOn(left).Workspace("default")
 	must(t, err)
@@ -62,10 +62,10 @@ func TestAFullDiskDuringRecoveryIsSaidAndLosesNothing(t *testing.T) {
 	}
 }
 
-// tight is a disk on which files can be made when nothing can be written any more.
+// tight is a full disk on which files can still be created, but not written.
 type tight struct {
 	store.Files
-	writes *int // that succeed
+	writes *int // number of writes that succeed
 }
 
 type tightFile struct {
@@ -88,8 +88,8 @@ func (f tightFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// Where nothing can be saved in a folder of rescue either, no empty file stays there.
-func TestNoEmptyFileOfRescueStaysBehind(t *testing.T) {
+// If nothing can be saved in the rescue folder either, no empty file remains there.
+func TestNoEmptyRescueFileRemains(t *testing.T) {
 	for n := range 20 {
 		disk, writes := mem.NewFS(), n
 		ws, err := store.New(store.Options{Path: statePath, Rescue: []string{"dir"},

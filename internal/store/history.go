@@ -21,10 +21,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A history is a folder beside the state. Each former state is a file there, which is never changed: compressed, with a
-// line that describes it before the state.
+// A history is a folder beside the state. Each former state is an immutable file in it: a line that describes the
+// state, and the compressed state.
 
-// historyLine is the line before a former state.
+// historyLine is the line that describes a former state.
 type historyLine struct {
 	Written  time.Time        `json:"written"`
 	Serial   uint64           `json:"serial"`
@@ -35,7 +35,7 @@ type historyLine struct {
 	Revision history.Revision `json:"revision"`
 }
 
-// Limits for reading a history: a line, and a state.
+// Limits for reading a history, in bytes: a line, and a state.
 const (
 	maxHistoryLine = 1 << 20
 	maxFormerState = regular.State
@@ -45,7 +45,7 @@ var historyName = regex.Lazy(`^([0-9]{6,18})\.gz$`)
 
 func (w *workspace) history() string { return w.p.out + ".history" }
 
-// formers are the numbers of the former states that are kept, the oldest first.
+// formers returns the numbers of the former states, oldest first.
 func (w *workspace) formers() (all []int64, err error) {
 	dir := w.history()
 	info, err := w.o.Files.Stat(dir)
@@ -75,7 +75,7 @@ func (w *workspace) former(n int64) string {
 }
 
 // keep adds the session's state to the history, after any state that another program wrote. It removes the oldest
-// former states. Called with mu held.
+// former states. It is called with mu held.
 func (s *session) keep() (err error) {
 	if s.w.o.History == 0 || s.base == nil || s.base == s.kept {
 		return nil
@@ -143,7 +143,8 @@ func (w *workspace) sweepHistory() error {
 	return err
 }
 
-// dropHistory removes the history of a workspace that is deleted. The folder was checked for other files.
+// dropHistory removes the history of a workspace that is being deleted. The caller has checked the folder for other
+// files.
 func (w *workspace) dropHistory() error {
 	all, err := w.formers()
 	for _, n := range all {
@@ -157,7 +158,7 @@ func (w *workspace) dropHistory() error {
 	return err
 }
 
-// isFormer reports whether the newest former state is this one.
+// isFormer reports whether the newest former state equals this one.
 func (w *workspace) isFormer(newest int64, st *state.State) (bool, error) {
 	if newest == 0 {
 		return false, nil
@@ -170,10 +171,10 @@ func (w *workspace) isFormer(newest int64, st *state.State) (bool, error) {
 	if err == nil {
 		data, _, err = w.o.Cipher.Open(context.Background(), data)
 	}
-	return err == nil && bytes.Equal(data, b.Bytes()), nil // one that is damaged is no reason to keep no more
+	return err == nil && bytes.Equal(data, b.Bytes()), nil // a damaged former state must not stop the history
 }
 
-// addFormer creates the file of a former state, with this number or a greater one, and returns the number.
+// addFormer creates the file of a former state, with the number n or a greater one, and returns the number.
 func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64, error) {
 	var data, packed bytes.Buffer
 	if err := w.encode(st, &data); err != nil {
@@ -185,7 +186,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 	if err != nil {
 		return 0, err
 	}
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is one that there is
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // the level is valid
 	for _, part := range [][]byte{head, []byte("\n"), data.Bytes()} {
 		if _, err := z.Write(part); err != nil {
 			return 0, err
@@ -213,7 +214,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 		}
 	}
 	err = errors.Join(err, f.Close())
-	for try := 0; err == nil; try++ { // a run without a lock may store states, too
+	for try := 0; err == nil; try++ { // a run without a lock may store states as well
 		if err = files.RenameNew(temp, w.former(n)); !errors.Is(err, fs.ErrExist) || try == 100 {
 			break
 		}
@@ -225,7 +226,7 @@ func (w *workspace) addFormer(n int64, st *state.State, line historyLine) (int64
 	return n, files.SyncDir(dir)
 }
 
-// historyMode grants those access to the folder who may read or write the state.
+// historyMode returns the permissions of the folder: those who may read or write the state have access.
 func (w *workspace) historyMode() fs.FileMode {
 	mode := fs.FileMode(0o700)
 	if info, err := w.o.Files.Stat(w.p.out); err == nil {
@@ -235,7 +236,7 @@ func (w *workspace) historyMode() fs.FileMode {
 	return mode
 }
 
-// readFormer reads the line of a former state, and the state if it is asked for.
+// readFormer reads the line of a former state and, with whole set, the state.
 func (w *workspace) readFormer(n int64, whole bool) (line historyLine, data []byte, err error) {
 	name := w.former(n)
 	f, err := w.o.Files.Open(name, 0, 0)
@@ -284,7 +285,7 @@ func (w *workspace) List(context.Context) ([]history.Former, error) {
 	for _, n := range slices.Backward(numbers) {
 		line, _, err := w.readFormer(n, false)
 		if isMissing(err) {
-			continue // another has just taken it away
+			continue // it was removed in the meantime
 		}
 		if err != nil {
 			return nil, err

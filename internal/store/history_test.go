@@ -40,9 +40,9 @@ func replace(t *testing.T, ws state.Workspace, st *state.State) error {
 	return errors.Join(session.Replace(t.Context(), st), session.Unlock())
 }
 
-// Whatever is written by whom, the newest former state is the last that was written here, the others stand before it in
-// their order, and each is what was written.
-func TestHistoryHasWhatWasWritten(t *testing.T) {
+// Whoever writes, the newest former state is the last one written here, the others precede it in order, and the content
+// of each is unchanged.
+func TestHistoryContainsWrittenStates(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +53,7 @@ func TestHistoryHasWhatWasWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var want []string // contents, the newest last
+			var want []string // contents, newest last
 			serial := uint64(0)
 			for n := range 20 {
 				switch x := random.IntN(4); {
@@ -67,7 +67,7 @@ func TestHistoryHasWhatWasWritten(t *testing.T) {
 						t.Fatal(err)
 					}
 					continue
-				case x == 1 && len(want) > 0: // what a killed run leaves
+				case x == 1 && len(want) > 0: // leftovers of a killed run
 					name := filepath.Join(path+".history", "000003.gz.0123456789abcdef.new")
 					if err := os.WriteFile(name, []byte("x"), 0o600); err != nil {
 						t.Fatal(err)
@@ -106,8 +106,8 @@ func checkHistory(t *testing.T, ws state.Workspace, want []string) {
 	}
 }
 
-// Where states are encrypted, former ones are, too.
-func TestFormerStatesAreSealed(t *testing.T) {
+// Former states are encrypted if states are.
+func TestFormerStatesAreEncrypted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
 	ws, err := store.New(store.Options{Path: path, History: 9, Rescue: []string{},
 		Cipher: encryptiontest.Turn(1)}).Workspace("default")
@@ -133,7 +133,7 @@ func TestFormerStatesAreSealed(t *testing.T) {
 	}
 }
 
-// Nobody else's folder is written to, and a history that cannot be written leaves the state alone.
+// The store does not write to folders of others, and a history that cannot be written does not affect the state.
 func TestHistoryStaysInItsFolder(t *testing.T) {
 	for name, plant := range map[string]func(there, elsewhere string) error{
 		"link":            func(there, elsewhere string) error { return os.Symlink(elsewhere, there) },
@@ -166,7 +166,7 @@ func TestHistoryStaysInItsFolder(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceGoesWithItsHistory(t *testing.T) {
+func TestWorkspacesAreDeletedWithTheirHistory(t *testing.T) {
 	dir := t.TempDir()
 	st := store.New(store.Options{Path: dir + "/terraform.tfstate", WorkspaceDir: dir + "/w", History: 3,
 		Rescue: []string{}})

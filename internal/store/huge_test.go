@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// frugal are files of the system of which nobody may read far.
+// frugal wraps the system's files and limits how far they may be read.
 type frugal struct {
 	store.Files
 	t *testing.T
@@ -42,8 +42,8 @@ func (f frugalFile) ReadAt(b []byte, off int64) (int, error) {
 	return f.File.ReadAt(b, off)
 }
 
-// A project may come with files that claim any size without taking room on the disk. None is read to its end, whichever
-// place of a state it has, and whether the state or its beginning is good.
+// A project may contain files that claim any size without using disk space. None of them is read to its end, whichever
+// file of a state it replaces, and whether or not the state or its beginning is valid.
 func TestHugeFilesAreRefusedUnread(t *testing.T) {
 	const base = "terraform.tfstate"
 	for name, refused := range map[string]bool{

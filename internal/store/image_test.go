@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// A state that nobody could read again is not written.
+// A state that is too large to be read again is not written.
 func TestStatesBeyondTheLimitAreNotWritten(t *testing.T) {
 	f, err := OS{}.Open(filepath.Join(t.TempDir(), "image"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

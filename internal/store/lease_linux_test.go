@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A state, and what stands beside it, may be leased to a client of a file server: the lease is called back, and waited
-// for.
+// A state and the files beside it may be leased to a client of a file server. The store waits until the lease is
+// broken.
 func TestLeasedStatesAreWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	ws := openDefault(t, dir)

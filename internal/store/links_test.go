@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// plants holds entries that others may create at a name before a run.
+// plants holds entries that other programs may create at a name before a run.
 var plants = map[string]func(outside, name string) error{
 	"link to a file":   func(outside, name string) error { return os.Symlink(filepath.Join(outside, "file"), name) },
 	"link to a folder": func(outside, name string) error { return os.Symlink(filepath.Join(outside, "folder"), name) },
@@ -44,7 +44,7 @@ var plants = map[string]func(outside, name string) error{
 	},
 }
 
-// surroundings creates a folder with what could be damaged.
+// surroundings creates a folder with files that could be damaged.
 func surroundings(t *testing.T, dir string) string {
 	t.Helper()
 	outside := filepath.Join(dir, "outside")
@@ -83,7 +83,7 @@ func fingerprint(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// wholeRun goes through everything that a store does to files, as far as it gets.
+// wholeRun performs every file operation of a store, until one fails.
 func wholeRun(files store.Files, o store.Options, workspace string) (problem error) {
 	note := func(err error) bool {
 		problem = errors.Join(problem, err)
@@ -118,7 +118,7 @@ func wholeRun(files store.Files, o store.Options, workspace string) (problem err
 	return problem
 }
 
-// touched lists the names that a whole run touches beside a state. Names that nobody can know before are left out.
+// touched lists the names that a complete run touches beside a state, except for random names.
 func touched(t *testing.T, run func(files store.Files, dir string)) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,8 +137,8 @@ func touched(t *testing.T, run func(files store.Files, dir string)) []string {
 	return names
 }
 
-// TestPlantedLinksAreNotFollowed puts all kinds of things under every name that a run touches, before its first run,
-// between two, and after one that was killed. Nothing outside changes.
+// TestPlantedLinksAreNotFollowed creates entries of all kinds under every name that a run touches: before its first
+// run, between two runs, and after one that was killed. Nothing outside changes.
 func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	options := func(dir string) store.Options { return store.Options{Path: filepath.Join(dir, "terraform.tfstate")} }
 	names := touched(t, func(files store.Files, dir string) { must(t, wholeRun(files, options(dir), "default")) })
@@ -161,7 +161,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 		},
 	}
 	if os.Getenv("TOMBOLO_CRASH_FULL") == "" {
-		delete(before, "nothing") // a sample
+		delete(before, "nothing") // only a sample
 	}
 	runs, refused := 0, 0
 	for _, name := range names {
@@ -176,7 +176,7 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 				must(t, os.RemoveAll(at))
 				must(t, plant(outside, at))
 				if name == "terraform.tfstate" && kind == "link to nothing" {
-					continue // a state may be a link to where it will be, as with Terraform
+					continue // a state may be a link to a missing file, as in Terraform
 				}
 				was := fingerprint(t, outside)
 				err := wholeRun(store.OS{}, options(project), "default")
@@ -197,13 +197,13 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	t.Logf("%d runs over %d names, %d refused", runs, len(names), refused)
 }
 
-// TestBackupsAreJudgedBeforeAnythingBegins names all kinds of things as the backup.
-func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
+// TestBackupsAreCheckedBeforeTheRun uses entries of all kinds as the backup.
+func TestBackupsAreCheckedBeforeTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		backup  string
 		plant   func(outside, project string) error
 		refused bool
-		kept    string // the file that has the former state afterwards
+		kept    string // file with the former state afterwards
 	}{
 		"the state":               {backup: "terraform.tfstate", refused: true},
 		"the state by its folder": {backup: "./sub/../terraform.tfstate", refused: true},
@@ -288,9 +288,9 @@ func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
 	}
 }
 
-// Where encryption begins, or its key is replaced, the former state is sealed before it becomes the backup, also in a
-// file that a link names: all that the file had before is gone from it.
-func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
+// When encryption is introduced or its key is replaced, the former state is encrypted before it becomes the backup,
+// even if the backup is a link to a file. Nothing of that file's old content remains.
+func TestBackupsThroughLinksAreEncryptedAgain(t *testing.T) {
 	for _, keys := range [][]int{{1, 0}, {2, 1}} {
 		for _, backup := range []string{"", "link"} {
 			t.Run(fmt.Sprint(keys, backup), func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
 				t.Chdir(filepath.Join(dir, "project"))
 				where := outside
 				if must(t, os.Symlink("../outside", "link")); backup == "" {
-					where = name // a link is refused there
+					where = name // links are refused there
 				}
 				apply := func(c *encryption.Cipher, backup, what string) {
 					ws, err := store.New(store.Options{BackupTo: backup, Rescue: []string{}, Cipher: c}).
@@ -334,7 +334,7 @@ func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
 	}
 }
 
-// TestOneStateHasOneJournal: whatever names lead to a state, everything stands beside it.
+// TestOneStateHasOneJournal: under whatever name a state is opened, its other files have the same names.
 func TestOneStateHasOneJournal(t *testing.T) {
 	for _, missing := range []bool{false, true} {
 		dir := t.TempDir()
@@ -376,9 +376,9 @@ func TestOneStateHasOneJournal(t *testing.T) {
 	}
 }
 
-// TestALinkIntoAMissingFolderIsRefusedAtOnce: no folders are made where a link leads, and nothing begins without a
-// place for the state.
-func TestALinkIntoAMissingFolderIsRefusedAtOnce(t *testing.T) {
+// TestLinksIntoMissingFoldersAreRefused: a link's missing folder is not created, and no run begins without a place
+// for the state.
+func TestLinksIntoMissingFoldersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("missing/terraform.tfstate", filepath.Join(dir, "terraform.tfstate")))
 	for _, unlocked := range []bool{false, true} {
@@ -392,15 +392,15 @@ func TestALinkIntoAMissingFolderIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// TestSharedStatesHaveSharedFiles: who may use the state may use what stands beside it, during a run and after one that
-// was killed.
+// TestSharedStatesHaveSharedFiles: users who may access the state may access the files beside it, during a run and
+// after one that was killed.
 func TestSharedStatesHaveSharedFiles(t *testing.T) {
 	for _, perm := range []os.FileMode{0o600, 0o644, 0o660, 0o664} {
 		dir := t.TempDir()
 		ws := openDefault(t, dir)
 		seedOn(t, ws, put("t.a", "1"))
 		must(t, os.Chmod(filepath.Join(dir, "terraform.tfstate"), perm))
-		given := os.Chown(filepath.Join(dir, "terraform.tfstate"), 12, 34) == nil // root may not always give files away
+		given := os.Chown(filepath.Join(dir, "terraform.tfstate"), 12, 34) == nil // root may lack the right
 		s := lockOn(t, ws)
 		j := beginOn(t, s, "r")
 		must(t, j.Intent(storetest.Create("1", "t.b")))
@@ -429,12 +429,12 @@ func TestSharedStatesHaveSharedFiles(t *testing.T) {
 	}
 }
 
-// TestAWorkspaceIsRemovedAsAWholeOrNotAtAll has all kinds of things in the folder of a workspace, and links in its
-// place.
-func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
+// TestWorkspacesAreRemovedCompletelyOrNotAtAll puts entries of all kinds into the folder of a workspace, or replaces it
+// with links.
+func TestWorkspacesAreRemovedCompletelyOrNotAtAll(t *testing.T) {
 	for what, c := range map[string]struct {
 		plant func(dir, outside string) error
-		stays bool // the workspace does
+		stays bool // the workspace is not removed
 	}{
 		"nothing":            {func(string, string) error { return nil }, false},
 		"a file":             {func(d, _ string) error { return os.WriteFile(d+"/aaa", nil, 0o600) }, false},
@@ -479,8 +479,8 @@ func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestAFolderThatIsReplacedLosesNothing puts something else in the place of the folder of a state, in the middle of a
-// run or before its end: the results are where the error says they are.
+// TestAFolderThatIsReplacedLosesNothing replaces the folder of a state during a run or before its end: the results are
+// where the error says they are.
 func TestAFolderThatIsReplacedLosesNothing(t *testing.T) {
 	replacements := map[string]func(name string) error{
 		"nothing":        func(string) error { return nil },

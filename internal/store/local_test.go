@@ -75,7 +75,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
+func TestResultsAreCheckedIfAnotherProgramWroteSince(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.update", "u"), put("t.delete", "d"), put("t.delete_both", "d2"), put("t.replace", "r1"),
 		put("t.deleted_and_made", "old"))
@@ -120,7 +120,7 @@ func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
 		check(who, s.Snapshot())
 		must(t, s.Unlock())
 	}
-	// What is unfolded stays until someone says what to do with it, over further runs too.
+	// An unfolded result remains until a person decides about it, even after further runs.
 	seedOn(t, ws, put("t.later", "l"))
 	s = lockOn(t, ws)
 	must(t, s.Resolve(ctx, []string{"r/6", "r/8"}, put("t.ours", "ours")))
@@ -192,7 +192,7 @@ func TestWritesAreRefusedWhenTheStateChangedBehindTheLock(t *testing.T) {
 	}
 }
 
-func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
+func TestDamagedStatesAreRefusedWithAdvice(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
 		"zero bytes": func(string) string { return "" },
 		"cut":        func(s string) string { return s[:len(s)/2] },
@@ -227,9 +227,8 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 	}
 }
 
-// A state of zero bytes is an empty one, and whoever reads it is told, only while nothing beside it shows that it had
-// more.
-func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
+// A state of zero bytes counts as empty, with a warning, unless files beside it show that it had content.
+func TestStatesOfZeroBytesAreEmptyWithoutOtherFiles(t *testing.T) {
 	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup",
 		"a lock": ".terraform.tfstate.lock.info", "an image of a journal": "terraform.tfstate.journal.image",
 		"a file of others": "other.tfstate"}
@@ -252,7 +251,7 @@ func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
 	}
 }
 
-func TestAStateThatIsGoneIsNotTakenForAnEmptyOne(t *testing.T) {
+func TestMissingStatesAreNotTakenForEmptyOnes(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))
 	s := lockOn(t, ws)
@@ -300,7 +299,7 @@ func TestNothingNewStartsOnAFullDisk(t *testing.T) {
 	s := lockOn(t, ws)
 	j := beginOn(t, s, "r")
 	begun := 0
-	big := strings.Repeat("x", 200_000) // more than what is reserved for one operation
+	big := strings.Repeat("x", 200_000) // larger than the space reserved for one operation
 	for n := range 100 {
 		op := string(rune('a'+n/26)) + string(rune('a'+n%26))
 		if err := j.Intent(storetest.Create(op, "t."+op)); err != nil {
@@ -381,7 +380,7 @@ func TestFlagsChooseOtherFiles(t *testing.T) {
 	}
 }
 
-func TestALockThatADeadProcessLeftIsNoLock(t *testing.T) {
+func TestLocksOfDeadProcessesDoNotCount(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))
 	disk.Put("dir/.terraform.tfstate.lock.info",

@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// TestAJournalIsNotWrittenBeyondWhatIsRead begins operations until none can be begun any more, ends those in flight
-// with results beyond the limit, and reads everything again.
-func TestAJournalIsNotWrittenBeyondWhatIsRead(t *testing.T) {
+// TestJournalsStayWithinTheReadLimit begins operations until no more are allowed, ends those in flight with
+// results beyond the limit, and reads everything again.
+func TestJournalsStayWithinTheReadLimit(t *testing.T) {
 	const limit = 1 << 20
 	before := journal.MaxSize
 	defer func() { journal.MaxSize = before }()

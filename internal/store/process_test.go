@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// TestMain lets the test binary play its own process.
+// TestMain runs the test binary as a child process of a test if its environment says so.
 func TestMain(m *testing.M) {
 	switch os.Getenv("TOMBOLO_TEST_CHILD") {
 	case "apply":
@@ -42,7 +42,7 @@ func child(t *testing.T, what, dir string, env ...string) *exec.Cmd {
 	return cmd
 }
 
-// childBegin returns what comes of an intent.
+// childBegin prints the result of an intent.
 func childBegin() {
 	s, err := childStore().Lock(ctx, state.LockRequest{})
 	if err != nil {
@@ -73,8 +73,8 @@ func childStore() state.Workspace {
 	return ws
 }
 
-// childApply creates objects in a world, ten at a time. The world's ledger is written before the answer comes back, as
-// in life.
+// childApply creates objects in a world, ten at a time. The world's ledger is written before the response returns, as
+// in reality.
 func childApply() {
 	s, err := childStore().Lock(ctx, state.LockRequest{})
 	if err != nil {
@@ -133,8 +133,8 @@ func childLock() {
 	os.Exit(0)
 }
 
-// known checks that everything in the ledger is in the state or in flight, once, and returns how many of either there
-// are.
+// known checks that every entry of the ledger is exactly once in the state or in flight. It returns the numbers of
+// both.
 func known(t *testing.T, dir string, snapshot *state.Snapshot) (stored, flying int) {
 	t.Helper()
 	ids := storetest.IDs(snapshot.State)
@@ -170,7 +170,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	objects, flying := 0, 0
 	for n := range kills {
 		cmd := child(t, "apply", dir)
-		if n%2 == 1 { // at a random call rather than at a random moment
+		if n%2 == 1 { // at a random call instead of a random time
 			cmd = child(t, "apply", dir, fmt.Sprintf("TOMBOLO_FAULT=kill:%d", 20+rand.IntN(500)))
 		}
 		must(t, cmd.Start())
@@ -193,7 +193,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Logf("%d kills, %d objects, %d in flight", kills, objects, flying)
 }
 
-func TestReadingDoesNotGiveTheLockBack(t *testing.T) {
+func TestReadingDoesNotReleaseTheLock(t *testing.T) {
 	dir := t.TempDir()
 	ws := openDefault(t, dir)
 	s := lockOn(t, ws)

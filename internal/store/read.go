@@ -18,25 +18,25 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// note is the beginning of a state file while it is rewritten. It is not valid JSON.
+// note is the beginning of a state file during a rewrite. It is not valid JSON.
 const note = "#tombolo: this state is being rewritten. If no run is under way, run any tombolo command that locks " +
 	"the state; it repairs the file.\n"
 
-// content is a state file as read.
+// content is the decoded content of a state file.
 type content struct {
-	hash   string // "" when there is no file
+	hash   string // "" if there is no file
 	size   int64
 	noted  bool // it was being rewritten
 	state  *state.State
 	err    error // why it cannot be decoded
 	info   Info
 	serial uint64
-	ours   []string // files that this session has created beside it
-	// outdated means that the state must be sealed again, or stored plain again.
+	ours   []string // files beside it that this session created
+	// outdated means that the state must be encrypted with a new key, or decrypted.
 	outdated bool
 }
 
-// hashing reads a file of up to regular.State bytes in order and hashes what it reads.
+// hashing reads a file of up to regular.State bytes sequentially, and computes the hash of what it has read.
 type hashing struct {
 	f    File
 	name string
@@ -45,7 +45,7 @@ type hashing struct {
 	head []byte
 }
 
-// newHashing begins to read an open file.
+// newHashing returns a hashing for an open file.
 func newHashing(f File, name string) (*hashing, Info, error) {
 	info, err := bounded(f, name, regular.State)
 	return &hashing{f: f, name: name, sum: sha256.New()}, info, err
@@ -67,8 +67,8 @@ func (h *hashing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readContent reads and decodes an open state file. Problems of the disk are errors, problems of the content are in the
-// content.
+// readContent reads and decodes an open state file. It returns errors of the disk; errors in the content are in the
+// result.
 func (w *workspace) readContent(f File, name string) (*content, error) {
 	in, info, err := newHashing(f, name)
 	if err != nil {
@@ -99,7 +99,8 @@ func (w *workspace) readContent(f File, name string) (*content, error) {
 	return c, nil
 }
 
-// open reads and decodes a state that may be sealed. The note of a rewrite, and the placeholder of Lock, are plain.
+// open reads and decodes a state that may be encrypted. The note of a rewrite and the placeholder of Lock are not
+// encrypted.
 func (c *content) open(in *hashing, cipher *encryption.Cipher) error {
 	b, err := io.ReadAll(in)
 	if err != nil {
@@ -114,12 +115,13 @@ func (c *content) open(in *hashing, cipher *encryption.Cipher) error {
 	return nil
 }
 
-// isNothing reports whether a content is the placeholder that Lock writes where no state is: a valid, empty document.
+// isNothing reports whether a content is the placeholder that Lock writes if there is no state: a valid, empty
+// document.
 func isNothing(s *state.State) bool {
 	return s.Lineage == "" && s.Serial == 0 && s.IsEmpty() && len(s.Checks()) == 0
 }
 
-// readContentAt is readContent for a file that may be missing.
+// readContentAt is like readContent for a file that may be missing.
 func (w *workspace) readContentAt(name string) (*content, error) {
 	f, err := w.o.Files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {
@@ -132,12 +134,12 @@ func (w *workspace) readContentAt(name string) (*content, error) {
 	return w.readContent(f, name)
 }
 
-// rescueFiles reads what rescue files hold for a journal.
+// rescueFiles returns the contents of the journal's rescue files.
 func (w *workspace) rescueFiles(j *journal.Parsed) (all [][]byte, err error) {
 	for _, path := range rescuePaths(j.Header.Rescue, w.p, j.Nonce) {
 		b, err := ReadFile(w.o.Files, path, regular.State)
 		if err != nil {
-			return nil, err // there may be results in it
+			return nil, err // the file may contain results
 		}
 		all = append(all, b)
 	}
@@ -149,32 +151,32 @@ type view struct {
 	journal.Overlay
 	content *content
 	base    *state.State // the content of the state file, or its content after the repair
-	mark    journal.Mark // which snapshot the content is
+	mark    journal.Mark // the snapshot that the content is
 	repair  bool         // the state file must be rewritten from the image
-	blank   bool         // the state file has zero bytes, and there is no sign that it ever had more
+	blank   bool         // the state file has zero bytes, and no file shows that it ever had more
 	foreign bool         // another program wrote the state after the journal began
 }
 
-// view lays a journal over a content of the state file; j is nil when there is no journal. The first row that fits
-// decides:
+// view applies a journal to a content of the state file; j is nil if there is no journal. The first matching row
+// applies:
 //
 //	state file              without a journal  with one
 //	nothing, zero bytes     no state; blank,   all results, if the journal began without a state
 //	                        or damaged
-//	being rewritten                            the image: it is what was being written
+//	being rewritten                            the image, which was being written
 //	nothing, to be restored                    the image
 //	not readable            damaged            damaged
-//	named in the journal                       the results that were recorded after it
+//	a content of the journal                   the results recorded after that content
 //	nothing                                    an error: the state is gone
-//	any other               the state          the results that fit, since another program wrote the state
+//	any other               the state          the results that fit, because another program wrote the state
 //
-// Nothing means that there is no file, or the placeholder that the lock makes.
+// "Nothing" means no file, or the placeholder that Lock creates.
 func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	v := &view{content: c, base: c.state, Overlay: journal.Overlay{State: c.state}}
 	if j == nil {
 		return w.viewAlone(v)
 	}
-	gone := c.hash == "" || c.hash == placeholderHash // the lock makes a placeholder
+	gone := c.hash == "" || c.hash == placeholderHash // Lock creates a placeholder
 	mark := j.MarkOf(c.hash)
 	switch {
 	case saysNothing(c.hash) && saysNothing(j.Header.Base):
@@ -230,7 +232,7 @@ func (v *view) laid(w *workspace, j *journal.Parsed) (*view, error) {
 	return v, nil
 }
 
-// saysNothing reports whether this is the hash of a state file that is not there, or holds nothing.
+// saysNothing reports whether a hash is that of a missing state file, or of one without content.
 func saysNothing(hash string) bool {
 	return hash == "" || hash == placeholderHash || hash == emptyHash
 }
@@ -245,8 +247,8 @@ func (w *workspace) reinstating(j *journal.Parsed) bool {
 	return err == nil && image.hash == last.Hash && image.err == nil
 }
 
-// companion names a file which shows that the state file had more than zero bytes, or "" if there is none. For a file
-// that is written and not read, leftovers of others do not count.
+// companion returns the name of a file which shows that the state file had more than zero bytes, or "". If the state
+// file is only written and not read, leftovers of other programs do not count.
 func (w *workspace) companion(ours []string) (string, error) {
 	for _, name := range []string{w.p.journal, w.p.image, w.p.lockInfo, w.p.out + ".backup"} {
 		if slices.Contains(ours, name) {
@@ -261,12 +263,12 @@ func (w *workspace) companion(ours []string) (string, error) {
 
 func (w *workspace) blankName(blank bool) string {
 	if !blank || w.p.in != w.p.out {
-		return "" // an output that is empty is a new one
+		return "" // an empty output file is a new one
 	}
 	return w.p.out
 }
 
-// damaged is the error for a state file that is no state, with the newest good copy.
+// damaged returns the error for an invalid state file. It names the newest intact copy.
 func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 	err := c.err
 	if c.noted {
@@ -276,7 +278,7 @@ func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 	return fmt.Errorf("cannot read the state %s: %w. %s", w.p.out, err, w.newest(j))
 }
 
-// newest names the newest good copy of the state and how to restore it.
+// newest returns the name of the newest intact copy of the state, and how to restore it.
 func (w *workspace) newest(j *journal.Parsed) string {
 	best, from, useless := (*content)(nil), "", ""
 	for _, name := range []string{w.p.image, w.p.backup} {
@@ -305,12 +307,12 @@ func (w *workspace) newest(j *journal.Parsed) string {
 		from, best.serial, best.info.ModTime.Format(time.RFC3339), from, w.p.out)
 }
 
-// Reading retries while a run writes: the state and its journal are two files, and belong together only when the
-// journal has the content of the state.
+// Read tries again while a run writes: the state and its journal are two files, and only match if the journal contains
+// the hash of the state.
 const (
 	readTries  = 60
 	errorTries = 10
-	errorTime  = 3 * time.Second // damage in a large file is not read ten times
+	errorTime  = 3 * time.Second // do not read damage in a large file ten times
 	readPause  = 2 * time.Millisecond
 )
 
@@ -334,7 +336,7 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	}
 }
 
-// reading is the workspace that is read from, when that is not the one that is written to.
+// reading returns the workspace to read from, if it differs from the one to write to.
 func (w *workspace) reading() *workspace {
 	if w.p.in == w.p.out {
 		return w
@@ -342,7 +344,7 @@ func (w *workspace) reading() *workspace {
 	return &workspace{name: w.name, o: w.o, p: pathsOf(w.p.in, w.p.in, "")}
 }
 
-// readOnce reads the state, then the journal. It is settled if the two certainly belong together, or no run is writing.
+// readOnce reads the state, then the journal. The result is settled if both certainly match, or if no run is writing.
 func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 	_, before := w.o.Files.Stat(w.p.journal)
 	c, err := w.readContentAt(w.p.out)
@@ -365,7 +367,7 @@ func (w *workspace) readOnce() (s *state.Snapshot, settled bool, err error) {
 		}
 		return s, !running || !v.foreign, nil
 	}
-	// No run was there before and after; one in between would have left its trace on the file.
+	// No run existed before and after; a run in between would have changed the file's metadata.
 	after, statErr := w.o.Files.Stat(w.p.out)
 	same := isMissing(statErr) && c.hash == "" ||
 		statErr == nil && c.hash != "" && SameFile(after, c.info) && after.ModTime.Equal(c.info.ModTime) &&
@@ -377,7 +379,8 @@ func (v *view) snapshot() *state.Snapshot {
 	return &state.Snapshot{State: v.State, InFlight: v.InFlight, Unfolded: v.Unfolded}
 }
 
-// readJournal reads the journal as it is now, or nil if there is none. running reports whether a process holds it.
+// readJournal reads the current journal, or returns nil if there is none. running reports whether a process has it
+// open.
 func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	f, err := w.o.Files.Open(w.p.journal, os.O_RDONLY, 0)
 	if isMissing(err) {
@@ -398,13 +401,13 @@ func (w *workspace) readJournal() (j *journal.Parsed, running bool, err error) {
 	return j, running, err
 }
 
-// atWork reports whether the process that began the journal still runs, which is all that can be known without locks. A
-// later process with the same number is distinguished by its start time, if both are known.
+// atWork reports whether the process that began the journal is still running. Without locks, that is all that can be
+// determined. A later process with the same ID is recognized by its start time, if both are known.
 func atWork(h *journal.Header) bool {
 	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
 		return false
 	}
-	now := began(h.PID)
+	now := processStart(h.PID)
 	return h.Began == "" || now == "" || now == h.Began
 }
 

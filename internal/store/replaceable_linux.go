@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replaceable returns the reason why a rename cannot replace a file, as far as the system shows it before: its folder
-// lets only owners do that, the file cannot be changed, or it is a file system of its own, as one that was mounted into
-// a container.
+// replaceable returns the reason why a rename cannot replace a file, as far as the system can report it in advance:
+// only owners may do that in the folder, the file is immutable, or it is a mount point, such as a file mounted into a
+// container.
 func replaceable(name string) error {
 	fail := func(err error) error { return &fs.PathError{Op: "replace", Path: name, Err: err} }
 	var st unix.Statx_t

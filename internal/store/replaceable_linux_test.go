@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A backup that is going to fail is refused before anything begins: the last moment at which nothing has been changed.
-func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
+// A backup that would fail is refused before anything begins, while nothing has been changed.
+func TestIrreplaceableBackupsAreFoundBeforeTheFirstIntent(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: only root can make files of others")
 	}
@@ -51,7 +51,7 @@ func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
 			backup := filepath.Join(dir, "terraform.tfstate.backup")
 			must(t, errors.Join(os.RemoveAll(backup), c.plant(t, dir, backup)))
 			run := child(t, "begin", dir)
-			run.Path = "/proc/self/exe" // the folder of the test's own program is root's
+			run.Path = "/proc/self/exe" // the folder of the test binary belongs to root
 			run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 			out, err := run.CombinedOutput()
 			if err != nil {
@@ -69,7 +69,7 @@ func plantFor(name string, owner int) error {
 	return errors.Join(os.WriteFile(name, []byte("theirs"), 0o666), os.Chown(name, owner, owner))
 }
 
-// immutable makes a file one that nobody can change, until the test ends.
+// immutable makes a file immutable until the test ends.
 func immutable(t *testing.T, name string) {
 	f, err := os.Open(name)
 	must(t, err)

@@ -4,5 +4,5 @@ package store
 
 import "os"
 
-// replaceable returns why a rename cannot replace a file: its folder lets only owners do that.
+// replaceable returns the reason why a rename cannot replace a file: only owners may do that in its folder.
 func replaceable(name string) error { return sticky(name, os.Geteuid(), os.Geteuid() == 0) }

@@ -24,7 +24,7 @@ func (s *session) Begin(_ context.Context, run state.RunInfo) (state.Journal, er
 	return s.journal, nil
 }
 
-// StartRun implements journal.Keeper: it makes the journal file.
+// StartRun implements journal.Keeper. It creates the journal file.
 func (s *session) StartRun() (journal.Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

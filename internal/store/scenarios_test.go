@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// scenario is a script with what it finds.
+// scenario is a script with the initial content of its disk.
 type scenario struct {
 	name    string
 	prepare func(*player)
@@ -136,7 +136,7 @@ func (s scenario) playMarked(disk *mem.FS, wrap func(store.Files) store.Files, m
 	return p
 }
 
-// newPlayer starts from what is on the disk.
+// newPlayer returns a player that starts from the content of the disk.
 func newPlayer(disk, files store.Files, mark func(*player)) *player {
 	ws, _ := storeOn(disk).Workspace("default")
 	base, err := ws.Read(ctx)
@@ -150,7 +150,7 @@ func newPlayer(disk, files store.Files, mark func(*player)) *player {
 	return p
 }
 
-// calls counts the calls of an undisturbed run and checks its outcome.
+// calls returns the number of calls of a run without faults, and checks its result.
 func (s scenario) calls(t *testing.T) int {
 	disk := mem.NewFS()
 	var f *faults.Files

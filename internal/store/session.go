@@ -11,36 +11,37 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// session is a held lock. Its wal, once there is one, is the locked journal file.
+// session is a held lock. Its wal, if there is one, is the locked journal file.
 type session struct {
 	w        *workspace
 	ctx      context.Context
 	cancel   context.CancelFunc
 	f        File // the locked state file; nil in a session without the shared lock
-	created  bool // it was made for the lock
+	created  bool // it was created for the lock
 	informed bool // the lock info file is ours
 	alone    bool // and there was none before
-	lax      bool // where no locks are, the session goes without
+	lax      bool // the file system has no locks, and the session works without one
 
 	mu        sync.Mutex
-	base      *state.State // the content of the state file; nil if it has none
+	base      *state.State // the content of the state file; nil if there is none
 	hash      string       // of the state file, or "" if there is none
-	lineage   string       // of what will be written
+	lineage   string       // of the next state to be written
 	open      journal.Unresolved
 	wal       *wal
-	written   bool // the wal has more than what is carried over
+	written   bool // the wal contains more than the records carried over
 	backedUp  bool
 	backups   backups
-	blank     string        // a state file that has zero bytes and says nothing; "" for none
-	imageSize int64         // of the last snapshot
-	journal   *journal.Open // the open one
+	blank     string        // name of a state file with zero bytes and no content, or ""
+	imageSize int64         // of the last snapshot, in bytes
+	journal   *journal.Open // the open journal
 	over      bool
-	// elsewhere: base comes from another file. It must be written before the journal's records, which are based on it.
+	// elsewhere means that base comes from another file. It must be written before the journal's records, which are
+	// based on it.
 	elsewhere bool
-	outdated  bool         // the state must be sealed again, or stored plain again
-	kept      *state.State // the content of the newest former state: as read, or as stored since
+	outdated  bool         // the state must be encrypted with a new key, or decrypted
+	kept      *state.State // content of the newest former state, as read or as stored since
 	run       state.RunInfo
-	operation state.Operation // that took the lock
+	operation state.Operation // of the lock
 }
 
 // load reads the state, and recovers an interrupted run.
@@ -52,7 +53,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 	var j *journal.Parsed
 	if jf != nil {
-		s.wal = &wal{f: jf} // so that release closes it
+		s.wal = &wal{f: jf} // so that release closes the file
 		if j, err = w.parse(jf); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s *session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.informed && s.alone { // files beside the state are not those that we have just created
+	if s.informed && s.alone { // ignore the files beside the state that we have just created
 		c.ours = append(c.ours, w.p.lockInfo)
 	}
 	v, err := w.view(c, j)
@@ -77,8 +78,8 @@ func (s *session) load(ctx context.Context) error {
 		return err
 	}
 	if jf == nil && s.f != nil {
-		// The removal of a journal may have survived a power loss, and that of its image not. The state can be read
-		// without it.
+		// After a power loss, the journal may have been removed but not its image. The state can be read without the
+		// image.
 		if err := removeAny(w.o.Files, w.p.image); err != nil {
 			return err
 		}
@@ -102,8 +103,8 @@ func (s *session) load(ctx context.Context) error {
 	return s.readElsewhere(ctx)
 }
 
-// recover brings the state file up to date with the journal, and leaves a journal only of what is still open. Done
-// twice, it does nothing the second time.
+// recover brings the state file up to date with the journal, and leaves a journal only for operations that are still
+// open. It is idempotent.
 func (s *session) recover(v *view, j *journal.Parsed) error {
 	again, err := s.w.unfinished(v, j)
 	if err != nil {
@@ -123,15 +124,15 @@ func (s *session) recover(v *view, j *journal.Parsed) error {
 		if err := s.write(s.numbered(v.State), j.Next-1); err != nil {
 			return err
 		}
-		s.backedUp = false // the run that follows makes its own
+		s.backedUp = false // the following run creates its own backup
 	}
 	s.written = v.repair || again || v.Changed || !j.Minimal(s.hash)
 	return s.settle()
 }
 
-// unfinished reports that the state file reads like the last snapshot, and that its last sync is not known to have
-// succeeded. After a failed sync the system may show what never reached the disk, and does not try again: it has to be
-// written again.
+// unfinished reports whether the state file equals the last snapshot, but its last sync is not known to have succeeded.
+// After a failed sync, the system may show data that never reached the disk, and does not try again: the file must be
+// rewritten.
 func (w *workspace) unfinished(v *view, j *journal.Parsed) (bool, error) {
 	last := j.LastMark()
 	if last.Done || v.content.hash != last.Hash {
@@ -141,8 +142,8 @@ func (w *workspace) unfinished(v *view, j *journal.Parsed) (bool, error) {
 	return err == nil && image.hash == last.Hash, err
 }
 
-// certain makes the content of the state file durable. It may be the end of a snapshot whose last sync never came, and
-// what could repair it is about to go.
+// certain makes the content of the state file durable. That may be the end of a snapshot whose last sync did not
+// happen, and the files that could repair it are about to be removed.
 func (s *session) certain() (err error) {
 	if s.hash == "" {
 		return nil
@@ -152,7 +153,7 @@ func (s *session) certain() (err error) {
 		return err
 	}
 	if f == nil {
-		return nil // it was removed just now
+		return nil // the file was just removed
 	}
 	if f != s.f {
 		defer func() { err = errors.Join(err, f.Close()) }()
@@ -160,7 +161,7 @@ func (s *session) certain() (err error) {
 	return f.Sync()
 }
 
-// readElsewhere takes the state from another file than the one that is written (-state-out).
+// readElsewhere reads the state from another file than the one to be written (-state-out).
 func (s *session) readElsewhere(ctx context.Context) error {
 	if n := s.open.Len(); n > 0 {
 		return fmt.Errorf(
@@ -192,7 +193,7 @@ func (s *session) Snapshot() *state.Snapshot {
 	return snapshot
 }
 
-// usable returns why nothing can be begun in this session any more. Called with mu held.
+// usable returns the reason why no operation may begin in this session, if there is one. It is called with mu held.
 func (s *session) usable() error {
 	switch {
 	case s.over:
@@ -206,14 +207,14 @@ func (s *session) usable() error {
 	return nil
 }
 
-// settle ends a piece of work on the journal file: when nothing is left open the file goes, else a fresh one carries
-// what is.
+// settle completes a change of the journal file: if no operation is open, the file is removed; otherwise a new one
+// contains those that are.
 func (s *session) settle() error {
 	if s.wal == nil {
 		return nil
 	}
 	if err := s.wal.Broken(); err != nil {
-		return err // the journal has results that the state file lacks
+		return err // the journal contains results that the state file lacks
 	}
 	files, old := s.w.o.Files, s.wal
 	if err := removeAny(files, s.w.p.image); err != nil {
@@ -258,7 +259,7 @@ func removeAny(files Files, name string) error {
 func (s *session) header(key *journal.Key) journal.Header {
 	h := journal.NewHeader(key)
 	h.Lineage, h.Base, h.Created, h.Rescue = s.lineage, s.hash, s.w.o.Now(), s.w.o.Rescue
-	h.Host, h.PID, h.Began = hostName(), os.Getpid(), began(os.Getpid())
+	h.Host, h.PID, h.Began = hostName(), os.Getpid(), processStart(os.Getpid())
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

@@ -19,7 +19,7 @@ import (
 
 const copyStep = 1 << 20
 
-// numbered returns the state the session's lineage and the serial behind that of what is stored.
+// numbered returns the state with the session's lineage and the serial that follows the stored one.
 func (s *session) numbered(st *state.State) *state.State {
 	c := *st
 	c.Lineage, c.Serial = s.lineage, 1
@@ -29,9 +29,9 @@ func (s *session) numbered(st *state.State) *state.State {
 	return &c
 }
 
-// write writes this state to the state file, in the steps that the package doc lists. All records of the journal up to
-// covers are in the state. After an error the file holds the old content, the new one, or a note to repair it from the
-// image, and no operation may begin in this session.
+// write writes this state to the state file, in the steps that the package doc lists. The state contains all records of
+// the journal up to covers. After an error the file contains the old content, the new one, or a note that makes the
+// next run repair it from the image, and no operation may begin in this session.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -69,8 +69,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	if err := s.wal.Wait(s.wal.Append(journal.KindCheckpoint, payload)); err != nil {
 		return err
 	}
-	// From here on the journal may be in another file than the one that readers read (it was given up, and continues
-	// elsewhere).
+	// The journal may now continue in another file than the one that readers read, because that one failed.
 	if err := s.wal.Broken(); err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
-// reinstate restores the state file from the image, after a program has removed it during the run.
+// reinstate restores the state file from the image after another program has removed it during the run.
 func (s *session) reinstate(mark journal.Checkpoint) error {
 	files, p := s.w.o.Files, s.w.p
 	f, err := fresh(files, p.fresh, s.lax)
@@ -126,7 +125,7 @@ func (s *session) reinstate(mark journal.Checkpoint) error {
 	return old.Close()
 }
 
-// repair completes the installation of an image that was cut off.
+// repair completes an interrupted installation of an image.
 func (s *session) repair(mark journal.Checkpoint) (err error) {
 	f, err := s.stateFile()
 	if err != nil {
@@ -141,8 +140,8 @@ func (s *session) repair(mark journal.Checkpoint) (err error) {
 	return s.install(f, mark)
 }
 
-// stateFile is the open state file; nil when it was removed since it was read. A session without the shared lock opens
-// it for each write.
+// stateFile returns the open state file, or nil if it was removed since it was read. A session without the shared lock
+// opens it for each write.
 func (s *session) stateFile() (File, error) {
 	if s.f != nil {
 		return s.f, nil
@@ -160,7 +159,8 @@ func (s *session) stateFile() (File, error) {
 	return f, err
 }
 
-// unchanged checks that the state file is still the one that was read, or (gone) that it was removed and not replaced.
+// unchanged checks that the state file is still the one that was read. gone reports that it was removed and not
+// replaced.
 func (s *session) unchanged(f File) (gone bool, err error) {
 	mine, err := f.Stat()
 	if err != nil {
@@ -208,7 +208,7 @@ func lineageOf(s *state.State) string {
 	return s.Lineage
 }
 
-// copyFrom copies the bytes after an offset, to the same place.
+// copyFrom copies the bytes after an offset to the same offset.
 func copyFrom(to, from File, off int64) (int64, error) {
 	info, err := from.Stat()
 	if err != nil {
@@ -232,7 +232,8 @@ func copyFrom(to, from File, off int64) (int64, error) {
 	}
 }
 
-// imageWriter writes to a file in order and hashes what it writes. It refuses what could never be read again.
+// imageWriter writes a file sequentially and computes the hash of its content. It refuses content that is too large to
+// be read again.
 type imageWriter struct {
 	f   File
 	off int64
@@ -249,11 +250,11 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// errTooLarge is the error for a state beyond the limit for reading it.
+// errTooLarge is the error for a state that exceeds the limit for reading.
 var errTooLarge = fmt.Errorf("the state has more than %d GiB, which is more than is read of a state again: divide the "+
 	"configuration into several, each with its own state", regular.State>>30)
 
-// writeImage returns the new content durable in the journal's folder.
+// writeImage durably writes the new content to the journal's folder.
 func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 	f, err := anewFile(s.w.o.Files, s.w.p.image)
 	if err != nil {
@@ -274,7 +275,7 @@ func (s *session) writeImage(st *state.State) (journal.Checkpoint, error) {
 		s.w.o.Files.SyncDir(s.w.p.dir)
 }
 
-// encode writes a state as it is stored.
+// encode writes a state in its stored form.
 func (w *workspace) encode(st *state.State, to io.Writer) error {
 	if !w.o.Cipher.Seals() {
 		return st.Encode(to)
@@ -291,7 +292,7 @@ func (w *workspace) encode(st *state.State, to io.Writer) error {
 	return err
 }
 
-// install writes the image over the state file, whose inode stays.
+// install overwrites the state file with the image. The file keeps its inode.
 func (s *session) install(f File, mark journal.Checkpoint) error {
 	image, err := s.w.o.Files.Open(s.w.p.image, os.O_RDONLY, 0)
 	if err != nil {

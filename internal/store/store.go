@@ -1,27 +1,27 @@
-// Package store keeps states in local files. No result is lost, whenever the process is killed.
+// Package store keeps states in local files. No acknowledged result is lost, whenever the process is killed.
 //
 // A run appends each operation and its result to a journal beside the state, and every record is durable before
 // anything depends on it. The state file itself is written at the end (and sometimes during long runs), in place, from
-// an image that is durable before. It is not replaced, because Terraform locks the inode of the state file and keeps
-// the file open while it waits for the lock: it would then write to an orphan.
+// an image that is durable before. It is not replaced with a new file, because Terraform locks the inode of the state
+// file and keeps the file open while it waits for the lock: it would then write to an unlinked file.
 //
-//	terraform.tfstate                  the state, version 4, always what Terraform reads
+//	terraform.tfstate                  the state, version 4, always readable by Terraform
 //	terraform.tfstate.backup           the content before the last run that changed it
-//	terraform.tfstate.journal          while a run is under way, and afterwards while something is left open
-//	terraform.tfstate.journal.image    the next content of the state, while it is being written
-//	.terraform.tfstate.lock.info       who holds the lock
-//	terraform.tfstate.history          a folder with former states, where that is asked for
+//	terraform.tfstate.journal          during a run, and afterwards while operations are open
+//	terraform.tfstate.journal.image    the next content of the state while it is being written
+//	.terraform.tfstate.lock.info       the lock holder
+//	terraform.tfstate.history          a folder with former states, if configured
 //
-// While the state file is rewritten its first bytes are a note that says so, which no reader takes for a state: after a
-// crash, a mixture of old and new content is never mistaken for either. Sequence of a snapshot, each step durable
-// before the next: image, checkpoint record, note, content behind its first byte, first byte.
+// While the state file is being rewritten, it begins with a note that makes it invalid as a state: after a crash, a
+// mixture of old and new content is never mistaken for either. The steps of a snapshot, each durable before the next,
+// are: image, checkpoint record, note, content after its first byte, first byte.
 //
-// A reader takes no lock and writes nothing: it applies the journal to the state in memory (read.go). The next holder
-// of the lock folds the journal into the state (session.go). Package journal has the records, and the journal of a run.
-// Operations in flight stay listed until they are resolved.
+// A reader takes no lock and writes nothing: it applies the journal to the state in memory (read.go). The next lock
+// holder applies the journal to the state file (session.go). Package journal implements the records and the journal of
+// a run. Operations in flight stay listed until they are resolved.
 //
-// The package owns no goroutines. All file access goes through Files. Sub-package mem keeps the files in memory, faults
-// makes calls fail.
+// The package owns no goroutines. All file access goes through Files. Package mem keeps the files in memory, and
+// package faults makes calls fail.
 package store
 
 import (
@@ -44,42 +44,43 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options configure where states are stored. The zero value is Terraform's layout in the working directory.
+// Options configures where states are stored. The zero value is Terraform's layout in the working directory.
 type Options struct {
-	// Path is the state of the default workspace; terraform.tfstate when empty.
+	// Path is the state of the default workspace; "" means terraform.tfstate.
 	Path string
-	// WorkspaceDir holds the other workspaces; terraform.tfstate.d when empty.
+	// WorkspaceDir is the folder of the other workspaces; "" means terraform.tfstate.d.
 	WorkspaceDir string
 
-	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They hold for every workspace.
-	// WriteTo defaults to where is read from, BackupTo to WriteTo with ".backup" behind; "-" means no backup.
+	// ReadFrom, WriteTo and BackupTo are the flags -state, -state-out and -backup. They apply to every workspace.
+	// WriteTo defaults to the file that is read, and BackupTo to WriteTo with the suffix ".backup"; "-" means no
+	// backup.
 	ReadFrom, WriteTo, BackupTo string
-	// StampBackup names each backup by the time: WriteTo with ".SECONDS.backup" behind. No file that is there is ever
-	// replaced. Only for an empty BackupTo.
+	// StampBackup names each backup by the time: WriteTo with the suffix ".SECONDS.backup". No existing file is
+	// replaced. It only applies if BackupTo is "".
 	StampBackup bool
 
-	// Apart lists other states that the caller writes: no backup overwrites them, or the files beside them.
+	// Apart lists other states that the caller writes: no backup overwrites them or the files beside them.
 	Apart []string
 
-	// Rescue lists folders for the journal of a run whose own disk is full or broken; the working directory and the one
-	// for temporary files when nil.
+	// Rescue lists folders for the journal of a run whose own disk is full or broken. Nil means the working directory
+	// and the folder for temporary files.
 	Rescue []string
 
-	Files Files            // OS when nil
-	Now   func() time.Time // the clock when nil
-	NewID func() string    // random UUIDs when nil
-	Who   string           // user@host when empty
-	// History is how many former states of each workspace are kept beside it; Commit is that of the working directory,
-	// for their descriptions.
+	Files Files            // nil means OS
+	Now   func() time.Time // nil means time.Now
+	NewID func() string    // nil means random UUIDs
+	Who   string           // user@host; "" means the current ones
+	// History is how many former states of each workspace are kept beside it. Commit is the commit of the working
+	// directory, for their descriptions.
 	History int
 	Commit  string
-	// Cipher seals states, journals and former states; nil leaves them plain.
+	// Cipher encrypts states, journals and former states; nil leaves them unencrypted.
 	Cipher *encryption.Cipher
-	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
+	// Version is the version in lock information; "" means the version of the language.
 	Version string
 }
 
-// Local is a state.Store in files.
+// Local is a state.Store that uses files.
 type Local struct{ o Options }
 
 // New returns a store. It does not access files.
@@ -110,8 +111,8 @@ func New(o Options) *Local {
 	return &Local{o}
 }
 
-// RescueFolders are the folders where results go when their own place cannot take them: the working directory, whose
-// name is relative to that of the process, and the one for temporary files.
+// RescueFolders returns the folders for results that cannot be stored in their own place: the working directory, whose
+// name is relative to that of the process, and the folder for temporary files.
 func RescueFolders(working string) (all []string) {
 	for _, dir := range []string{working, os.TempDir()} {
 		if abs, err := filepath.Abs(dir); err == nil {
@@ -121,7 +122,7 @@ func RescueFolders(working string) (all []string) {
 	return all
 }
 
-// WhoAmI returns the user and the machine, in the form used in locks.
+// WhoAmI returns the user and the machine in the form that locks contain.
 func WhoAmI() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
@@ -198,14 +199,15 @@ func hostName() string {
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// isGone reports that no file has a name any more: it is missing, or a folder on the way has become something else.
+// isGone reports whether an error means that a file has no name any longer: it is missing, or a folder in its path was
+// replaced.
 func isGone(err error) bool {
 	return isMissing(err) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
 
 func isLocked(err error) bool { return errors.Is(err, ErrLocked) }
 
-// ReadFile reads a whole file of up to limit bytes; nil and no error if there is none.
+// ReadFile reads a file of up to limit bytes. It returns nil and no error if the file does not exist.
 func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 	f, err := files.Open(name, os.O_RDONLY, 0)
 	if isMissing(err) {
@@ -218,7 +220,7 @@ func ReadFile(files Files, name string, limit int64) ([]byte, error) {
 	return readAll(f, name, limit)
 }
 
-// RemoveBlank removes a file to which nothing could be written.
+// RemoveBlank removes a file that could not be written.
 func RemoveBlank(files Files, f File, name string) error {
 	info, err := f.Stat()
 	if err != nil || info.Size > 0 {
@@ -227,8 +229,8 @@ func RemoveBlank(files Files, f File, name string) error {
 	return removeAny(files, name)
 }
 
-// bounded describes an open file, and refuses one that is too large before anything of it is read: a file without
-// content may claim any size, and come with a project.
+// bounded describes an open file, and refuses one that is too large before any of it is read: a sparse file in a
+// project may claim any size.
 func bounded(f File, name string, limit int64) (Info, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -241,7 +243,7 @@ func bounded(f File, name string, limit int64) (Info, error) {
 	return info, nil
 }
 
-// readAll reads an open file from its start, whatever happens to its size meanwhile, up to the limit.
+// readAll reads an open file from its start, up to the limit, even if its size changes meanwhile.
 func readAll(f File, name string, limit int64) ([]byte, error) {
 	info, err := bounded(f, name, limit)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var ctx = context.Background()
 
-// terraform returns a function that runs the real binary in a folder. The test is skipped if there is none.
+// terraform returns a function that runs terraform in a folder. It skips the test if terraform is not installed.
 func terraform(t *testing.T, dir string) func(args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := exec.LookPath("terraform")
@@ -121,7 +121,7 @@ func TestWeHoldingTheLockRefuseTerraform(t *testing.T) {
 	}
 }
 
-// Terraform waiting for the lock keeps the file open that it found: what we write in the meantime must be in that very
+// While Terraform waits for the lock, it keeps the state file open, so the new content must be written to that very
 // file.
 func TestTerraformWaitingForOurLockSeesWhatWeWrote(t *testing.T) {
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ removed {
 	}
 }
 
-func TestTerraformTakesOverAStateThatWeWrote(t *testing.T) {
+func TestTerraformContinuesOurState(t *testing.T) {
 	dir := t.TempDir()
 	tf := terraform(t, dir)
 	write(t, filepath.Join(dir, "main.tf"), `resource "terraform_data" "a" { input = "x<>&" }
@@ -191,7 +191,7 @@ output "o" { value = terraform_data.a.output }`)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
 	must(t, err)
-	pulled := run(t, tf("state", "pull")) // with the version of terraform, whoever wrote it
+	pulled := run(t, tf("state", "pull")) // with the version of terraform, whichever program wrote it
 	pulled = strings.Replace(pulled, `"terraform_version": "1.11.4"`,
 		`"terraform_version": "`+state.LanguageVersion+`"`, 1)
 	if strings.TrimSpace(pulled) != strings.TrimSpace(string(text)) {

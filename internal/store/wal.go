@@ -16,56 +16,57 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Space is reserved ahead of the journal, so that operations in flight can still be recorded when the disk is full.
+// Space is reserved for the journal in advance, so that results of operations in flight can be recorded when the disk
+// is full.
 const (
 	reserveStep = 1 << 20
 	slotSize    = 64 << 10 // for one operation in flight
-	lazyBytes   = 64 << 10 // records without a waiter are written when there are so many of them,
+	lazyBytes   = 64 << 10 // records that no caller waits for are written when there are this many bytes,
 	lazyTime    = 20 * time.Millisecond
-	maxUnsynced = 4 << 20 // and synced when there is so much
+	maxUnsynced = 4 << 20 // and synced at this many
 )
 
-// wal is the append-only file under a journal. Appending puts a record into memory; waiting makes it durable. Of those
-// that wait at the same time one writes and syncs for all (group commit).
+// wal is the append-only file of a journal. Append puts a record into memory; Wait makes it durable. Of several
+// concurrent callers of Wait, one writes and syncs for all (group commit).
 //
-// After the first error of its file the wal never touches that file again: what was not durable, and all that follows,
-// goes to a rescue file in another folder.
+// After the first error of its file, the wal never uses that file again: records that are not durable, and all later
+// ones, go to a rescue file in another folder.
 type wal struct {
 	files  Files
 	path   string
-	info   Info             // of f, to check whether the path still means it
-	share  func(File) error // sets the permissions of a file to those of the state
-	lax    bool             // where no locks are, it goes without
-	rescue []string         // paths to try
+	info   Info             // of f, to check whether the name still refers to it
+	share  func(File) error // gives a file the permissions of the state
+	lax    bool             // work without a lock if the file system has none
+	rescue []string         // names of rescue files
 
 	mu       sync.Mutex
 	cond     sync.Cond
 	f        File
 	nonce    journal.Nonce
-	key      *journal.Key // nil where records are plain
-	pending  []byte       // framed, not yet handed to the file
-	since    time.Time    // when the oldest pending record came
-	unsynced []byte       // handed to the file since the last sync
-	off      int64        // where pending goes
+	key      *journal.Key // nil if records are not encrypted
+	pending  []byte       // encoded, not yet written to the file
+	since    time.Time    // time of the oldest pending record
+	unsynced []byte       // written to the file since the last sync
+	off      int64        // offset of the next write
 	next     uint64       // sequence number of the next record
-	durable  uint64       // all below are durable
-	marked   uint64       // and a record states it for all below
-	busy     bool         // someone is writing
+	durable  uint64       // all lower numbers are durable
+	marked   uint64       // all lower numbers are durable according to a record
+	busy     bool         // a goroutine is writing
 	slots    int          // operations in flight
 
 	reserved  int64
-	err       error // why the file was given up
-	full      error // why nothing new may start though the file still works
-	whole     bool  // the file has no name any more: its whole content goes elsewhere
-	rescueAt  int   // which path is tried now
+	err       error // why the file is no longer used
+	full      error // why no operation may begin although the file still works
+	whole     bool  // the file was removed: its entire content goes elsewhere
+	rescueAt  int   // index of the current rescue file
 	rescueOff int64
-	rescued   []string // the paths that took records
-	lost      error    // why there is no place left at all
+	rescued   []string // rescue files with records
+	lost      error    // why records cannot be stored anywhere
 }
 
-// createWAL creates a journal file under a temporary name, with a header and records that are carried over, and renames
-// it into place, locked and durable. To replace a journal, the caller must hold its lock; otherwise an existing one
-// belongs to another run, and is ErrLocked.
+// createWAL creates a journal file under a temporary name, with a header and the records carried over, and renames it
+// into place, locked and durable. To replace a journal, the caller must hold its lock; otherwise an existing journal
+// belongs to another run, and createWAL returns ErrLocked.
 func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err error) {
 	o, p := s.w.o, s.w.p
 	key, err := journal.NewKey(o.Cipher)
@@ -100,15 +101,15 @@ func createWAL(s *session, carried []journal.Record, replace bool) (w *wal, err 
 	if err != nil {
 		return nil, err
 	}
-	// The file is in its place: from here on it is the journal, even if its name may not survive a crash of the system.
+	// The file is in place: from here on it is the journal, even if its name may not survive a crash of the system.
 	if err := o.Files.SyncDir(p.dir); err != nil {
 		w.stop(err)
 	}
 	return w, nil
 }
 
-// begin writes the header and the carried-over records. The file gets its name when everything is durable and marked
-// so.
+// begin writes the header and the records carried over. The file is renamed when everything is durable and marked as
+// such.
 func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	payload, err := json.Marshal(h)
 	if err != nil {
@@ -138,8 +139,9 @@ func (w *wal) begin(p paths, h journal.Header, carried []journal.Record) error {
 	return err
 }
 
-// mark appends a record which says that all records below are durable. With it, a gap before it is damage: a power loss
-// removes only records that were never durable. Called with mu held, or before anyone else has the wal.
+// mark appends a record which states that all records below are durable. With it, a gap before it means damage, because
+// a power loss only removes records that were never durable. It is called with mu held, or before other goroutines have
+// the wal.
 func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 	payload, err := json.Marshal(journal.DurableRecord{Below: below})
 	if err != nil {
@@ -151,8 +153,8 @@ func (w *wal) mark(b []byte, below uint64) ([]byte, error) {
 	return b, nil
 }
 
-// continueWAL appends to a journal that was read; f is its locked file. Records that were read from rescue files are
-// made part of it first, and the rescue files go.
+// continueWAL continues a journal that was read; f is its locked file. It first appends records that were read from
+// rescue files, and removes these files.
 func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	o, p := s.w.o, s.w.p
 	w := &wal{files: o.Files, path: p.journal, f: f, share: s.share, lax: s.lax, nonce: j.Nonce, key: j.Key,
@@ -161,7 +163,7 @@ func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 	if w.info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(j.End); err != nil { // the bytes after the valid prefix
+	if err := f.Truncate(j.End); err != nil { // remove the bytes after the valid prefix
 		return nil, err
 	}
 	var b []byte
@@ -174,7 +176,7 @@ func continueWAL(s *session, f File, j *journal.Parsed) (_ *wal, err error) {
 		}
 		w.off += int64(len(b))
 	}
-	// What was read may be there only for now: the process that wrote it may have died before its syncs.
+	// The process that wrote these records may have died before its sync, so they may not be durable yet.
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
@@ -200,8 +202,8 @@ func rescuePath(folder, out string, n journal.Nonce) string {
 	return filepath.Join(folder, fmt.Sprintf("%s.%x.journal", filepath.Base(out), n[:]))
 }
 
-// openLocked opens a file and takes its lock, and checks that the name still means that file. With lax it skips the
-// lock if the file system cannot lock.
+// openLocked opens and locks a file, and checks that the name still refers to it. With lax set, it skips the lock if
+// the file system does not support locks.
 func openLocked(files Files, name string, flag int, perm os.FileMode, lax bool) (File, error) {
 	for range 100 {
 		f, err := files.Open(name, flag, perm)
@@ -237,21 +239,21 @@ func (w *wal) Append(k journal.Kind, payload []byte) uint64 {
 	return w.next - 1
 }
 
-// Slot counts the operations in flight, for which space is kept reserved.
+// Slot changes the number of operations in flight, for which space is reserved.
 func (w *wal) Slot(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.slots += n
 }
 
-// Last is the number of the last record.
+// Last returns the number of the last record.
 func (w *wal) Last() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.next - 1
 }
 
-// Broken is the first reason for starting nothing new.
+// Broken returns the first reason why no operation may begin.
 func (w *wal) Broken() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,7 +263,7 @@ func (w *wal) Broken() error {
 	return w.full
 }
 
-// stop marks the log so that no new operation starts.
+// stop prevents new operations.
 func (w *wal) stop(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,7 +272,7 @@ func (w *wal) stop(err error) {
 	}
 }
 
-// Wait returns when the record is durable, wherever that is.
+// Wait returns when the record is durable.
 func (w *wal) Wait(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -299,7 +301,7 @@ func (w *wal) push() {
 	}
 }
 
-// Nudge does so if much is pending, or for long; for records without a waiter.
+// Nudge writes pending records if there are many or if they are old, for records that no caller waits for.
 func (w *wal) Nudge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -308,11 +310,12 @@ func (w *wal) Nudge() {
 	}
 }
 
-// flush writes all pending records to the file, and syncs if asked. Called with mu held; it releases it while it works.
+// flush writes all pending records to the file, and syncs it if requested. It is called with mu held, and releases it
+// while it works.
 func (w *wal) flush(sync bool) {
 	w.busy = true
 	if sync && len(w.pending) > 0 && w.durable > w.marked {
-		w.pending, _ = w.mark(w.pending, w.durable) // it says less without, and nothing is wrong
+		w.pending, _ = w.mark(w.pending, w.durable) // the mark is optional
 	}
 	last, off, start := w.next, w.off, len(w.unsynced)
 	w.unsynced = append(w.unsynced, w.pending...)
@@ -321,7 +324,7 @@ func (w *wal) flush(sync bool) {
 	failed := w.err
 	need := w.off + int64((w.slots+2)*slotSize)
 	if w.off > journal.MaxSize && failed == nil {
-		failed = journal.ErrLong // another file has the rest
+		failed = journal.ErrLong // another file gets the rest
 	}
 	w.mu.Unlock()
 
@@ -367,8 +370,8 @@ func (w *wal) Settled() error {
 	return w.lost
 }
 
-// there ensures that the file, which ends at an offset, is still found under its name. When a program has removed it,
-// it is written again. Only the busy goroutine calls it.
+// there ensures that the file, which ends at an offset, still exists under its name. If another program has removed it,
+// there writes it again. Only the goroutine that set busy calls it.
 func (w *wal) there(end int64) error {
 	there, err := w.files.Stat(w.path)
 	switch {
@@ -378,7 +381,7 @@ func (w *wal) there(end int64) error {
 		w.whole = true
 		return fmt.Errorf("another program has replaced the journal %s", w.path)
 	case !isGone(err):
-		return nil // the disk cannot tell, and the file that is open was just written
+		return nil // the disk cannot report it, and the open file was just written
 	}
 	if err := w.anew(end); err != nil {
 		w.whole = true
@@ -387,7 +390,7 @@ func (w *wal) there(end int64) error {
 	return nil
 }
 
-// anew copies the content of the file, which has lost its name, to a new file with that name.
+// anew copies the content of the file, which was removed, to a new file with its name.
 func (w *wal) anew(end int64) error {
 	temp := w.path + ".new"
 	f, err := fresh(w.files, temp, w.lax)
@@ -431,7 +434,8 @@ func (w *wal) write(b []byte, off int64, sync bool) error {
 	return nil
 }
 
-// keepReserve reserves space for operations in flight after the end. Only the busy goroutine calls it.
+// keepReserve reserves space for operations in flight after the end of the file. Only the goroutine that set busy calls
+// it.
 func (w *wal) keepReserve(need int64) error {
 	if need <= w.reserved {
 		return nil
@@ -447,8 +451,8 @@ func (w *wal) keepReserve(need int64) error {
 	return nil
 }
 
-// elsewhere saves what is not durable in another folder; and all of the file, when that has no name any more. Only the
-// one who is busy calls it.
+// elsewhere saves the records that are not durable in another folder, or all records if the file was removed. Only the
+// goroutine that set busy calls it.
 func (w *wal) elsewhere() error {
 	if !w.whole || w.rescueOff > 0 {
 		return w.save(w.unsynced)
@@ -463,8 +467,8 @@ func (w *wal) elsewhere() error {
 	return w.save(b[journal.PrefixSize:])
 }
 
-// save appends records to a rescue file and makes them durable. A folder that fails is given up for the next one. Only
-// the one who is busy calls it.
+// save durably appends records to a rescue file. If a folder fails, it uses the next one. Only the goroutine that set
+// busy calls it.
 func (w *wal) save(b []byte) error {
 	err := fmt.Errorf("there is none")
 	for ; w.rescueAt < len(w.rescue); w.rescueAt, w.rescueOff = w.rescueAt+1, 0 {
@@ -503,8 +507,8 @@ func (w *wal) saveAt(path string, b []byte) error {
 	return w.files.SyncDir(filepath.Dir(path))
 }
 
-// saved returns the error of a run whose results are in the journal. It claims of no place that the records are there
-// without a look. Where the journal cannot be found any more, they go to another folder.
+// saved returns the error of a run whose results are in the journal. It checks every location that the error names. If
+// the journal was removed, it saves the results in another folder.
 func (w *wal) saved(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -542,7 +546,7 @@ func (w *wal) saved(err error) error {
 	return &state.SavedError{Where: append([]string{w.path}, w.rescued...), Err: err}
 }
 
-// Size is how much was appended so far.
+// Size returns how many bytes were appended.
 func (w *wal) Size() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

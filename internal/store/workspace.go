@@ -22,15 +22,16 @@ type workspace struct {
 	name   string
 	o      *Options
 	p      paths
-	folder string // of a workspace that has one of its own
-	// nowhere is why its names lead to no files that a state can be kept in.
+	folder string // of a workspace in its own folder
+	// nowhere is the reason why no file under these names can hold a state.
 	nowhere error
 }
 
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder beside the journal where answers of programs outlive this process, and what encrypts them.
+// Answers returns the folder beside the journal for the stored results of programs, which outlive the process, and the
+// cipher that encrypts them.
 func (w *workspace) Answers() (string, *encryption.Cipher) { return w.answers(), w.o.Cipher }
 
 func (w *workspace) answers() string { return w.p.out + ".answers" }
@@ -67,7 +68,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := s.load(ctx); err != nil {
 		return nil, w.lockError(err)
 	}
-	if w.p.backupNamed || w.p.stamp != "" { // an invalid place for it is reported at once
+	if w.p.backupNamed || w.p.stamp != "" { // report an invalid name for it immediately
 		if err := s.prepareBackup(); err != nil {
 			return nil, err
 		}
@@ -75,8 +76,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	return s, nil
 }
 
-// makeDir creates the folder of the state durably: its files are lost if its name is. Where a link leads, no folders
-// are made.
+// makeDir durably creates the folder of the state. It does not create the target of a link.
 func (w *workspace) makeDir() error {
 	if w.p.linked {
 		info, err := w.o.Files.Stat(w.p.dir + string(filepath.Separator) + ".")
@@ -124,7 +124,7 @@ func (w *workspace) lockState() (f File, created bool, err error) {
 }
 
 // placeholder is the content of a state file that is locked before there is a state. It is valid, because an empty file
-// after a crash would look damaged.
+// would look damaged after a crash.
 var placeholder = func() []byte {
 	var b bytes.Buffer
 	new(state.State).Encode(&b)
@@ -138,8 +138,8 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// createState creates an empty, locked state file. The file gets its name when it is complete. fs.ErrExist: another was
-// faster.
+// createState creates a locked state file with the placeholder. The file gets its name when it is complete. It returns
+// fs.ErrExist if another process was faster.
 func (w *workspace) createState(lax bool) (_ File, err error) {
 	f, err := fresh(w.o.Files, w.p.fresh, lax)
 	if err != nil {
@@ -212,8 +212,8 @@ func (s *session) writeLockInfo(info state.LockInfo) error {
 	return errors.Join(err, s.share(f), f.Close())
 }
 
-// ForceUnlock implements state.Workspace. A lock that a live process holds cannot be broken: the system keeps it. What
-// can be removed is the note that a dead one left.
+// ForceUnlock implements state.Workspace. The lock of a live process cannot be released, because the system keeps it.
+// ForceUnlock only removes the lock information that a dead process left.
 func (w *workspace) ForceUnlock(_ context.Context, id string) error {
 	if w.nowhere != nil {
 		return fmt.Errorf("unlock the state: %w", w.nowhere)

@@ -50,7 +50,7 @@ func (s *session) replace(st *state.State, force bool) error {
 		return err
 	}
 	c.Lineage = s.lineage
-	if !same { // a state that is written for its lineage or serial alone keeps the serial that it brings
+	if !same { // a state that only changes lineage or serial keeps its own serial
 		c.Serial++
 	}
 	if err := s.write(&c, s.wal.Last()); err != nil {
@@ -66,7 +66,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	return s.open.Resolve(&s.mu, running, s.usable, tokens, edits, s.resolve)
 }
 
-// resolve makes the edits durable before anything is forgotten.
+// resolve makes the edits durable before it removes any open operation.
 func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) error {
 	payload, err := json.Marshal(record)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *session) Unlock() error {
 	return errors.Join(open, s.release())
 }
 
-// withdraw removes the files that were created only for the lock. Called with mu held.
+// withdraw removes the files that were created only for the lock. It is called with mu held.
 func (s *session) withdraw() error {
 	files := s.w.o.Files
 	var errs []error

@@ -1,13 +1,13 @@
-// Package transfer moves objects from one state to another, so that a process may be killed at any moment: nothing is
-// lost, and while an object is in both states, or may be, the journals of both say so.
+// Package transfer moves objects from one state to another. The process may be killed at any moment: nothing is lost,
+// and while an object is or may be in both states, the journals of both record that.
 //
 //	t := transfer.Transfer{From: from, To: to, Moves: moves, Dir: dir, Args: args}
 //	err := t.Run(ctx)
 //
 // The caller holds the locks of both states. Run writes intents to both journals, then the objects to the target with
-// its snapshot, and only then removes them from the source. What a killed run has left is an operation in flight at
-// each object's address, of the action state.ActionMove: the same transfer, run again, finishes it. Known tells such
-// operations from others before that.
+// its snapshot, and only then removes them from the source. A killed run leaves an operation in flight at each object's
+// address, with the action state.ActionMove. Running the same transfer again completes it. Known distinguishes such
+// operations from others.
 package transfer
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Side is one of the two states: its lock, and a name that the same state always has.
+// Side is one of the two states: its lock, and a name that always identifies the same state.
 type Side struct {
 	Session state.Session
 	Place   string
@@ -35,7 +35,8 @@ type Side struct {
 type Transfer struct {
 	From, To Side
 	Moves    []state.MoveObject
-	// Dir and Args say how to run the same transfer again: the working directory, and the arguments of the program.
+	// Dir and Args describe how to run the same transfer again: the working directory, and the arguments of the
+	// program.
 	Dir  string
 	Args []string
 }
@@ -46,8 +47,8 @@ func (t *Transfer) Known(f state.InFlight) bool {
 	return ok && h.Source == t.From.Place && h.Target == t.To.Place
 }
 
-// Arrived returns the objects of the target that an earlier run of the transfer has put there and not yet removed from
-// the source.
+// Arrived returns the objects that an earlier run of the transfer has added to the target and not yet removed from the
+// source.
 func (t *Transfer) Arrived() (out []addr.Object) {
 	here, there := t.From.Session.Snapshot().State, t.To.Session.Snapshot().State
 	for _, f := range t.From.Session.Snapshot().InFlight {
@@ -62,7 +63,7 @@ func (t *Transfer) Arrived() (out []addr.Object) {
 	return out
 }
 
-// same reports whether two objects of the same type are one: their values are the same, or their ids.
+// same reports whether two objects of the same type are the same one: their values or their IDs are equal.
 func same(a, b *state.Object) bool {
 	if a == nil || b == nil {
 		return false
@@ -85,23 +86,24 @@ func compact(text json.RawMessage) []byte {
 	return out.Bytes()
 }
 
-// item is one object on its way.
+// item is one object to be moved.
 type item struct {
 	from, to addr.Object
 	put      state.Edit
-	arrived  bool // the target has it
+	arrived  bool // the target contains it
 	begun    bool // the source has an intent of this run
 	handover state.Handover
-	// leaving and arriving are the operations of both journals: of this run, or tokens of one that was killed.
+	// leaving and arriving are the operations in the journals of the source and the target: those of this run, or
+	// tokens of a killed one.
 	leaving, arriving operation
 }
 
-// operation is that of a run, or with a token one that an earlier run began.
+// operation is an operation of this run or, if it has a token, of an earlier one.
 type operation struct{ id, token string }
 
-// Run performs the transfer, or finishes it.
+// Run performs the transfer, or completes an interrupted one.
 func (t *Transfer) Run(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx) // it takes no time, and half of it is of no use to anybody
+	ctx = context.WithoutCancel(ctx) // it takes little time, and half a transfer is useless
 	items := t.items()
 	run := state.RunInfo{ID: uuid.NewString(), Command: "state mv", Started: time.Now().UTC()}
 	from, err := t.From.Session.Begin(ctx, run)
@@ -118,7 +120,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 	err = settle(ctx, items, t.To.Session, to, func(i *item) (operation, state.Edit, bool) {
 		return i.arriving, i.put, i.arrived
 	})
-	// The target is closed first: an object leaves the source when the file of the target has it.
+	// The target is closed first: an object is only removed from the source when the target's state file contains it.
 	if err = errors.Join(err, to.Close(ctx)); err != nil {
 		return errors.Join(fmt.Errorf("write the target: %w", err), from.Close(ctx))
 	}
@@ -131,7 +133,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 	return nil
 }
 
-// items lists the objects, with what an earlier run has begun of them.
+// items lists the objects, with the operations of an earlier run.
 func (t *Transfer) items() (items []*item) {
 	s, names := t.From.Session.Snapshot().State, t.From.Session.Snapshot().State.Moves(t.Moves)
 	leaving, arriving := t.tokens(t.From.Session), t.tokens(t.To.Session)
@@ -168,7 +170,7 @@ func (t *Transfer) items() (items []*item) {
 	return items
 }
 
-// tokens returns the operations that an earlier run has begun in a state, by their objects.
+// tokens returns the tokens of operations that an earlier run began in a state, by object.
 func (t *Transfer) tokens(session state.Session) map[addr.Object]string {
 	out := map[addr.Object]string{}
 	for _, f := range session.Snapshot().InFlight {
@@ -179,8 +181,7 @@ func (t *Transfer) tokens(session state.Session) map[addr.Object]string {
 	return out
 }
 
-// announce writes the intents: first all of the source, so that wherever there is one in the target, the source has one
-// too.
+// announce writes the intents, those of the source first, so that every intent in the target has one in the source.
 func announce(items []*item, from, to state.Journal) error {
 	intent := func(j state.Journal, op operation, at addr.Object, i *item) error {
 		if op.token != "" {
@@ -211,7 +212,7 @@ func announce(items []*item, from, to state.Journal) error {
 	return nil
 }
 
-// withdraw ends what this run has announced in the source: nothing has begun.
+// withdraw ends the operations that this run has announced in the source, when nothing was moved.
 func withdraw(items []*item, from state.Journal) (err error) {
 	for _, i := range items {
 		if i.begun && from.Err() == nil {
@@ -221,7 +222,7 @@ func withdraw(items []*item, from state.Journal) (err error) {
 	return err
 }
 
-// settle ends the operations of one side with the edits that they are for.
+// settle ends the operations of one side with their edits.
 func settle(ctx context.Context, items []*item, session state.Session, j state.Journal,
 	of func(*item) (op operation, edit state.Edit, done bool)) error {
 	for _, i := range items {

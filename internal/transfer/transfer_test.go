@@ -20,7 +20,7 @@ import (
 
 var ctx = context.Background()
 
-// The two states of the tests, by the folders that they are in.
+// The folders of the two states.
 const source, target = "source", "target"
 
 func workspaceOn(t *testing.T, files store.Files, dir string) state.Workspace {
@@ -50,7 +50,7 @@ func provider(t *testing.T) addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{Provider: p}
 }
 
-// seed puts objects into a state, by address, with their ids; "address deposed" is a deposed one, and "id input" one
+// seed adds objects to a state: a map of addresses to IDs. "address deposed" is a deposed object, and "id input" one
 // with an input.
 func seed(t *testing.T, files store.Files, dir string, objects map[string]string) {
 	t.Helper()
@@ -71,7 +71,7 @@ func seed(t *testing.T, files store.Files, dir string, objects map[string]string
 	}
 }
 
-// contents returns the ids of the objects of a state by their addresses, and what is in flight.
+// contents returns the IDs of a state's objects by address, and the operations in flight.
 func contents(t *testing.T, files store.Files, dir string) (objects map[string]string, open map[string]bool) {
 	t.Helper()
 	s, err := workspaceOn(t, files, dir).Read(ctx)
@@ -110,13 +110,13 @@ func contents(t *testing.T, files store.Files, dir string) (objects map[string]s
 	return objects, open
 }
 
-// world is what moves in a test.
+// world describes the objects and moves of a test.
 type world struct {
-	here, there map[string]string // the objects of both states
-	moves       map[string]string // from what address to what
+	here, there map[string]string // IDs of the objects in source and target
+	moves       map[string]string // old address -> new address
 }
 
-// prepare makes both states on a new disk.
+// prepare creates both states on a new disk.
 func (w world) prepare(t *testing.T) *mem.FS {
 	t.Helper()
 	disk := mem.NewFS()
@@ -153,7 +153,7 @@ func (w world) move(t *testing.T, files store.Files) error {
 	return errors.Join(tr.Run(ctx), to.Unlock(), from.Unlock())
 }
 
-// target returns where an object goes; ok is false for one that stays.
+// target returns the new address of an object; ok is false for one that is not moved.
 func (w world) target(at string) (to string, ok bool) {
 	address, deposed, is := strings.Cut(at, " ")
 	to, ok = w.moves[address]
@@ -163,7 +163,7 @@ func (w world) target(at string) (to string, ok bool) {
 	return to, ok
 }
 
-// survey checks what has to be true at every moment, on a disk on which nobody is at work. done asks for the end.
+// survey checks the invariants on a disk that no process uses. With done set, the transfer must be complete.
 func (w world) survey(t *testing.T, disk *mem.FS, done bool) (err error) {
 	t.Helper()
 	here, openHere := contents(t, disk, source)
@@ -218,8 +218,8 @@ func wrap(disk *mem.FS, n int, mode faults.Mode) *faults.Files {
 	return f
 }
 
-// Whatever fails, or kills the process, at any access to any file, and again while that is repaired: no object is lost,
-// none is in both states without being named, and the same move, run again, comes to its end.
+// Whatever fails or kills the process at any file access, and again during the repair: no object is lost, none is in
+// both states without a record, and running the same move again completes it.
 func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
 	stride := 3
 	if os.Getenv("TOMBOLO_CRASH_FULL") != "" {
@@ -252,7 +252,7 @@ func TestEveryFaultAtEveryCallLosesNothing(t *testing.T) {
 	}
 }
 
-// check surveys what a fault has left, repairs it with another fault in between, and then without.
+// check surveys the result of a fault, and repairs it: first with another fault in between, then without.
 func (w world) check(t *testing.T, hurt *mem.FS, what string, n int) {
 	t.Helper()
 	if err := w.survey(t, hurt, false); err != nil {
@@ -275,7 +275,7 @@ func (w world) check(t *testing.T, hurt *mem.FS, what string, n int) {
 	}
 }
 
-// Random states and moves, killed at a random call, are finished as if nothing had happened.
+// Random transfers that are killed at a random call are completed as if nothing had happened.
 func TestRandomMovesAreFinished(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -303,9 +303,9 @@ func TestRandomMovesAreFinished(t *testing.T) {
 	}
 }
 
-// What arrived is known by its values, or by its id when the target has changed it since; another object that stands
-// at the new address is not taken for it.
-func TestOnlyTheObjectItselfHasArrived(t *testing.T) {
+// An object that has arrived is recognized by its values, or by its ID if the target has changed it since. Another
+// object at the new address is not taken for it.
+func TestOnlyTheSameObjectHasArrived(t *testing.T) {
 	w := world{here: map[string]string{"t.a": "1"}, moves: map[string]string{"t.a": "t.b"}}
 	disk := w.prepare(t)
 	for n := 1; ; n++ {

@@ -207,7 +207,7 @@ func TestCheckReplanned(t *testing.T) {
 		`the object: was planned, but is unknown as a whole now`)
 }
 
-// Sets are matched by hash from a certain size on; the verdict must not depend on it.
+// Large sets are matched by hash, which must not affect the result.
 func TestLargeSetsAreMatchedLikeSmallOnes(t *testing.T) {
 	b := withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "port": optional(cty.Number),
 		"id": computed(cty.String)})
@@ -216,7 +216,7 @@ func TestLargeSetsAreMatchedLikeSmallOnes(t *testing.T) {
 		for i := range n {
 			port := any(i)
 			if i%3 == 0 {
-				port = cty.UnknownVal(cty.Number) // in some elements only: no reliable key
+				port = cty.UnknownVal(cty.Number) // unknown in some elements, so not a reliable key
 			}
 			planned = append(planned, object("name", fmt.Sprint(i), "port", port, "id", unknownS))
 			actual = append(actual, object("name", fmt.Sprint(i), "port", i, "id", fmt.Sprint("id ", i)))

@@ -232,7 +232,7 @@ func TestLegacyProvidersAreForgivenValuesOnly(t *testing.T) {
 	}
 }
 
-// A secret value that gets into the wrong place must not get into the message about it.
+// A secret value at the wrong path must not be in the message about it.
 func TestNoMessageShowsASensitiveValue(t *testing.T) {
 	const secret = "hunter2"
 	rule := func() attrs { return attrs{"pass": sensitive(optional(cty.String)), "id": computed(cty.String)} }

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// decodeSchema reads a schema. It reports all problems, and returns a schema only without any.
+// decodeSchema decodes a schema. It reports all problems, and returns a schema only if there are none.
 func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema,
 	[]error) {
 	d := &schemaDecoder{}
@@ -62,10 +62,10 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 	return s, nil
 }
 
-// schemaDecoder collects problems; beyond a few more of them tell nothing new.
+// schemaDecoder collects problems, up to a limit.
 type schemaDecoder struct {
 	errs []error
-	meta bool // in provider_meta, where Terraform does not ask who sets an attribute
+	meta bool // in provider_meta, where Terraform does not check who sets an attribute
 }
 
 func (d *schemaDecoder) fail(where string, err error) {
@@ -82,15 +82,15 @@ func decodeEach[M, T any](what string, in map[string]M, decode func(where string
 	return out
 }
 
-// typeNames checks the names under which a schema lists what it has.
+// typeNames checks the names of the types in a schema.
 func typeNames[M any](d *schemaDecoder, what string, in map[string]M) {
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		d.name(what+shownName(name), name)
 	}
 }
 
-// name refuses a name that no configuration could hold. Digits may come first: what only a provider sets need not be
-// written.
+// name refuses a name that cannot be written in a configuration. A leading digit is allowed, because attributes that
+// only the provider sets need not be written.
 func (d *schemaDecoder) name(where, name string) {
 	if !writable(name) {
 		d.fail(where, errCharacters)
@@ -99,7 +99,7 @@ func (d *schemaDecoder) name(where, name string) {
 
 func writable(name string) bool { return name != "" && hclsyntax.ValidIdentifier("a"+name) }
 
-// shownName returns a name as problems show it: quoted when it could be taken for something else.
+// shownName returns a name for problems. It is quoted if it could be mistaken for something else.
 func shownName(name string) string {
 	if writable(name) {
 		return name
@@ -147,7 +147,7 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 	}
 }
 
-// filledIn returns why the provider cannot fill in nested blocks where none are written.
+// filledIn returns an error if the provider cannot fill in omitted nested blocks.
 func filledIn(nb *provider.NestedBlock) error {
 	switch {
 	case nb.MinItems > 0:
@@ -158,7 +158,7 @@ func filledIn(nb *provider.NestedBlock) error {
 	return nil
 }
 
-// allComputed returns which part of a computed block is not computed.
+// allComputed returns an error that names a part of a computed block that is not computed.
 func allComputed(b *provider.Block) error {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		if !b.Attributes[name].Computed {
@@ -251,7 +251,7 @@ func (d *schemaDecoder) count(where string, n int64) int {
 	return int(n)
 }
 
-// version refuses what no state can hold.
+// version refuses a version that a state cannot contain.
 func (d *schemaDecoder) version(where string, n int64) int64 {
 	if n < 0 {
 		d.fail(where, fmt.Errorf("%d is no version of a schema", n))
@@ -297,7 +297,7 @@ func (d *schemaDecoder) function(where string, m *plugin6.Function) *provider.Fu
 	return f
 }
 
-// functionNames checks that a function can be called and its parameters be told apart.
+// functionNames checks that a function can be called and that its parameters have different names.
 func (d *schemaDecoder) functionNames(name string, f *provider.Function) {
 	where := "function " + strconv.Quote(name)
 	if !hclsyntax.ValidIdentifier(name) {

@@ -25,7 +25,7 @@ func (p *world) Apply(ctx context.Context, req provider.ApplyRequest) provider.A
 	return p.update(ctx, req)
 }
 
-// failed answers with what exists after a failure.
+// failed returns the response of a failed change, with the object that exists after it.
 func failed(o *Object, format string, args ...any) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: cty.NullVal(objectType()), Diagnostics: problem(nil, "The world refused",
 		format, args...)}
@@ -35,7 +35,7 @@ func failed(o *Object, format string, args ...any) provider.ApplyResponse {
 	return resp
 }
 
-// prepare announces a change and finds out how it goes.
+// prepare records the start of a change and determines its behaviour.
 func (p *world) prepare(op, name, id, token string, directives map[string]string) (b behaviour, try int, err error) {
 	if try, err = p.world.begin(op, name, id, token); err != nil {
 		return b, 0, err
@@ -129,7 +129,7 @@ func withPrivate(resp provider.ApplyResponse, private []byte) provider.ApplyResp
 	return resp
 }
 
-// delete removes an object. One that is gone already is no problem.
+// delete removes an object. A missing object is not an error.
 func (p *world) delete(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	o := objectOf(req.Prior)
 	b, _, err := p.prepare("delete", o.Name, o.ID, req.Intent, o.Behave)
@@ -147,12 +147,12 @@ func (p *world) delete(ctx context.Context, req provider.ApplyRequest) provider.
 	if err != nil {
 		return withPrivate(failed(&o, "The object %q was not deleted: %s.", o.ID, err), req.PlannedPrivate)
 	}
-	// What is deleted is deleted, interrupted or not.
+	// The object is deleted, whether the call is interrupted or not.
 	_ = b.pause(ctx, p.stopped)
 	return provider.ApplyResponse{State: req.Planned}
 }
 
-// objectOf reads a value; what is unknown is left out.
+// objectOf converts a value; it omits unknown attributes.
 func objectOf(v cty.Value) Object {
 	o := Object{ID: text(v.GetAttr("id")), Name: text(v.GetAttr("name")), Value: textOrNil(v.GetAttr("value")),
 		Secret: textOrNil(v.GetAttr("secret"))}
@@ -167,7 +167,7 @@ func objectOf(v cty.Value) Object {
 	return o
 }
 
-// value is the object as the resource type describes it.
+// value returns the object as a value of the resource type.
 func (o *Object) value() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"id": cty.StringVal(o.ID), "name": cty.StringVal(o.Name), "value": nullableText(o.Value),
@@ -178,15 +178,15 @@ func (o *Object) value() cty.Value {
 	})
 }
 
-// identity returns the permanent name of the object.
+// identity returns the identity of the object, which does not change.
 func (o *Object) identity() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(o.ID)})
 }
 
-// State returns the object in the form of its resource type, for tests that write a state by hand.
+// State returns the object as a value of its resource type, for tests that write a state by hand.
 func (o Object) State() cty.Value { return o.value() }
 
-// Type is the type of such values.
+// Type returns the type of such values.
 func Type() cty.Type { return objectType() }
 
 func text(v cty.Value) string {
@@ -211,7 +211,7 @@ func nullableText(s *string) cty.Value {
 	return cty.StringVal(*s)
 }
 
-// stringMap distinguishes an empty map, which is not nil, from none.
+// stringMap returns a map, which is nil only for a null value.
 func stringMap(v cty.Value) map[string]string {
 	if v.IsNull() || !v.IsKnown() {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// behaviour is the combination of an object's directives and the provider's rates for one call.
+// behaviour combines the directives of an object and the rates of the provider for one call.
 type behaviour struct {
 	delay time.Duration
-	// fail fails before the effect. half selects how a creation fails after it: "error" returns the object, "lost" does
-	// not.
+	// fail fails before the change takes effect. half makes a creation fail after it: "error" returns the object,
+	// "lost" does not.
 	fail  bool
 	half  string
 	drift string
@@ -25,7 +25,7 @@ type behaviour struct {
 	early bool
 }
 
-// directives holds the keys of `behave`, with their values.
+// directives maps the keys of `behave` to descriptions of their values.
 var directives = map[string]string{
 	"delay": "a duration such as 50ms",
 	"fail": "create, update, delete or read, or several of them with commas between; with :2 behind for the first " +
@@ -36,7 +36,7 @@ var directives = map[string]string{
 	"deaf":  "yes: interruptions are not heard",
 }
 
-// readDirectives checks directives and returns the key that is wrong.
+// readDirectives checks directives and returns an invalid key.
 func readDirectives(d map[string]string, op string, try int) (b behaviour, wrong string, err error) {
 	for _, key := range slices.Sorted(keys(d)) {
 		v := d[key]
@@ -81,7 +81,7 @@ func keys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// failing reads "create:2,update" and reports whether this try fails.
+// failing parses "create:2,update" and reports whether this try fails.
 func failing(v, op string, try int) (bool, error) {
 	fails := false
 	for _, part := range strings.Split(v, ",") {
@@ -101,14 +101,14 @@ func failing(v, op string, try int) (bool, error) {
 	return fails, nil
 }
 
-// rates are the provider's own share in the trouble.
+// rates are the provider's rates of faults.
 type rates struct {
 	seed              int64
 	delay             time.Duration
 	fail, half, drift float64
 }
 
-// of returns what happens to one call. It depends on the call alone, not on what happens elsewhere at the same time.
+// of returns the behaviour of one call. It only depends on the call, not on concurrent ones.
 func (r rates) of(b behaviour, op, name string, try int) behaviour {
 	if b.delay == 0 && r.delay > 0 {
 		b.delay = time.Duration(r.dice("delay", op, name, try) * float64(r.delay))
@@ -130,7 +130,7 @@ func (r rates) dice(what, op, name string, try int) float64 {
 	binary.LittleEndian.PutUint64(seed[:], uint64(r.seed))
 	h.Write(seed[:])
 	fmt.Fprintf(h, "%s %s %d %s", what, op, try, name)
-	// The last bytes hardly reach the upper bits of this hash: mix once more.
+	// The last bytes hardly affect the upper bits of this hash: mix once more.
 	x := h.Sum64()
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -140,7 +140,7 @@ func (r rates) dice(what, op, name string, try int) float64 {
 
 var errInterrupted = errors.New("interrupted")
 
-// pause waits, unless it is interrupted.
+// pause waits for the delay, unless it is interrupted.
 func (b behaviour) pause(ctx context.Context, stopped <-chan struct{}) error {
 	if !b.deaf && ctx.Err() != nil {
 		return errInterrupted

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// functions are `join`, which takes any number of texts, and `describe`, which takes anything.
+// functions are `join`, which takes any number of strings, and `describe`, which takes any value.
 var functions = map[string]*provider.Function{
 	"join": {
 		Summary: "Join texts", Description: "Joins texts with a **separator**.", DescriptionKind: provider.Markdown,

@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// leaseName is the type of ephemeral resources: a token that is lent for a while. The ledger tells when it was opened,
-// renewed and closed.
+// leaseName is the type of an ephemeral resource: a token that is valid for a while. The ledger records when it was
+// opened, renewed and closed.
 const leaseName = "world_lease"
 
-// The kinds of events of leases.
+// Kinds of events of leases.
 const (
 	Opened  Kind = "OPENED"
 	Renewed Kind = "RENEWED"
@@ -27,7 +27,7 @@ var leaseType = &provider.ResourceType{Block: &provider.Block{Attributes: map[st
 	"token": attr(cty.String, func(a *provider.Attribute) { a.Computed, a.Sensitive = true, true }),
 }}}
 
-// OpenEphemeral implements provider.Provider. fail may be open, renew or close.
+// OpenEphemeral implements provider.Provider. The argument fail may be open, renew or close.
 func (p *world) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	if req.Type != leaseName {
 		return p.Base.OpenEphemeral(ctx, req)
@@ -54,7 +54,7 @@ func after(every string) time.Time {
 	return time.Time{}
 }
 
-// leaseOf reads what OpenEphemeral noted.
+// leaseOf decodes the private data from OpenEphemeral.
 func leaseOf(private []byte) (name, fail, every string) {
 	name, rest, _ := strings.Cut(string(private), "\n")
 	fail, every, _ = strings.Cut(rest, "\n")

@@ -27,9 +27,9 @@ const typeName = "world_object"
 type Options struct {
 	// Dir is the world's folder.
 	Dir string
-	// Base is the base of relative folders in provider blocks; empty means the working directory.
+	// Base is the base of relative folders in provider blocks; "" means the working directory.
 	Base string
-	// Five leaves out world_nested, which version 5 of the plugin protocol cannot express.
+	// Five omits world_nested, which version 5 of the plugin protocol cannot express.
 	Five bool
 }
 
@@ -38,12 +38,12 @@ func New(o Options) provider.Provider {
 	return &world{opts: o, stopped: make(chan struct{})}
 }
 
-// Factory starts providers with the same options, for the table of providers of an engine.
+// Factory returns a factory of providers with the same options, for the provider table of an engine.
 func Factory(o Options) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return New(o), nil }
 }
 
-// Addr is the parsed Source.
+// Addr returns the parsed Source.
 func Addr() addr.Provider {
 	a, err := addr.ParseProvider(Source)
 	if err != nil {
@@ -124,7 +124,7 @@ func (p *world) Schema(context.Context) (*provider.Schema, diag.List) {
 	return schema, nil
 }
 
-// shaped finds a type whose objects the world keeps as they are.
+// shaped returns a resource type whose objects are stored as entire values, or nil.
 func shaped(name string) *provider.ResourceType {
 	if name == typeName {
 		return nil
@@ -207,12 +207,12 @@ func (p *world) ValidateResource(_ context.Context, req provider.ValidateResourc
 
 func sentence(err error) string { return "The object cannot be told to behave so: " + err.Error() }
 
-// UpgradeState implements provider.Provider: there is one schema version.
+// UpgradeState implements provider.Provider. There is one schema version.
 func (p *world) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return provider.DecodeStored(schema.Resources[req.Type], req)
 }
 
-// UpgradeIdentity implements provider.Provider: there is one version.
+// UpgradeIdentity implements provider.Provider. There is one version.
 func (p *world) UpgradeIdentity(ctx context.Context,
 	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if schema.Resources[req.Type] == nil {
@@ -295,7 +295,7 @@ func (p *world) Read(ctx context.Context, req provider.ReadRequest) provider.Rea
 	return resp
 }
 
-// valueOf returns an object as a resource type describes it.
+// valueOf returns an object as a value of a resource type.
 func (o *Object) valueOf(typ string, rt *provider.ResourceType) (cty.Value, error) {
 	if typ == typeName {
 		return o.value(), nil
@@ -303,7 +303,7 @@ func (o *Object) valueOf(typ string, rt *provider.ResourceType) (cty.Value, erro
 	return o.readShaped(typ, rt)
 }
 
-// drift lets something happen to an object behind the engine's back, once.
+// drift changes an object outside of the engine, once.
 func (p *world) drift(o *Object, b behaviour) (*Object, error) {
 	var err error
 	switch {
@@ -324,7 +324,7 @@ func (p *world) drift(o *Object, b behaviour) (*Object, error) {
 	return p.world.Object(o.ID)
 }
 
-// Import implements provider.Provider: objects are found by their id, or their identity, which is the same.
+// Import implements provider.Provider. Objects are found by ID, or by identity, which contains the same ID.
 func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	rt := schema.Resources[req.Type]
 	if rt == nil {
@@ -349,7 +349,7 @@ func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider
 		{Type: req.Type, State: state, Identity: o.identity()}}}
 }
 
-// ReadData implements provider.Provider: it finds the newest object of a name.
+// ReadData implements provider.Provider. It finds the newest object with a name.
 func (p *world) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	if req.Type != typeName {
 		return p.Base.ReadData(ctx, req)

@@ -111,15 +111,14 @@ func conformance(t *testing.T, factory provider.Factory, five bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A creation that was cancelled on its way may have made its object though no answer arrived: that is what "early"
-	// does.
+	// A cancelled creation may have created its object although there was no response: that is the purpose of "early".
 	left = slices.DeleteFunc(left, func(o Object) bool { return strings.HasPrefix(o.Name, "early ") })
 	if len(left) != 1 || left[0].Name != "old" {
 		t.Errorf("the suite left objects behind: %+v", left)
 	}
 }
 
-// blocksCase has a block of every nesting mode, two in each that can have more than one.
+// blocksCase has a block of every nesting mode, two in each mode that allows several.
 func blocksCase(w *World) providertest.Resource {
 	str, obj, num := cty.StringVal, cty.ObjectVal, cty.NumberIntVal
 	type m = map[string]cty.Value

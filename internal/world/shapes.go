@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Shaped objects have every form that a schema can give a value: blocks of each nesting mode in world_blocks, nested
-// attributes of each mode, a dynamic and a write-only one in world_nested. They know no trouble: world_object is for
-// that. The world keeps their whole value.
+// Shaped objects contain every form of value that a schema can describe: blocks of each nesting mode in world_blocks;
+// nested attributes of each mode, a dynamic and a write-only attribute in world_nested. They do not support faults:
+// world_object is for that. The world stores their entire value.
 const (
 	blocksName = "world_blocks"
 	nestedName = "world_nested"
@@ -88,11 +88,10 @@ var nestedType = &provider.ResourceType{Identity: identityOf, Block: &provider.B
 		"history": attr(cty.List(cty.String), computed)}),
 }}}
 
-// defaults are the values of attributes that are left out, by name.
+// defaults maps attributes to their default values.
 var defaults = map[string]string{"protocol": "tcp", "tier": "small", "memory": "1G", "email": "nobody@example.org"}
 
-// walk calls f for each attribute in a value, at any depth, those that are made of nested attributes after what is in
-// them.
+// walk calls f for each attribute in a value, at any depth. For nested attributes, it calls f for the inner ones first.
 func walk(b *provider.Block, v cty.Value, f func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value) cty.Value {
 	out, _ := cty.Transform(v, func(at cty.Path, v cty.Value) (cty.Value, error) {
 		if len(at) == 0 {
@@ -110,7 +109,7 @@ func walk(b *provider.Block, v cty.Value, f func(a *provider.Attribute, at cty.P
 
 func nameOf(at cty.Path) string { return at[len(at)-1].(cty.GetAttrStep).Name }
 
-// planShaped fills in defaults; what only the world can tell becomes unknown.
+// planShaped fills in defaults; values that only the world can determine become unknown.
 func (p *world) planShaped(rt *provider.ResourceType, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate}
 	if req.Proposed.IsNull() {
@@ -140,7 +139,7 @@ func (p *world) planShaped(rt *provider.ResourceType, req provider.PlanRequest) 
 	return resp
 }
 
-// changedTiers are the places of zones that cannot change as they are.
+// changedTiers returns the paths of zones that must be replaced.
 func changedTiers(before, after cty.Value) (paths []cty.Path) {
 	if !after.IsKnown() {
 		return nil
@@ -154,7 +153,7 @@ func changedTiers(before, after cty.Value) (paths []cty.Path) {
 	return paths
 }
 
-// applyShaped returns the planned object with the attributes that only the world knows.
+// applyShaped returns the planned object with the attributes that the world determines.
 func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	event := Event{Kind: Updated, Op: "update", Token: req.Intent}
@@ -194,7 +193,7 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 	return resp
 }
 
-// told returns the world's object with an ID.
+// told returns a function that fills in the attributes that the world determines, for an object with an ID.
 func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 	return func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value {
 		switch {
@@ -210,7 +209,7 @@ func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 	}
 }
 
-// writeOnly finds the write-only text of a configuration.
+// writeOnly returns the write-only text in a configuration.
 func writeOnly(b *provider.Block, config cty.Value) (found string) {
 	walk(b, config, func(a *provider.Attribute, _ cty.Path, v cty.Value) cty.Value {
 		if a.WriteOnly && !v.IsNull() {
@@ -221,7 +220,8 @@ func writeOnly(b *provider.Block, config cty.Value) (found string) {
 	return found
 }
 
-// readShaped returns an object in one of the shapes. One of another type has only its name and id in it.
+// readShaped returns an object as a value of one of the shaped types. For an object of another type, only name and ID
+// are set.
 func (o *Object) readShaped(typ string, rt *provider.ResourceType) (cty.Value, error) {
 	if o.Type == typ {
 		return ctyjson.Unmarshal(o.Body, rt.Block.ImpliedType())
@@ -253,7 +253,7 @@ func validateShaped(rt *provider.ResourceType, config cty.Value) (diags diag.Lis
 	return diags
 }
 
-// MoveState implements provider.Provider: world_blocks takes over any object of this world.
+// MoveState implements provider.Provider. world_blocks accepts any object of this world.
 func (p *world) MoveState(ctx context.Context, req provider.MoveStateRequest) provider.MoveStateResponse {
 	var stored struct {
 		ID   string `json:"id"`

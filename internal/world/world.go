@@ -1,23 +1,25 @@
 // Package world is a fake cloud for tests, and the provider `world` that manages objects in it.
 //
 // A World lives in a folder. Its only file is a ledger to which every request and every change is appended and synced
-// before anyone hears of it; what exists is what the ledger says. So a test can kill an engine at any moment and still
-// know exactly what exists, and how many times each thing was created. Many processes may use one world at once.
+// before its result is returned; the ledger determines which objects exist. So a test can kill an engine at any moment
+// and still know exactly what exists, and how many times each object was created. Many processes may use one world
+// concurrently.
 //
 //	ledger    one line for each event: BEGIN, CREATED, UPDATED, DELETED or FAILED, then JSON
 //
-// The provider can be slow, fail, create by halves and let objects drift, by seed or by a directive of a single object:
+// The provider can be slow, fail, create objects partly and let objects drift, depending on a seed or on a directive of
+// a single object:
 //
 //	provider "world" {
 //	  dir       = "w"        # required, unless the factory was given one
 //	  seed      = 7          # of the rates below
-//	  delay     = "20ms"     # every change takes up to so long
-//	  fail_rate = 0.1        # of all changes fail before they have an effect
-//	  half_rate = 0.1        # of all creations fail after it
+//	  delay     = "20ms"     # every change takes up to this long
+//	  fail_rate = 0.1        # fraction of changes that fail before they take effect
+//	  half_rate = 0.1        # fraction of creations that fail afterwards
 //	}
 //	ephemeral "world_lease" "l" {
-//	  name  = "l"            # its token is lent
-//	  renew = "1s"           # every second; fail = "open", "renew" or "close" lets that fail
+//	  name  = "l"            # its token is opened
+//	  renew = "1s"           # interval; fail = "open", "renew" or "close" makes that fail
 //	}
 //	resource "world_object" "a" {
 //	  name   = "a"           # another name is another object
@@ -25,12 +27,11 @@
 //	  behave = { delay = "1s", fail = "update:2,delete", half = "error", drift = "value", deaf = "yes" }
 //	}
 //
-// Two more types, world_blocks and world_nested, have every form of value that a schema can describe (shapes.go), and
-// there are functions (functions.go).
+// Two more types, world_blocks and world_nested, contain every form of value that a schema can describe (shapes.go),
+// and there are functions (functions.go).
 //
-// Changes take place half way through the delay: a process that is killed while it waits may or may not have made the
-// change.
-// Nothing here starts a goroutine.
+// Changes take effect halfway through the delay: a process that is killed while it waits may or may not have made the
+// change. No code here starts a goroutine.
 package world
 
 import (
@@ -50,8 +51,7 @@ import (
 // Kind is the kind of an event.
 type Kind string
 
-// The kinds of events. Every change begins with Begin and ends with one of the others, unless the process
-// was killed.
+// Kinds of events. Every change begins with Begin and ends with one of the others, unless the process was killed.
 const (
 	Begin   Kind = "BEGIN"
 	Created Kind = "CREATED"
@@ -70,13 +70,13 @@ type Event struct {
 	// Token is the intent of the engine's operation.
 	Token string `json:"token,omitempty"`
 	PID   int    `json:"pid"`
-	// Mark distinguishes begins that are alike otherwise.
+	// Mark distinguishes Begin events that are otherwise equal.
 	Mark string `json:"mark,omitempty"`
-	// Object is the object after a Created or Updated.
+	// Object is the object after a Created or Updated event.
 	Object *Object `json:"object,omitempty"`
 }
 
-// Object is one thing in the world. Maps and texts that are nil are null.
+// Object is an object in the world. Nil maps and texts are null.
 type Object struct {
 	ID     string            `json:"id"`
 	Name   string            `json:"name"`
@@ -84,32 +84,32 @@ type Object struct {
 	Size   string            `json:"size"` // a number in decimal
 	Tags   map[string]string `json:"tags"`
 	Secret *string           `json:"secret,omitempty"`
-	// Password was given in a write-only attribute: the world keeps it, the engine must not.
+	// Password was set by a write-only attribute: the world stores it, the engine must not.
 	Password string            `json:"password,omitempty"`
 	Behave   map[string]string `json:"behave"`
 	Revision int               `json:"revision"`
 	Drifted  bool              `json:"drifted,omitempty"`
-	// Token is the intent that created it.
+	// Token is the intent of its creation.
 	Token string `json:"token,omitempty"`
-	// Type and Body are the resource type and the value of a shaped object; empty for a world_object.
+	// Type and Body are the resource type and the value of a shaped object; both are empty for a world_object.
 	Type string          `json:"type,omitempty"`
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// World is an open world. Methods may be called concurrently.
+// World is an open world. Its methods may be called concurrently.
 type World struct {
 	dir  string
 	file *os.File
 
-	mu     sync.Mutex // guards what follows, which is folded from the ledger
+	mu     sync.Mutex // guards the fields below, which are computed from the ledger
 	off    int64
 	events []Event
 	there  map[string]*Object
 	begun  map[string]int // how often each "op name" was begun
-	place  map[string]int // which of these a mark is
+	place  map[string]int // number of the try that a mark belongs to
 }
 
-// Open opens the world of a folder, which is created if necessary.
+// Open opens the world in a folder, which it creates if necessary.
 func Open(dir string) (*World, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open world: %w", err)
@@ -124,8 +124,8 @@ func Open(dir string) (*World, error) {
 // Close closes the ledger.
 func (w *World) Close() error { return w.file.Close() }
 
-// append writes an event and makes it durable. The line break comes first: the partial line of a killed writer is then
-// its own line, which is ignored.
+// append durably appends an event. The line break comes first: the partial line of a killed writer is then a separate
+// line, which is ignored.
 func (w *World) append(e Event) error {
 	e.PID = os.Getpid()
 	b, err := json.Marshal(e)
@@ -141,7 +141,7 @@ func (w *World) append(e Event) error {
 	return nil
 }
 
-// refresh folds what was appended since, by anyone. Called with mu held.
+// refresh applies the events that any process has appended since. It is called with mu held.
 func (w *World) refresh() error {
 	b, err := io.ReadAll(io.NewSectionReader(w.file, w.off, 1<<40))
 	if err != nil {
@@ -185,7 +185,7 @@ func (w *World) fold(e Event) {
 	}
 }
 
-// look calls f with the present of the world.
+// look calls f with the current content of the world.
 func (w *World) look(f func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *World) look(f func()) error {
 	return nil
 }
 
-// begin announces a change and tells how many times this was tried for this name, including now.
+// begin records the start of a change and returns how often it was tried for this name, including this try.
 func (w *World) begin(op, name, id, token string) (try int, err error) {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
@@ -208,7 +208,7 @@ func (w *World) begin(op, name, id, token string) (try int, err error) {
 	return try, err
 }
 
-// Exists lists what exists, by id.
+// Exists returns the existing objects, sorted by ID.
 func (w *World) Exists() ([]Object, error) {
 	var out []Object
 	err := w.look(func() {
@@ -220,7 +220,7 @@ func (w *World) Exists() ([]Object, error) {
 	return out, err
 }
 
-// Object finds an object by its id, or nil if there is none.
+// Object returns the object with an ID, or nil if it does not exist.
 func (w *World) Object(id string) (o *Object, err error) {
 	err = w.look(func() {
 		if there := w.there[id]; there != nil {
@@ -231,13 +231,13 @@ func (w *World) Object(id string) (o *Object, err error) {
 	return o, err
 }
 
-// Events lists everything that ever happened, in order.
+// Events returns all events in order.
 func (w *World) Events() (all []Event, err error) {
 	err = w.look(func() { all = slices.Clone(w.events) })
 	return all, err
 }
 
-// Creations returns how many objects of a name were ever created.
+// Creations returns how many objects with a name were ever created.
 func (w *World) Creations(name string) (n int, err error) {
 	err = w.look(func() {
 		for _, e := range w.events {
@@ -249,7 +249,7 @@ func (w *World) Creations(name string) (n int, err error) {
 	return n, err
 }
 
-// Remove removes an object behind the engine's back.
+// Remove removes an object outside of the engine.
 func (w *World) Remove(id string) error {
 	o, err := w.Object(id)
 	if err != nil {
@@ -261,7 +261,7 @@ func (w *World) Remove(id string) error {
 	return w.append(Event{Kind: Deleted, Op: "outside", ID: id, Name: o.Name})
 }
 
-// Change changes an object behind the engine's back.
+// Change changes an object outside of the engine.
 func (w *World) Change(id string, change func(*Object)) error {
 	o, err := w.Object(id)
 	if err != nil {
@@ -275,7 +275,7 @@ func (w *World) Change(id string, change func(*Object)) error {
 	return w.append(Event{Kind: Updated, Op: "outside", ID: id, Name: o.Name, Object: o})
 }
 
-// Create creates an object behind the engine's back.
+// Create creates an object outside of the engine.
 func (w *World) Create(o Object) (Object, error) {
 	try, err := w.begin("create", o.Name, "", "")
 	if err != nil {

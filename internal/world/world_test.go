@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestMain lets the test binary be a second process in the same world.
+// TestMain runs the test binary as a second process in the same world, if the environment says so.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WORLD_TEST_CREATE"); dir != "" {
 		w, err := Open(dir)
@@ -49,7 +49,7 @@ type client struct {
 	t *testing.T
 	p provider.Provider
 	w *World
-	// partial, when it is not nil, is called when the provider tells what exists before its answer.
+	// partial, if set, is called when the provider reports an object before its response.
 	partial func()
 }
 
@@ -134,7 +134,7 @@ func (c *client) history() string {
 	return strings.Join(out, "\n")
 }
 
-func TestLedgerTellsWhatHappened(t *testing.T) {
+func TestLedgerRecordsEvents(t *testing.T) {
 	c := newClient(t, nil)
 	one := c.create(t.Context(), "a", "run/1")
 	c.create(t.Context(), "a", "run/2")
@@ -163,7 +163,7 @@ DELETED delete a run/4`
 	}
 }
 
-func TestHalfWrittenLineIsNoEvent(t *testing.T) {
+func TestPartialLinesAreNotEvents(t *testing.T) {
 	c := newClient(t, nil)
 	c.create(t.Context(), "a", "1")
 	f, err := os.OpenFile(filepath.Join(c.w.dir, "ledger"), os.O_WRONLY|os.O_APPEND, 0)
@@ -205,12 +205,12 @@ func TestManyProcessesShareAWorld(t *testing.T) {
 	}
 }
 
-func TestDirectivesMakeTrouble(t *testing.T) {
+func TestDirectivesCauseFaults(t *testing.T) {
 	for _, tc := range []struct {
 		directives []string
 		err        string
 		exists     string
-		known      bool // the answer tells of the object; one without State would not
+		known      bool // the response contains the object
 	}{
 		{[]string{"fail", "create"}, "told to fail", "", false},
 		{[]string{"fail", "update,delete"}, "", "a-1", true},
@@ -241,7 +241,7 @@ func TestFailuresCanBeCounted(t *testing.T) {
 	}
 }
 
-func TestInterruptedCreationTellsWhatExists(t *testing.T) {
+func TestInterruptedCreationsReportExistingObjects(t *testing.T) {
 	c := newClient(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

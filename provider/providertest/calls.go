@@ -15,7 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checkConfigure configures the provider, validates its block with unknown values, and has bad blocks refused.
+// checkConfigure configures the provider, validates its block with unknown values, and expects invalid blocks to be
+// refused.
 func checkConfigure(s *session) {
 	s.start()
 	before := fingerprint(s.schema)
@@ -64,7 +65,8 @@ func (s *session) closeTwice(what string) {
 // noSuch is a name that no provider has.
 const noSuch = "no_such_type"
 
-// checkWrongNames calls everything with names that the schema does not have. The engine never does, but a state may.
+// checkWrongNames calls everything with names that the schema does not have. The engine never does this, but a state
+// may contain such names.
 func checkWrongNames(s *session) {
 	s.start()
 	object := cty.EmptyObjectVal
@@ -73,22 +75,22 @@ func checkWrongNames(s *session) {
 			s.refuses(what+" of an unknown type", nil, call(), nil)
 		})
 	}
-	// These may return an empty answer.
+	// These may return an empty response.
 	s.safely("read of an unknown type", func() {
 		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
-		s.proper("read of an unknown type", nil, resp.Diagnostics)
+		s.checkDiagnostics("read of an unknown type", nil, resp.Diagnostics)
 	})
 	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
 		provider.EphemeralResource, provider.ListResource, provider.Action} {
 		s.safely("validate an unknown type", func() {
-			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
-				Kind: kind, Type: noSuch, Config: object, Client: client}))
+			diags := s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+				Kind: kind, Type: noSuch, Config: object, Client: client})
+			s.checkDiagnostics("validate an unknown type", nil, diags)
 		})
 	}
 }
 
-// callsOfNoType holds calls for a type or function that the provider does not have, by their kind. Each has to be
-// refused.
+// callsOfNoType returns calls for a type or function that the provider does not have, by kind. Each must fail.
 func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	null := cty.NullVal(cty.EmptyObject)
 	return map[string]func() diag.List{
@@ -147,7 +149,7 @@ func callsOfNoType(s *session, object cty.Value) map[string]func() diag.List {
 	}
 }
 
-// checkCancelled makes calls whose context has ended before they begin. They may succeed or fail, but have to return.
+// checkCancelled makes calls with a cancelled context. They may succeed or fail, but have to return.
 func checkCancelled(s *session) {
 	s.start()
 	live := s.ctx
@@ -158,7 +160,7 @@ func checkCancelled(s *session) {
 	})
 	for _, r := range s.o.Resources {
 		o := s.object(&r)
-		planned, _ := o.ask(o.null(), o.config, nil)
+		planned, _ := o.requestPlan(o.null(), o.config, nil)
 		s.within("validate", func() {
 			s.p.ValidateResource(ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: r.Type,
 				Config: o.config, Client: client})
@@ -198,7 +200,7 @@ func checkCancelled(s *session) {
 	}
 }
 
-// alone lets failures end the goroutine that finds them, not the test's.
+// alone ends the goroutine that finds a failure, not that of the test.
 type alone struct{ tb }
 
 func (a alone) Fatalf(format string, args ...any) {
@@ -207,7 +209,7 @@ func (a alone) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// checkParallel uses one provider from many goroutines, each with objects of its own.
+// checkParallel uses one provider from many goroutines, each with its own objects.
 func checkParallel(s *session) {
 	s.start()
 	before := fingerprint(s.schema)
@@ -255,8 +257,8 @@ func readData(s *session, d *Data) cty.Value {
 	resp := s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: d.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.State)
 	s.succeeds("read", rt.Block, resp.Diagnostics)
-	s.judge("read", value.CheckData(rt.Block, resp.State))
-	s.judge("read: compared with the configuration",
+	s.checkErrors("read", value.CheckData(rt.Block, resp.State))
+	s.checkErrors("read: compared with the configuration",
 		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.State))
 	return resp.State
 }
@@ -315,8 +317,8 @@ func checkEphemeral(s *session, e *Ephemeral) {
 	resp := s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: e.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.Result)
 	s.succeeds("open", rt.Block, resp.Diagnostics)
-	s.judge("open", value.CheckData(rt.Block, resp.Result))
-	s.judge("open: compared with the configuration",
+	s.checkErrors("open", value.CheckData(rt.Block, resp.Result))
+	s.checkErrors("open: compared with the configuration",
 		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.Result))
 	s.holds(resp.Result, e.Want)
 	private := resp.Private

@@ -20,14 +20,14 @@ import (
 
 var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, ComputedBlocksAllowed: true}
 
-// counter numbers objects: no two of a suite are configured alike.
+// counter numbers objects: no two objects of a suite have the same configuration.
 type counter struct{ n atomic.Int64 }
 
 func (c *counter) take() int { return int(c.n.Add(1)) }
 
 var objects counter
 
-// begin starts a provider and gets its schema, which has to be one that the engine can work with.
+// begin starts a provider and gets its schema, which must be valid for the engine.
 func (s *session) begin() {
 	s.Helper()
 	s.launch()
@@ -145,7 +145,7 @@ func completeBlocks(nb *provider.NestedBlock, given cty.Value) (cty.Value, error
 	return convert.Convert(cty.TupleVal(list), nb.ImpliedType())
 }
 
-// withOptionals allows the caller to leave out attributes of nested objects.
+// withOptionals makes the attributes of nested objects optional.
 func withOptionals(ty cty.Type) cty.Type {
 	switch {
 	case ty.IsObjectType():
@@ -166,8 +166,8 @@ func withOptionals(ty cty.Type) cty.Type {
 	return ty
 }
 
-// proper reports diagnostics that break the contract, whatever they say.
-func (s *session) proper(what string, block *provider.Block, diags diag.List) {
+// checkDiagnostics reports invalid diagnostics, whatever their text.
+func (s *session) checkDiagnostics(what string, block *provider.Block, diags diag.List) {
 	s.Helper()
 	for _, d := range diags {
 		switch {
@@ -191,7 +191,7 @@ func (s *session) proper(what string, block *provider.Block, diags diag.List) {
 	}
 }
 
-// leads reports whether a path leads to something in values of a type.
+// leads reports whether a path exists in values of a type.
 func leads(ty cty.Type, path cty.Path) bool {
 	for _, step := range path {
 		get, isGet := step.(cty.GetAttrStep)
@@ -209,19 +209,19 @@ func leads(ty cty.Type, path cty.Path) bool {
 	return true
 }
 
-// succeeds demands that a call has no errors to tell.
+// succeeds requires that a call returned no errors.
 func (s *session) succeeds(what string, block *provider.Block, diags diag.List) {
 	s.Helper()
-	s.proper(what, block, diags)
+	s.checkDiagnostics(what, block, diags)
 	if diags.HasErrors() {
 		s.Fatalf("%s: %s", what, diags.Err())
 	}
 }
 
-// refuses demands that a call has errors to tell.
+// refuses requires that a call returned an error at a path.
 func (s *session) refuses(what string, block *provider.Block, diags diag.List, at cty.Path) {
 	s.Helper()
-	s.proper(what, block, diags)
+	s.checkDiagnostics(what, block, diags)
 	if !diags.HasErrors() {
 		s.Errorf("%s: no error", what)
 		return
@@ -240,11 +240,11 @@ func (s *session) refuses(what string, block *provider.Block, diags diag.List, a
 func (s *session) conforms(what string, block *provider.Block, v cty.Value) {
 	s.Helper()
 	s.secrets.learn(block, v)
-	s.judge(what, value.Conforms(block, v))
+	s.checkErrors(what, value.Conforms(block, v))
 }
 
-// judge ends the check if an answer violates the rules of values.
-func (s *session) judge(what string, errs []value.PathError) {
+// checkErrors ends the check if a response violates the rules for values.
+func (s *session) checkErrors(what string, errs []value.PathError) {
 	s.Helper()
 	for _, e := range errs {
 		s.Errorf("%s: %s", what, e.Error())
@@ -254,7 +254,7 @@ func (s *session) judge(what string, errs []value.PathError) {
 	}
 }
 
-// safely turns a panic of the provider into an ordinary failure.
+// safely makes a panic of the provider an ordinary failure.
 func (s *session) safely(what string, f func()) {
 	s.Helper()
 	defer func() {
@@ -265,7 +265,7 @@ func (s *session) safely(what string, f func()) {
 	f()
 }
 
-// within demands that a call returns in time.
+// within requires that a call returns in time.
 func (s *session) within(what string, f func()) {
 	s.Helper()
 	done := make(chan struct{})
@@ -280,12 +280,12 @@ func (s *session) within(what string, f func()) {
 	}
 }
 
-// object is one object on its way through life, driven as the engine does it.
+// object is one object during its lifetime, with calls in the order of the engine.
 type object struct {
 	s      *session
 	r      *Resource
 	rt     *provider.ResourceType
-	n      int // its number
+	n      int // the number of the object
 	config cty.Value
 
 	state    cty.Value
@@ -332,9 +332,9 @@ func (o *object) validate(config cty.Value) diag.List {
 		Type: o.r.Type, Config: config, Client: client})
 }
 
-// ask requests a plan and checks it. replaces reports whether the provider requires a replacement; the answer is about
-// an update then.
-func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
+// requestPlan requests a plan and checks it. replaces reports whether the provider requires a replacement; then the
+// response is about an update.
+func (o *object) requestPlan(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
 	s.succeeds("validate", block, o.validate(config))
@@ -352,7 +352,7 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
-	s.judge("plan", errs)
+	s.checkErrors("plan", errs)
 	paths, invalid := value.FilterReplacePaths(block, prior, resp.Planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
 		s.Fatalf("plan: %s requires replacement, but the schema does not have it", value.FormatPath(invalid[0]))
@@ -360,16 +360,17 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 	return resp, len(paths) > 0
 }
 
-// apply plans a configuration and applies it, with a replacement if the provider wants one.
+// apply plans a configuration and applies it, with a replacement if the provider requires one.
 func (o *object) apply(config cty.Value) (replaced bool) {
 	o.s.Helper()
-	resp, replaces := o.ask(o.state, config, o.private)
+	resp, replaces := o.requestPlan(o.state, config, o.private)
 	if replaces && !o.state.IsNull() {
 		o.destroy()
-		resp, _ = o.ask(o.null(), config, nil)
+		resp, _ = o.requestPlan(o.null(), config, nil)
 	}
 	if !o.state.IsNull() && resp.Planned.RawEquals(o.state) {
-		// There is no change, as when an optional computed value is not configured any more: engines do not apply that.
+		// There is no change, such as after an optional computed value is removed from the configuration: engines do
+		// not apply that.
 		o.config = config
 		return false
 	}
@@ -377,13 +378,13 @@ func (o *object) apply(config cty.Value) (replaced bool) {
 	return replaces
 }
 
-// perform applies what was planned.
+// perform applies a plan.
 func (o *object) perform(config cty.Value, planned provider.PlanResponse) {
 	o.s.Helper()
 	o.performed(config, planned, o.attempt(config, planned))
 }
 
-// attempt applies a plan, and leaves the check of the answer to the caller.
+// attempt applies a plan without a check of the response.
 func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provider.ApplyResponse {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -399,7 +400,7 @@ func (o *object) attempt(config cty.Value, planned provider.PlanResponse) provid
 	})
 }
 
-// performed checks the answer to an apply that should succeed, and stores it.
+// performed checks the response of an apply that should succeed, and stores it.
 func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp provider.ApplyResponse) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -409,18 +410,18 @@ func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
-	s.judge("apply", errs)
+	s.checkErrors("apply", errs)
 	o.state, o.private = resp.State, resp.Private
 	o.identify("apply", resp.Identity)
 	o.config = config
 }
 
-// identify checks the identity in an answer.
+// identify checks the identity in a response.
 func (o *object) identify(what string, identity cty.Value) {
 	o.s.Helper()
 	schema := o.rt.Identity
 	switch {
-	case schema == nil || o.r.untold():
+	case schema == nil || o.r.lacksIdentity():
 		if identity != cty.NilVal && !identity.IsNull() {
 			o.s.Errorf("%s: there is an identity, but the type has none, or none that is told", what)
 		}
@@ -438,7 +439,7 @@ func (o *object) identify(what string, identity cty.Value) {
 	o.identity = identity
 }
 
-// read reads the object and checks the answer.
+// read reads the object and checks the response.
 func (o *object) read() (cty.Value, []byte) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
@@ -446,14 +447,14 @@ func (o *object) read() (cty.Value, []byte) {
 		Identity: o.identity, Client: client})
 	s.secrets.learn(block, resp.State)
 	s.succeeds("read", block, resp.Diagnostics)
-	s.judge("read", value.CheckRefreshed(block, resp.State))
+	s.checkErrors("read", value.CheckRefreshed(block, resp.State))
 	if !resp.State.IsNull() {
 		o.identify("read", resp.Identity)
 	}
 	return resp.State, resp.Private
 }
 
-// settled checks that reading finds the object unchanged, and that its configuration needs no further change.
+// settled checks that reading finds the object unchanged, and that planning its configuration again finds no change.
 func (o *object) settled() {
 	s := o.s
 	s.Helper()
@@ -465,7 +466,7 @@ func (o *object) settled() {
 	if !bytes.Equal(private, o.private) {
 		s.Errorf("read: the private data changed from %q to %q", o.private, private)
 	}
-	resp, replaces := o.ask(o.state, o.config, o.private)
+	resp, replaces := o.requestPlan(o.state, o.config, o.private)
 	if kept := value.NullWriteOnly(o.rt.Block, o.state); replaces || !resp.Planned.RawEquals(kept) {
 		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces,
 			differences("there is", marked(o.rt.Block, kept), "planned", marked(o.rt.Block, resp.Planned)))
@@ -510,7 +511,7 @@ func (o *object) destroy() {
 	}
 }
 
-// inOrder visits a map by its keys in order: a provider under test is asked the same way every time.
+// inOrder iterates over a map in the order of its keys, so that a provider under test always gets the same calls.
 func inOrder[T any](m map[string]T) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {

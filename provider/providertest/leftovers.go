@@ -19,13 +19,13 @@ import (
 // hidden replaces sensitive values.
 const hidden = "(sensitive value)"
 
-// secrets are the sensitive and write-only values that a check has seen. All that the check says goes through hide.
+// secrets are the sensitive and write-only values in a check. All output of the check goes through hide.
 type secrets struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// learn takes up the secrets of a value. Short ones are in every text, and tell nothing.
+// learn adds the secrets of a value. Short ones are ignored, because they are in every text.
 func (s *secrets) learn(block *provider.Block, v cty.Value) {
 	if v == cty.NilVal || len(value.Conforms(block, v)) > 0 {
 		return
@@ -74,7 +74,7 @@ func (s *secrets) hide(text string) string {
 	return text
 }
 
-// discreet is a test that says nothing secret.
+// discreet is a test without secrets in its output.
 type discreet struct {
 	tb
 	secrets *secrets
@@ -95,7 +95,7 @@ func (d discreet) Skipf(format string, args ...any) {
 	d.tb.Skipf("%s", d.secrets.hide(fmt.Sprintf(format, args...)))
 }
 
-// marked returns a value in which show finds what is sensitive.
+// marked returns a value with marks on its sensitive parts, for show.
 func marked(block *provider.Block, v cty.Value) cty.Value {
 	if v == cty.NilVal {
 		return v
@@ -103,7 +103,7 @@ func marked(block *provider.Block, v cty.Value) cty.Value {
 	return value.MarkSensitive(v, value.SchemaSensitivePaths(block, v))
 }
 
-// made are the objects of a check. Those that still exist at its end are deleted.
+// made holds the objects of a check. Those that still exist at its end are deleted.
 type made struct {
 	mu   sync.Mutex
 	list []*object
@@ -115,8 +115,8 @@ func (m *made) add(o *object) {
 	m.list = append(m.list, o)
 }
 
-// newSession begins a check: what it says is discreet, and what it leaves behind is deleted when it has ended, however
-// it ends.
+// newSession begins a check without secrets in its output. When the check has ended in any way, the objects that it
+// left are deleted.
 func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 	known := &secrets{seen: map[string]bool{}}
 	s := &session{tb: discreet{t, known}, o: o, ctx: ctx, next: next, secrets: known, made: &made{}}
@@ -124,7 +124,7 @@ func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 	return s
 }
 
-// sweep deletes the leftovers of the check, with a fresh provider, and names those that cannot be deleted.
+// sweep deletes the leftovers of the check, with a fresh provider, and reports those that cannot be deleted.
 func (s *session) sweep() {
 	left := slices.DeleteFunc(s.made.list, func(o *object) bool { return o.state == cty.NilVal || o.state.IsNull() })
 	if len(left) == 0 {
@@ -180,7 +180,7 @@ func (o *object) name() string {
 	return o.r.Type + " " + show(marked(o.rt.Block, o.state))
 }
 
-// imported returns the import ID. The caller's function may not expect the answers of a faulty provider.
+// imported returns the import ID. The caller's function may panic on responses of a faulty provider.
 func (o *object) imported() (id string) {
 	defer func() { _ = recover() }()
 	if o.r.Import != nil && o.r.Import.ID != nil {
@@ -189,7 +189,7 @@ func (o *object) imported() (id string) {
 	return id
 }
 
-// keep records the object of an answer, before the answer is checked.
+// keep records the object of a response before the response is checked.
 func (o *object) keep(resp provider.ApplyResponse) {
 	o.s.secrets.learn(o.rt.Block, resp.State)
 	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() ||

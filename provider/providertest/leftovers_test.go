@@ -13,10 +13,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// canary is a secret that nothing of the suite may say.
+// canary is a secret that must not be in any output of the suite.
 const canary = "xK9-canary-\"42\""
 
-// troubles are mistakes in every answer about an object, each with the words of a provider that says too much.
+// troubles are faults in responses about an object, each with a message that has a secret.
 var troubles = map[string]func(*spoiled){
 	"apply fails with an object": func(p *spoiled) {
 		p.apply = func(_ context.Context, req provider.ApplyRequest,
@@ -60,7 +60,7 @@ var troubles = map[string]func(*spoiled){
 	},
 }
 
-func TestNoCheckSaysASecretOrLeavesAnObjectBehind(t *testing.T) {
+func TestChecksShowNoSecretsAndLeaveNoObjects(t *testing.T) {
 	for name, spoil := range troubles {
 		t.Run(name, func(t *testing.T) {
 			var last *toy
@@ -96,7 +96,7 @@ func TestNoCheckSaysASecretOrLeavesAnObjectBehind(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
+func TestUndeletableObjectsAreReported(t *testing.T) {
 	o := toyOptions(func(p *toy) provider.Provider {
 		return &spoiled{toy: p, apply: func(_ context.Context, req provider.ApplyRequest,
 			resp provider.ApplyResponse) provider.ApplyResponse {
@@ -113,8 +113,8 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 	}
 }
 
-// What everything else depends on is checked first, so that the first failure says what is wrong.
-func TestLivesAreCheckedFirst(t *testing.T) {
+// The check that all others depend on runs first, so that the first failure is the cause.
+func TestLifecycleIsCheckedFirst(t *testing.T) {
 	names := Names(toyOptions(func(p *toy) provider.Provider { return p }))
 	life := slices.Index(names, "resource toy_thing: create, read, plan again, destroy")
 	for _, later := range []string{"calls return when their context has ended", "parallel calls",

@@ -42,7 +42,7 @@ func checkValidate(s *session, r *Resource) {
 	}
 }
 
-// unknowns returns configurations in which one of the given attributes is unknown, and one in which all of them are.
+// unknowns returns configurations with one unknown attribute each, and one in which all are unknown.
 func unknowns(block *provider.Block, config cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	all := config.AsValueMap()
@@ -62,7 +62,7 @@ func unknowns(block *provider.Block, config cty.Value) map[string]cty.Value {
 	return out
 }
 
-// checkLife takes an object from its creation to its end.
+// checkLife takes an object from its creation to its deletion.
 func checkLife(s *session, r *Resource) {
 	s.start()
 	before := fingerprint(s.schema)
@@ -73,20 +73,20 @@ func checkLife(s *session, r *Resource) {
 	s.sameSchema(before)
 }
 
-// checkUnknown plans with values that become known only during apply, as they do where objects refer to each other.
+// checkUnknown plans with values that are unknown until apply, such as references to other objects.
 func checkUnknown(s *session, r *Resource) {
 	s.start()
 	for what, config := range inOrder(unknowns(s.object(r).rt.Block, s.object(r).config)) {
 		o := s.object(r)
-		// The numbers of objects differ, so take the unknown places only.
+		// Objects have different numbers, so use only the unknown parts.
 		config = o.changed(unknownIn(config))
-		first, _ := o.ask(o.null(), config, nil)
-		final, _ := o.ask(o.null(), o.config, nil)
+		first, _ := o.requestPlan(o.null(), config, nil)
+		final, _ := o.requestPlan(o.null(), o.config, nil)
 		errs := value.CheckReplanned(o.rt.Block, first.Planned, final.Planned)
 		if first.LegacyTypeSystem {
 			errs = value.Intolerable(errs)
 		}
-		s.judge("plan once "+what+" is known", errs)
+		s.checkErrors("plan once "+what+" is known", errs)
 		o.perform(o.config, final)
 		o.settled()
 		o.destroy()
@@ -104,7 +104,7 @@ func unknownIn(config cty.Value) Attrs {
 	return out
 }
 
-// checkUpdate changes an object, in place or by replacement, and back again.
+// checkUpdate changes an object, in place or by replacement, and reverts the change.
 func checkUpdate(s *session, r *Resource, u *Update) {
 	s.start()
 	o := s.object(r)
@@ -119,10 +119,10 @@ func checkUpdate(s *session, r *Resource, u *Update) {
 	o.destroy()
 }
 
-// big is a number that neither 64-bit integers nor floating point hold.
+// big is a number that neither a 64-bit integer nor a float can hold exactly.
 const big = "12345678901234567890123"
 
-// checkBig creates an object with a big number, unless the provider does not want it.
+// checkBig creates an object with a big number, unless the provider refuses it.
 func checkBig(s *session, r *Resource, name string) {
 	s.start()
 	o := s.object(r)
@@ -132,7 +132,7 @@ func checkBig(s *session, r *Resource, name string) {
 	}
 	o.config = o.changed(Attrs{name: given})
 	refused := func(what string, diags diag.List) {
-		s.proper(what, o.rt.Block, diags)
+		s.checkDiagnostics(what, o.rt.Block, diags)
 		if diags.HasErrors() {
 			s.Skipf("%s is refused (%s): %s", big, what, diags.Err())
 		}
@@ -142,10 +142,10 @@ func checkBig(s *session, r *Resource, name string) {
 		Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(),
 			value.NullWriteOnly(o.rt.Block, o.config)),
 	}).Diagnostics)
-	planned, _ := o.ask(o.null(), o.config, nil)
+	planned, _ := o.requestPlan(o.null(), o.config, nil)
 	resp := o.attempt(o.config, planned)
 	if resp.Diagnostics.HasErrors() {
-		if resp.State != cty.NilVal && resp.State.IsNull() { // nothing was made
+		if resp.State != cty.NilVal && resp.State.IsNull() { // nothing was created
 			refused("create", resp.Diagnostics)
 		}
 		if o.interrupted(resp, planned); !o.state.IsNull() {
@@ -157,9 +157,8 @@ func checkBig(s *session, r *Resource, name string) {
 	o.destroy()
 }
 
-// enlarged returns a value with big in the place of all of its numbers, or what its type allows to make of that one
-// number. It is cty.NilVal when there is no number, and no place for one that could be found without knowing more of
-// the provider.
+// enlarged returns a value with all numbers replaced by big, or with one added if the type has a place for it. It
+// returns cty.NilVal if there is no number and no obvious place for one.
 func enlarged(v cty.Value) cty.Value {
 	n, found := cty.MustParseNumberVal(big), false
 	out, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
@@ -194,7 +193,7 @@ func enlarged(v cty.Value) cty.Value {
 	return of(v.Type())
 }
 
-// checkUpgrade passes the stored form of an object back to the provider, as happens at the start of every run.
+// checkUpgrade passes the stored form of an object back to the provider, as every run does.
 func checkUpgrade(s *session, r *Resource) {
 	s.start()
 	o := s.object(r)
@@ -226,7 +225,7 @@ func checkUpgrade(s *session, r *Resource) {
 			s.refuses("upgrade "+what, o.rt.Block, upgrade(provider.StoredObject{JSON: []byte(bad)}).Diagnostics, nil)
 		})
 	}
-	if o.rt.Identity != nil && !r.untold() {
+	if o.rt.Identity != nil && !r.lacksIdentity() {
 		s.upgradeIdentity(o)
 	}
 	o.destroy()
@@ -253,7 +252,7 @@ func misfit(block *provider.Block) string {
 	return `{"x": [{}]}`
 }
 
-// anyAttribute returns the first attribute that is not of any type, or the first of all.
+// anyAttribute returns the first attribute with a fixed type, or the first one.
 func anyAttribute(block *provider.Block) string {
 	names := slices.Sorted(maps.Keys(block.Attributes))
 	for _, name := range names {
@@ -264,7 +263,7 @@ func anyAttribute(block *provider.Block) string {
 	return names[0]
 }
 
-// checkImport finds an object by its id, and by its identity when it has one.
+// checkImport finds an object by its id, and by its identity if it has one.
 func checkImport(s *session, r *Resource) {
 	s.start()
 	if r.Import == nil {
@@ -281,7 +280,7 @@ func checkImport(s *session, r *Resource) {
 	s.imports(o, "import by id", provider.ImportRequest{Type: r.Type, ID: r.Import.ID(o.state), Client: client}, want)
 	if o.rt.Identity != nil {
 		identity := o.identity
-		if r.untold() {
+		if r.lacksIdentity() {
 			identity = r.Import.Identity(o.state)
 		}
 		s.imports(o, "import by identity", provider.ImportRequest{Type: r.Type, Identity: identity, Client: client},
@@ -289,7 +288,7 @@ func checkImport(s *session, r *Resource) {
 	}
 	if id := r.Import.Missing; id != "" {
 		resp := s.p.Import(s.ctx, provider.ImportRequest{Type: r.Type, ID: id, Client: client})
-		s.proper("import of a missing object", nil, resp.Diagnostics)
+		s.checkDiagnostics("import of a missing object", nil, resp.Diagnostics)
 		if !resp.Diagnostics.HasErrors() && !s.gone(o, resp) {
 			s.Errorf(
 				"import of the missing object %q: neither an error, nor does the read afterwards find that it is gone",
@@ -318,12 +317,12 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 		s.Errorf("%s: reading what was imported finds another object:\n%s", what,
 			differences("got", marked(o.rt.Block, now), "want", marked(o.rt.Block, want)))
 	}
-	if o.rt.Identity != nil && !o.r.untold() && !again.identity.RawEquals(o.identity) {
+	if o.rt.Identity != nil && !o.r.lacksIdentity() && !again.identity.RawEquals(o.identity) {
 		s.Errorf("%s: the identity is %s, want %s", what, show(again.identity), show(o.identity))
 	}
 }
 
-// gone reads an imported object and reports whether it does not exist.
+// gone reports whether reading an imported object finds none.
 func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 	for _, i := range resp.Imported {
 		if i.State.IsNull() {
@@ -338,7 +337,7 @@ func (s *session) gone(o *object, resp provider.ImportResponse) bool {
 	return true
 }
 
-// checkRemoved reads an object that someone else removed, and plans it again.
+// checkRemoved reads an object that was removed outside of the provider, and plans it again.
 func checkRemoved(s *session, r *Resource) {
 	s.start()
 	o := s.object(r)
@@ -356,13 +355,13 @@ func checkRemoved(s *session, r *Resource) {
 	o.destroy()
 }
 
-// checkSlow interrupts a creation: by the end of its context, and once after a call of Stop, which may end it earlier
-// but need not. What the answer says to exist must exist.
+// checkSlow interrupts a creation: by the end of its context, and once after a call of Stop, which may but need not end
+// it earlier. An object in the response must exist.
 func checkSlow(s *session, r *Resource) {
 	for _, how := range []string{"context", "Stop"} {
 		s.start()
 		o := s.object(r, r.Slow)
-		planned, _ := o.ask(o.null(), o.config, nil)
+		planned, _ := o.requestPlan(o.null(), o.config, nil)
 		ctx, cancel := context.WithCancel(s.ctx)
 		timer := time.AfterFunc(200*time.Millisecond, func() {
 			if how == "Stop" {
@@ -384,19 +383,19 @@ func checkSlow(s *session, r *Resource) {
 		timer.Stop()
 		cancel()
 		if !o.state.IsNull() {
-			s.start() // the stopped provider need not work any more
+			s.start() // a stopped provider may refuse further calls
 			o.destroy()
 		}
 	}
 }
 
-// interrupted checks an answer that may be an error, and stores it.
+// interrupted checks a response that may be an error, and stores it.
 func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanResponse) {
 	s, block := o.s, o.rt.Block
 	o.keep(resp)
-	s.proper("an interrupted apply", block, resp.Diagnostics)
+	s.checkDiagnostics("an interrupted apply", block, resp.Diagnostics)
 	state := resp.State
-	if state == cty.NilVal || resp.Diagnostics.HasErrors() && !state.IsKnown() { // it does not know what exists
+	if state == cty.NilVal || resp.Diagnostics.HasErrors() && !state.IsKnown() { // unknown result
 		state = o.null()
 	}
 	errs := value.Conforms(block, state)

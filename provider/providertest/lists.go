@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// manyObjects is the limit of lists that are to find everything.
+// manyObjects is the limit for lists of all objects.
 const manyObjects = 1000
 
 // checkList lists objects of a type, before one is created, while it exists, and after its deletion.
@@ -37,7 +37,7 @@ func checkList(s *session, l *List) {
 	}
 }
 
-// finds demands that a list has an object as long as it exists.
+// finds requires that a list has an object as long as it exists.
 func (s *session) finds(l *List, r *Resource, config cty.Value) {
 	s.Helper()
 	first, second := s.object(r), s.object(r)
@@ -92,7 +92,7 @@ func (s *session) validateList(l *List, config cty.Value) diag.List {
 		Config: config, Client: client, IncludeObject: cty.True, Limit: cty.NumberIntVal(manyObjects)})
 }
 
-// list lists objects and checks the answer.
+// list lists objects and checks the response.
 func (s *session) list(l *List, config cty.Value, whole bool, limit int) []provider.Listed {
 	s.Helper()
 	block, rt := s.listBlock(l), s.schema.Resources[l.Type]
@@ -113,7 +113,7 @@ func (s *session) list(l *List, config cty.Value, whole bool, limit int) []provi
 			s.Fatalf("list: whole objects were asked for, and %s has none", show(one.Identity))
 		case whole:
 			s.secrets.learn(rt.Block, one.Object)
-			s.judge("list", value.CheckRefreshed(rt.Block, one.Object))
+			s.checkErrors("list", value.CheckRefreshed(rt.Block, one.Object))
 		}
 	}
 	return resp.Results

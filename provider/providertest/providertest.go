@@ -1,9 +1,9 @@
-// Package providertest is the suite that every provider.Provider passes, whatever it is made of.
+// Package providertest is the test suite for all implementations of provider.Provider.
 //
-// The suite drives a provider as the engine does (schema, validate, configure, plan, apply, read, upgrade, import,
-// delete) and judges every answer by the rules of the engine, so an implementation that passes gets along with the
-// engine. It knows nothing about what the provider manages: the caller brings configurations that work, changes to
-// them, and ways to meddle with objects behind the provider's back.
+// The suite drives a provider like the engine does (schema, validate, configure, plan, apply, read, upgrade, import,
+// delete) and checks every response by the rules of the engine, so that an implementation that passes works with the
+// engine. It does not depend on what the provider manages: the caller supplies valid configurations, changes to them,
+// and functions that change objects outside of the provider.
 //
 //	func TestProvider(t *testing.T) {
 //		providertest.Run(t, providertest.Options{
@@ -16,8 +16,8 @@
 //		})
 //	}
 //
-// Every check is its own subtest with its own provider. Run it with -race: one of the checks uses a provider
-// from many goroutines at once.
+// Every check is its own subtest with its own provider. Run it with -race: one check uses a provider from many
+// goroutines concurrently.
 package providertest
 
 import (
@@ -30,17 +30,17 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Attrs are attributes and nested blocks of a configuration. What is left out is null or, for blocks, empty; values are
+// Attrs are attributes and nested blocks of a configuration. Omitted ones are null or, for blocks, empty; values are
 // converted to the types of the schema.
 type Attrs map[string]cty.Value
 
 // Options describes a provider for the suite. Only New is required; omitted parts are not checked.
 type Options struct {
-	// New starts a provider that shares nothing with earlier ones but the world that it manages.
+	// New starts a provider that shares nothing with earlier ones except the remote system.
 	New provider.Factory
 	// Config is the provider block.
 	Config Attrs
-	// InvalidConfigs are provider blocks that have to be refused while validating or configuring.
+	// InvalidConfigs are provider blocks that validation or configuration must refuse.
 	InvalidConfigs []Invalid
 
 	Resources []Resource
@@ -50,9 +50,9 @@ type Options struct {
 	Lists     []List
 	Actions   []Action
 
-	// Patience is how long a call may take to return once its context has ended; 0 means ten seconds.
+	// Patience is the time within which a call must return after its context has ended; 0 means ten seconds.
 	Patience time.Duration
-	// Goroutines is how many use one provider at once in the check of that; 0 means six.
+	// Goroutines is the number of concurrent goroutines in the check for that; 0 means six.
 	Goroutines int
 	// Exempt skips checks, by name, each with a reason.
 	Exempt map[string]string
@@ -65,69 +65,70 @@ type Resource struct {
 	// Name distinguishes cases of one type; empty means the type.
 	Name string
 	Type string
-	// Config returns the configuration of the n-th object, wholly known. Objects of different numbers can exist side by
-	// side.
+	// Config returns the configuration of the n-th object, wholly known. Objects with different numbers must be able to
+	// exist at the same time.
 	Config func(n int) Attrs
 	// Updates are changes to that configuration, each applied to an object that was just created.
 	Updates []Update
-	// Invalid are changes that make the configuration one which validating or planning has to refuse.
+	// Invalid are changes that make the configuration invalid: validation or planning must refuse it.
 	Invalid []Invalid
-	// Import is the way to find the object again; nil means that the type cannot be imported.
+	// Import describes how to import the object; nil means that the type cannot be imported.
 	Import *Import
-	// Remove removes an object behind the provider's back: the next read has to find that it is gone. Nil skips this.
+	// Remove removes an object outside of the provider: the next read must report that it no longer exists. Nil skips
+	// this check.
 	Remove func(state cty.Value) error
-	// Slow is a change that makes the creation of an object take longer than Options.Patience, so that it can be
-	// interrupted: by the end of its context, with and without a call of Stop before.
+	// Slow is a change with which creating an object takes longer than Options.Patience, so that it can be interrupted:
+	// by the end of its context, with and without a preceding call of Stop.
 	Slow Attrs
-	// Numbers names attributes and blocks in which all numbers of Config are replaced by one that no machine number
-	// holds exactly. An attribute that is a number, or a collection of numbers, gets one if Config has none. The
-	// provider may refuse it, which skips the check; if accepted, it must be kept exactly.
+	// Numbers names attributes and blocks in which all numbers of Config are replaced by one that no machine number can
+	// hold. A number attribute, or a collection of numbers, gets one if Config has none. The provider may refuse it,
+	// which skips the check; otherwise it must keep it exactly.
 	Numbers []string
 }
 
-// Update is a change to a configuration. It names whether the object has to be replaced for it.
+// Update is a change to a configuration. Replace means that the object has to be replaced.
 type Update struct {
 	Name   string
 	Change Attrs
-	// Vary returns the change of the n-th object, in the place of Change.
+	// Vary returns the change of the n-th object, instead of Change.
 	Vary     func(n int) Attrs
 	Replaces bool
 }
 
-// Invalid is a change to a configuration that has to be refused, with a diagnostic at Path (nil: anywhere).
+// Invalid is a change that makes a configuration invalid, with a diagnostic at Path (nil: anywhere).
 type Invalid struct {
 	Name   string
 	Change Attrs
 	Path   cty.Path
 }
 
-// Import is how an object is found by an id.
+// Import describes how an object is imported by an id.
 type Import struct {
-	// ID returns the id of an object.
+	// ID returns the id of an object for an import.
 	ID func(state cty.Value) string
-	// Want returns what an import followed by a read must find; nil means the state itself.
+	// Want returns the object that an import and a read must return; nil means the state itself.
 	Want func(state cty.Value) cty.Value
-	// Missing is an id that no object has: import or the read after it must report that. Empty skips this.
+	// Missing is an id without an object: import or the read after it must report that. Empty skips this check.
 	Missing string
-	// Identity returns what names an object where the provider's answers do not say it, although the schema has an
-	// identity. Nil means that all answers say it.
+	// Identity returns the identity of an object if the schema has an identity that the provider does not return. Nil
+	// means that all responses contain it.
 	Identity func(state cty.Value) cty.Value
 }
 
-// untold reports that the provider's answers do not hold the identity that the type has.
-func (r *Resource) untold() bool { return r.Import != nil && r.Import.Identity != nil }
+// lacksIdentity reports whether the type has an identity that the provider does not return.
+func (r *Resource) lacksIdentity() bool { return r.Import != nil && r.Import.Identity != nil }
 
 // Data is a data source to read.
 type Data struct {
 	Name   string
 	Type   string
 	Config Attrs
-	// Want are attributes that the answer has to have.
+	// Want are attributes that the response must have.
 	Want    Attrs
 	Invalid []Invalid
 }
 
-// Ephemeral is an ephemeral resource to open, renew if it wants to be, and close.
+// Ephemeral is an ephemeral resource to open, renew if requested, and close.
 type Ephemeral struct {
 	Name   string
 	Type   string
@@ -139,7 +140,7 @@ type Ephemeral struct {
 type Function struct {
 	Name string
 	Args []cty.Value
-	// Want is the result; cty.NilVal means that the call has to fail.
+	// Want is the result; cty.NilVal means that the call must fail.
 	Want cty.Value
 }
 
@@ -156,9 +157,9 @@ type Action struct {
 	Name   string
 	Type   string
 	Config Attrs
-	// Invalid configurations have to be refused while validating or planning.
+	// Invalid configurations must be refused by validation or planning.
 	Invalid []Invalid
-	// Invoked checks the result; may be nil.
+	// Invoked checks the effect; it may be nil.
 	Invoked func() error
 }
 
@@ -178,7 +179,7 @@ func Run(t *testing.T, o Options) {
 	}
 }
 
-// tb is the part of testing.T that a check needs. The suite's own tests put a recorder in its place.
+// tb is the part of testing.T that a check needs. The suite's own tests use a recorder instead.
 type tb interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -193,14 +194,14 @@ type check struct {
 	run  func(s *session)
 }
 
-// checks lists what applies to a provider.
+// checks returns the checks that apply to a provider.
 func checks(o *Options) []check {
 	all := []check{
 		{"schema is sane", checkSchema},
 		{"schema never changes and can be asked for concurrently", checkSchemaConcurrently},
 		{"configure", checkConfigure},
 	}
-	// What cannot create, read and delete fails everything else as well: this says it first, and plainly.
+	// A provider that cannot create, read and delete fails all checks: this one runs first and reports it plainly.
 	for _, r := range o.Resources {
 		all = append(all, check{prefixOf(&r) + lifeName, func(s *session) { checkLife(s, &r) }})
 	}
@@ -268,7 +269,7 @@ func nameOf(name, typ string) string {
 	return name
 }
 
-// session is a provider under one check. Each starts its own.
+// session is a provider under one check. Each check has its own.
 type session struct {
 	tb
 	o      *Options
@@ -281,7 +282,7 @@ type session struct {
 	made    *made
 }
 
-// patience is how long a call may take once its context has ended.
+// patience returns how long a call may take once its context has ended.
 func (s *session) patience() time.Duration {
 	if s.o.Patience > 0 {
 		return s.o.Patience

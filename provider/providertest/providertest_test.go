@@ -22,8 +22,7 @@ func TestGoodProviderPasses(t *testing.T) {
 	Run(t, toyOptions(func(p *toy) provider.Provider { return p }))
 }
 
-// An engine applies no plan that changes nothing, so that providers may count on it: going back from a size to none is
-// such a plan.
+// An engine does not apply a plan without changes, and providers may rely on that: removing a size is such a plan.
 func TestPlansWithoutChangesAreNotApplied(t *testing.T) {
 	for _, what := range failures(t, toyOptions(func(p *toy) provider.Provider {
 		return &spoiled{toy: p, before: func(req provider.ApplyRequest) {
@@ -36,14 +35,14 @@ func TestPlansWithoutChangesAreNotApplied(t *testing.T) {
 	}
 }
 
-// The toy has nested attributes, which protocol 5 cannot carry.
+// The toy provider has nested attributes, which protocol 5 does not support.
 func TestGoodProviderPassesOverTheWire(t *testing.T) {
 	o := toyOptions(func(p *toy) provider.Provider { return p })
 	o.New = wiretest.Over(o.New, 6)
 	Run(t, o)
 }
 
-// failures runs the checks of a name and returns what they said.
+// failures runs the named checks and returns their failures.
 func failures(t *testing.T, o Options, name string) []string {
 	var said []string
 	for i, c := range checks(&o) {
@@ -56,11 +55,11 @@ func failures(t *testing.T, o Options, name string) []string {
 	return said
 }
 
-// Every way to spoil the toy must be found by the check that is there for it.
+// The check for each fault finds it in the toy provider.
 func TestSuiteFindsSpoiledProviders(t *testing.T) {
 	life := "resource toy_thing: create, read, plan again, destroy"
 	copyOf := func(change func(*provider.Block)) func() *provider.Schema {
-		// Each call makes a new schema: blocks must not be changed after first use.
+		// Each call returns a new schema: blocks must not be changed after first use.
 		return func() *provider.Schema {
 			s := *toySchema
 			b := toyBlock()

@@ -13,12 +13,11 @@ import (
 // Result is the result of a check.
 type Result struct {
 	Name     string
-	Problems []string // none: the provider passed
-	Skipped  string   // why, when it was
+	Problems []string // empty if the provider passed
+	Skipped  string   // the reason, if it was skipped
 }
 
-// Results runs the suite where there is no test, such as in a command: one check after the other, until the context
-// ends.
+// Results runs the suite outside of a test, such as in a command: one check after the other, until the context ends.
 func Results(ctx context.Context, o Options) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
 		for i, c := range checks(&o) {
@@ -39,7 +38,7 @@ func Results(ctx context.Context, o Options) iter.Seq[Result] {
 	}
 }
 
-// Names lists the checks that apply to a provider.
+// Names returns the names of the checks that apply to a provider.
 func Names(o Options) (names []string) {
 	for _, c := range checks(&o) {
 		names = append(names, c.name)
@@ -47,9 +46,9 @@ func Names(o Options) (names []string) {
 	return names
 }
 
-// problems runs a check, which ends its goroutine when it cannot continue.
+// problems runs a check, which ends its goroutine if it cannot continue.
 func problems(ctx context.Context, o *Options, c check, number int) (said []string, skipped string) {
-	// Objects have the same numbers in each run, however many earlier checks needed.
+	// Objects have the same numbers in each run, regardless of earlier checks.
 	next := &counter{}
 	next.n.Store(int64(number+1) * 1000)
 	notes := &notes{}
@@ -70,7 +69,7 @@ func problems(ctx context.Context, o *Options, c check, number int) (said []stri
 	return notes.said, notes.skipped
 }
 
-// notes stands in for testing.T and keeps what a check says.
+// notes replaces testing.T and records the output of a check.
 type notes struct {
 	mu      sync.Mutex
 	said    []string

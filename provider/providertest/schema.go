@@ -15,13 +15,13 @@ import (
 
 var validName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// reserved are the names that a block of the configuration has for itself.
+// reserved are the argument names that the language uses itself.
 var reserved = map[string]bool{
 	"count": true, "for_each": true, "provider": true, "depends_on": true, "lifecycle": true, "connection": true,
 	"provisioner": true,
 }
 
-// checkSchema finds descriptions that the engine cannot use.
+// checkSchema finds descriptions that are invalid for the engine.
 func checkSchema(s *session) {
 	s.launch()
 	schemaChecker{s.Errorf}.schema(s.schema)
@@ -70,7 +70,7 @@ func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType
 	}
 	taken := reserved
 	if word == "list" || word == "action" {
-		taken = nil // they are in their own block
+		taken = nil // they have their own block
 	}
 	c.block(where, rt.Block, taken)
 	if rt.Identity == nil {
@@ -220,7 +220,7 @@ func (c schemaChecker) function(name string, f *provider.Function) {
 	}
 }
 
-// checkSchemaConcurrently asks for the schema many times at once, from a provider without a configuration.
+// checkSchemaConcurrently requests the schema many times concurrently from an unconfigured provider.
 func checkSchemaConcurrently(s *session) {
 	s.begin()
 	want := fingerprint(s.schema)
@@ -232,7 +232,7 @@ func checkSchemaConcurrently(s *session) {
 				s.Errorf("asking for the schema again fails: %v", diags.Err())
 				return
 			}
-			// Derived facts are computed at first use, by the first caller.
+			// Derived data is computed at first use.
 			for _, rt := range schema.Resources {
 				rt.Block.ImpliedType()
 				rt.Block.HasSensitive()
@@ -245,7 +245,7 @@ func checkSchemaConcurrently(s *session) {
 	wg.Wait()
 }
 
-// sameSchema ensures that using a provider has not changed its schema.
+// sameSchema checks that using a provider has not changed its schema.
 func (s *session) sameSchema(before string) {
 	s.Helper()
 	schema, diags := s.p.Schema(s.ctx)
@@ -258,7 +258,7 @@ func (s *session) sameSchema(before string) {
 	}
 }
 
-// fingerprint writes a schema down, so that two can be compared.
+// fingerprint returns a text of a schema, for comparison.
 func fingerprint(schema *provider.Schema) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state only %t, plan destroy %t, optional %t, move %t\n", schema.StateOnly, schema.PlanDestroy,

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// show writes a value nearly as JSON: authors of providers in any language read it.
+// show formats a value almost as JSON, for authors of providers in any language.
 func show(v cty.Value) string {
 	if v == cty.NilVal {
 		return "nothing"
@@ -66,7 +66,7 @@ func showAll(b *strings.Builder, list []cty.Value, begin, end string) {
 	b.WriteString(end)
 }
 
-// differences returns the places where two values differ, a line for each. The words name the two values.
+// differences returns the paths at which two values differ, one per line. word and other name the values.
 func differences(word string, a cty.Value, other string, b cty.Value) string {
 	if a == cty.NilVal || b == cty.NilVal || a.IsNull() != b.IsNull() || !a.Type().Equals(b.Type()) {
 		return fmt.Sprintf("%s %s, %s %s", word, show(a), other, show(b))
@@ -84,7 +84,7 @@ func differences(word string, a cty.Value, other string, b cty.Value) string {
 	return strings.Join(lines, "\n")
 }
 
-// part shows what is at a path; one of two values may have nothing there.
+// part formats the value at a path, which may not exist in one of two values.
 func part(path cty.Path, v cty.Value) string {
 	at, err := path.Apply(v)
 	if err != nil {

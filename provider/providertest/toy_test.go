@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// toys is the world of the toy provider, which has something of everything that a provider can have.
+// toys is the remote system of the toy provider, which has every feature of a provider.
 type toys struct {
 	mu   sync.Mutex
 	last int
@@ -313,7 +313,7 @@ func (t *toy) Stop(context.Context) error {
 
 var errRefused = errors.New("refused")
 
-// toyOptions puts the toy through the whole suite; wrap may spoil it.
+// toyOptions returns options that run the whole suite on the toy provider; wrap may add faults.
 func toyOptions(wrap func(*toy) provider.Provider) Options {
 	w := newToys()
 	return Options{
@@ -374,7 +374,7 @@ func toyOptions(wrap func(*toy) provider.Provider) Options {
 	}
 }
 
-// spoiled is a toy in which some calls are replaced.
+// spoiled is a toy provider with some calls replaced.
 type spoiled struct {
 	*toy
 	schema   func() *provider.Schema
@@ -479,7 +479,7 @@ func (p *spoiled) Close() error {
 	return p.toy.Close()
 }
 
-// with changes one attribute of an object that is not null.
+// with returns a non-null object with one changed attribute.
 func with(v cty.Value, name string, attr cty.Value) cty.Value {
 	if v == cty.NilVal || v.IsNull() {
 		return v

@@ -2,12 +2,11 @@ package serve
 
 import "context"
 
-// Attach serves a provider from within a program that runs, such as a test, and returns the value of ReattachEnv by
+// Attach serves a provider from within a running program, such as a test, and returns the value of ReattachEnv with
 // which hosts find it. The provider shares the memory of the program, so that a test can use a fake service and inspect
-// it. It is served until detach is called or the context ends; detach waits for calls under way, as long as
-// Options.Grace.
+// it. It is served until detach is called or the context ends. detach waits for calls under way, up to Options.Grace.
 //
-// Unlike Run, Attach leaves standard output, standard error and signals alone.
+// Unlike Run, Attach does not change standard output, standard error or signals.
 func Attach(ctx context.Context, o Options) (value string, detach func() error, err error) {
 	if o.Address == "" {
 		return "", nil, errNoAddress

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// parentGone is closed when the process that started this one has ended: the system gives us another parent then.
+// parentGone returns a channel that is closed when the parent process has ended: the system then assigns another
+// parent.
 func parentGone(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	parent := os.Getppid()

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// parentGone is closed when the process that started this one has ended.
+// parentGone returns a channel that is closed when the parent process has ended.
 func parentGone(context.Context) <-chan struct{} {
 	gone := make(chan struct{})
 	parent, err := os.FindProcess(os.Getppid())
@@ -14,7 +14,7 @@ func parentGone(context.Context) <-chan struct{} {
 		return gone
 	}
 	go func() {
-		_, _ = parent.Wait() // works for any process whose handle could be opened
+		_, _ = parent.Wait() // works for any process with an open handle
 		close(gone)
 	}()
 	return gone

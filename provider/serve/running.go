@@ -18,18 +18,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// linger is how long the plugin waits for another client after the last has gone. Hosts keep a stream open as long as
-// they live.
+// linger is how long the plugin waits for another client after the last one has disconnected. Hosts keep a stream open
+// as long as they run.
 const linger = 5 * time.Second
 
-// running is a plugin that runs.
+// running is a running plugin.
 type running struct {
 	opts    Options
 	servers map[int]*wire.Server // by version of the protocol
 	best    int
 }
 
-// options are those of the handshake for some of the servers.
+// options returns the handshake options for some of the servers.
 func options(servers map[int]*wire.Server) *handshake.Options {
 	return &handshake.Options{Servers: servers,
 		Server: rpc.Server{MaxRequest: math.MaxInt32, MaxAnswer: wire.MaxMessage}}
@@ -57,7 +57,7 @@ func (p *running) serve(ctx context.Context) error {
 	return errors.Join(err, p.close())
 }
 
-// serveDebug serves all clients of the plugin, until the context ends.
+// serveDebug serves all clients of the plugin until the context ends.
 func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	value, done, err := p.listen(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (p *running) serveDebug(ctx context.Context, out io.Writer) error {
 	return p.close()
 }
 
-// listen begins to serve clients, and returns the value by which they find the plugin. The channel is closed after the
-// end of the context and of all calls.
+// listen starts to serve clients, and returns the value with which they find the plugin. The channel is closed after
+// the context and all calls have ended.
 func (p *running) listen(ctx context.Context) (value string, done <-chan struct{}, err error) {
 	address, version, done, err := handshake.Listen(ctx, options(map[int]*wire.Server{p.best: p.servers[p.best]}))
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *running) close() error {
 	return errors.Join(errs...)
 }
 
-// describe returns the value of ReattachEnv that leads to a plugin.
+// describe returns the value of ReattachEnv for a plugin.
 func describe(provider string, version int, address net.Addr) (string, error) {
 	type socket struct{ Network, String string }
 	type process struct {
@@ -119,12 +119,12 @@ func printReattach(w io.Writer, value string) error {
 	return err
 }
 
-// clients closes gone when there were connections and have been none for a while.
+// clients closes gone when there have been connections, but none for a while.
 type clients struct {
 	linger time.Duration
 	gone   chan struct{}
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	count int
 	timer *time.Timer
 }

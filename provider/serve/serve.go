@@ -1,5 +1,5 @@
-// Package serve makes a plugin of any provider.Provider: a program that Terraform, OpenTofu and Tombolo start and talk
-// to over the plugin protocol, version 5 or 6.
+// Package serve makes any provider.Provider a plugin: a program that Terraform, OpenTofu and Tombolo start and use over
+// the plugin protocol, version 5 or 6.
 //
 //	func main() {
 //		serve.Main(serve.Options{
@@ -8,13 +8,13 @@
 //		})
 //	}
 //
-// The plugin speaks with any host that uses the library go-plugin, as Terraform and OpenTofu do: handshake, mutual TLS,
-// sockets, health checks, the forwarding of output and the request to shut down. Beside that it does not outlive its
-// use: it ends when the process that started it is gone or, in case that was a mere wrapper, soon after its only client
-// has hung up. Calls that are under way get their context cancelled then, and some time to end.
+// The plugin works with any host that uses the go-plugin library, as Terraform and OpenTofu do: handshake, mutual TLS,
+// sockets, health checks, forwarding of output and the shutdown request. In addition, it ends when it is no longer
+// used: when its parent process has ended or, in case that was only a wrapper, soon after its only client has
+// disconnected. The contexts of calls under way are then cancelled, and the calls get some time to end.
 //
-// With the flag -debug the plugin is started by hand and prints what to set TF_REATTACH_PROVIDERS to. Started by hand
-// without, it explains itself.
+// With the flag -debug, the plugin can be started by hand; it prints the value for TF_REATTACH_PROVIDERS. Started by
+// hand without the flag, it explains its use.
 package serve
 
 import (
@@ -35,30 +35,30 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The magic cookie tells a plugin that a host started it. Its key and value are the same for all providers.
+// The magic cookie shows a plugin that a host started it. Its key and value are the same for all providers.
 const (
 	CookieKey   = handshake.CookieKey
 	CookieValue = handshake.CookieValue
 )
 
-// ReattachEnv names the variable that tells a host to use plugins that already run.
+// ReattachEnv names the variable that makes a host use plugins that already run.
 const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
 // Options describe a plugin. New is required.
 type Options struct {
-	// New starts a provider. It is usually called once, and again each time that a client configures the plugin again,
-	// as in debug mode.
+	// New starts a provider. It is usually called once, and again each time a client configures the plugin again, as in
+	// debug mode.
 	New provider.Factory
 	// Address is the source address of the provider, with its host. A plugin that a host starts does not need it; with
-	// Debug, and for Attach, it tells hosts which provider this is.
+	// Debug, and for Attach, it shows hosts which provider this is.
 	Address string
-	// Debug makes the plugin run on its own, for a debugger, until it is interrupted.
+	// Debug runs the plugin without a host, for a debugger, until it is interrupted.
 	Debug bool
-	// Grace is how long calls may take to end when the plugin has to; 0 means fifteen seconds.
+	// Grace is how long the plugin waits for calls when it has to end; 0 means fifteen seconds.
 	Grace time.Duration
 }
 
-// Main is all of a plugin's main function: it reads the flags, runs the plugin and exits.
+// Main is a plugin's complete main function: it reads the flags, runs the plugin and exits.
 func Main(o Options) {
 	flags := flag.NewFlagSet(filepath.Base(os.Args[0]), flag.ExitOnError)
 	flags.BoolVar(&o.Debug, "debug", o.Debug, "run on its own, for a debugger")
@@ -66,8 +66,8 @@ func Main(o Options) {
 	os.Exit(Run(o))
 }
 
-// Run runs the plugin until its end, and returns the exit status. It takes over the process: standard output, standard
-// error and the handling of signals.
+// Run runs the plugin until its end and returns the exit status. It takes control of the process: standard output,
+// standard error and signals.
 func Run(o Options) int {
 	stderr := os.Stderr // the handshake replaces it
 	if !o.Debug && os.Getenv(CookieKey) != CookieValue {
@@ -117,7 +117,7 @@ To attach a debugger, start it with -debug and do as it says.
 `, program, address)
 }
 
-// newPlugin starts the provider, since its schema decides on the versions of the protocol.
+// newPlugin starts the provider, because its schema determines the protocol versions.
 func newPlugin(o Options) (*running, error) {
 	if o.Grace == 0 {
 		o.Grace = 15 * time.Second
@@ -132,10 +132,10 @@ func newPlugin(o Options) (*running, error) {
 		return nil, errors.Join(diags.Err(), first.Close())
 	}
 	if diags.HasErrors() {
-		// Hosts show answers of a provider, but hardly anything of one that ends before the first call.
+		// Hosts show answers of a provider, but little output of one that ends before the first call.
 		schema = &provider.Schema{}
 	}
-	// The provider that was asked is the first to be used.
+	// The provider that returned the schema is used first.
 	unused := make(chan provider.Provider, 1)
 	unused <- first
 	factory := func(ctx context.Context) (provider.Provider, error) {

@@ -29,12 +29,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The test binary is its own plugin when this is set; the value says which.
+// The test binary is its own plugin if this is set; the value selects which one.
 const modeEnv = "SERVE_TEST_MODE"
 
 func TestMain(m *testing.M) {
 	if runtime.GOOS != "windows" && len(os.TempDir()) > 60 {
-		os.Setenv("TMPDIR", "/tmp") // the sockets of plugins are there, and their names are bounded
+		os.Setenv("TMPDIR", "/tmp") // plugins create sockets there, and the length of their names is limited
 	}
 	switch mode := os.Getenv(modeEnv); mode {
 	case "":
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// echo has one function, which says things back, and a slow data source that notes how it ended.
+// echo has a function that returns its argument, and a slow data source that records how it ended.
 type echo struct {
 	provider.Base
 	nested bool
@@ -101,7 +101,7 @@ func (e *echo) ReadData(ctx context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: req.Config}
 }
 
-// connect acts as a host that uses go-plugin and the gRPC of its authors.
+// connect acts as a host that uses go-plugin and its gRPC library.
 func connect(c *plugin.Client, version func() int) (provider.Provider, error) {
 	conn, err := wiretest.Connected(c)
 	if err != nil {
@@ -177,7 +177,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 	}
 }
 
-func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
+func TestHostsWithoutNestedAttributesGetAnError(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(5), Cmd: command("nested"),
 		AutoMTLS:         true,
@@ -197,7 +197,7 @@ func TestLargeValuesPass(t *testing.T) {
 	}
 }
 
-func TestAskedToShutDownThePluginLetsCallsEnd(t *testing.T) {
+func TestShutdownAwaitsRunningCalls(t *testing.T) {
 	c, p := launch(t, "plain", 6)
 	notes := beginSlow(t, p)
 	c.Kill()
@@ -231,7 +231,7 @@ func waitFor(t *testing.T, file string) {
 	t.Fatalf("%s does not appear", file)
 }
 
-func TestStartedByHandThePluginExplainsItself(t *testing.T) {
+func TestPluginStartedByHandPrintsHelp(t *testing.T) {
 	cmd := command("plain")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -246,8 +246,8 @@ func TestStartedByHandThePluginExplainsItself(t *testing.T) {
 	}
 }
 
-// Hosts could not tell which provider such a plugin is.
-func TestPluginsOnTheirOwnNeedAnAddress(t *testing.T) {
+// Hosts could not identify the provider of such a plugin.
+func TestDebugPluginsNeedAnAddress(t *testing.T) {
 	out, err := command("nameless", "-debug").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "cannot start: it has no Address") ||
 		strings.Contains(string(out), ReattachEnv) {
@@ -315,7 +315,7 @@ func TestDebuggedPluginServesOneClientAfterAnother(t *testing.T) {
 		if err != nil {
 			t.Errorf("the plugin did not end well: %v", err)
 		}
-		if strings.Contains(stderr.String(), "{") { // the library would write lines of JSON
+		if strings.Contains(stderr.String(), "{") { // the library would write JSON lines
 			t.Errorf("whoever started it has to read:\n%s", stderr.String())
 		}
 	case <-time.After(time.Minute):

@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Action describes something that has an effect and leaves nothing in the state: a message, a restart.
+// Action describes an operation with an effect that is not stored in the state, such as a message or a restart.
 type Action struct {
-	// Schema describes the block config of action blocks: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of action blocks: arguments and blocks, nothing Computed.
 	Schema map[string]*Schema
 	// Plan checks whether the action could be invoked, and changes nothing. Values may not be known yet: see GetKnown.
 	// It may be nil.
@@ -27,7 +27,7 @@ type Action struct {
 // ActionFunc is a callback of an Action.
 type ActionFunc func(ctx context.Context, d *ActionData, meta interface{}) diag.List
 
-// ActionData is an action in the hands of a callback. Get and the other methods read the block config.
+// ActionData is an action in a callback. Get and the other methods read the config block.
 type ActionData struct {
 	*ResourceData
 	progress func(message string)

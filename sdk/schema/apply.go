@@ -32,7 +32,8 @@ func (s *server) Apply(ctx context.Context, req provider.ApplyRequest) provider.
 	return resp
 }
 
-// run calls a callback within its time. It notes whether the context of the callback ended before the callback did.
+// run calls a callback with its time limit. It records whether the context of the callback ended before the callback
+// did.
 func (s *server) run(ctx context.Context, d *ResourceData, key string, op operation) diag.List {
 	diags := s.guard(ctx, d.typ, key, func(ctx context.Context) diag.List {
 		if d.typ.resource.Timeouts != nil && !d.typ.resource.untimed(key) {
@@ -48,7 +49,7 @@ func (s *server) run(ctx context.Context, d *ResourceData, key string, op operat
 	return dropped(d.mistakes, diags)
 }
 
-// timedOut is why the context of a callback ends that takes too long.
+// timedOut is the cause when the context of a callback ends because of its time limit.
 type timedOut struct {
 	key   string
 	limit time.Duration
@@ -64,7 +65,7 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	null := cty.NullVal(t.object.ty)
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	if s.stopping.Context().Err() != nil {
@@ -75,9 +76,9 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	switch {
 	case d.id != "":
 	case d.cut && diags.HasErrors() && s.stopping.Context().Err() != nil:
-		return cty.NilVal, cty.NilVal, diags // its request may have arrived, and only the answer was not awaited
+		return cty.NilVal, cty.NilVal, diags // the request may have been received although the response was not awaited
 	case d.cut && diags.HasErrors() || crashed(diags):
-		// Over the protocol, too: a client that did not ask for the end would take null for "nothing was created".
+		// Over the protocol, too: a client that did not cancel the call would understand null as "nothing was created".
 		return cty.UnknownVal(t.object.ty), cty.NilVal, diags
 	default:
 		if !diags.HasErrors() {
@@ -94,13 +95,13 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.suppress = true
 	d.identity = t.identityData(req.PlannedIdentity)
 	op := t.resource.update()
 	var diags diag.List
 	switch {
-	case !t.changes(req.Prior, req.Planned): // timeouts, which are stored and nothing else
+	case !t.changes(req.Prior, req.Planned): // only timeouts, which are just stored
 	case op == nil:
 		diags = diags.Errorf(nil, "No update",
 			"The provider has no Update for %s: a change has to replace the object, but none was planned to. %s",
@@ -124,7 +125,7 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 	cty.Value, diag.List) {
 	t := d.typ
 	state := d.State()
-	if t.block().HasComputedBlocks() { // of which none were set
+	if t.block().HasComputedBlocks() { // but none were set
 		state = value.NormalizeRead(t.block(), state)
 	}
 	if crash := crashed(diags) && !req.Prior.IsNull(); d.partial || crash {
@@ -145,7 +146,7 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 		return state, identity, diags
 	}
 	errs := value.CheckApplied(t.block(), req.Planned, state, everything)
-	return state, identity, diags.Extend(problems).Extend(strictly("Result differs from the plan", errs))
+	return state, identity, diags.Extend(problems).Extend(invalidResponse("Result differs from the plan", errs))
 }
 
 func withID(state cty.Value, id string) cty.Value {
@@ -154,7 +155,7 @@ func withID(state cty.Value, id string) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// crashed reports that a callback panicked: what it had done by then, only Set tells.
+// crashed reports whether a callback panicked: what it had done before that is only known through Set.
 func crashed(diags diag.List) bool {
 	for _, d := range diags {
 		if _, ok := d.Extra.(crash); ok {
@@ -164,7 +165,7 @@ func crashed(diags diag.List) bool {
 	return false
 }
 
-// stillPartial returns the problem of an update that succeeded in partial mode without accepting all planned values.
+// stillPartial returns an error for an update that succeeded in partial mode without accepting all planned values.
 func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 	if len(value.CheckApplied(t.block(), planned, state)) == 0 {
 		return nil
@@ -176,14 +177,14 @@ func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 
 func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutDelete, t.resource.delete())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutDelete, t.resource.delete())
 	if !diags.HasErrors() || d.id == "" {
 		return req.Planned, diags
 	}
 	return d.State(), diags
 }
 
-// settle replaces unknown values in a plan by the former ones, where these are clear, and by null elsewhere.
+// settle replaces unknown values in a plan by the former ones if these correspond, otherwise by null.
 func settle(planned, prior cty.Value) cty.Value {
 	if planned.IsWhollyKnown() {
 		return planned
@@ -229,7 +230,7 @@ func settle(planned, prior cty.Value) cty.Value {
 	return value.UnknownAsNull(planned)
 }
 
-// memberOf finds a member of an object or a map, or cty.NilVal if there is none.
+// memberOf returns a member of an object or a map, or cty.NilVal if there is none.
 func memberOf(v cty.Value, name string) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull() || !v.IsKnown():
@@ -261,7 +262,7 @@ func (o *object) accept(before, now cty.Value, keys [][]string) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// group sorts keys by their first step.
+// group groups keys by their first step.
 func group(keys [][]string) map[string][][]string {
 	groups := map[string][][]string{}
 	for _, key := range keys {
@@ -289,7 +290,7 @@ func (f *field) accept(before, now cty.Value, keys [][]string) cty.Value {
 	return now // parts of a set have no names of their own
 }
 
-// acceptList accepts single elements. A new one is appended, a removed one is dropped: no element in between can be
+// acceptList accepts single elements. A new one is appended, a removed one is deleted: no element in between can be
 // missing.
 func (f *field) acceptList(before, now cty.Value, keys [][]string) cty.Value {
 	vals, fresh := elementsOf(before), elementsOf(now)

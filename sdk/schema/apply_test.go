@@ -120,8 +120,7 @@ func TestPartialStateHoldsExactlyWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTheNextApplyRepairsAPartialUpdate is the example by which authors learn of partial state: tags succeed, the name
-// fails.
+// TestTheNextApplyRepairsAPartialUpdate is the documented example of partial state: the tags succeed, the name fails.
 func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 	works := false
 	var changed []string
@@ -163,7 +162,7 @@ func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 	}
 }
 
-func TestWhatCallbacksLeaveIsStored(t *testing.T) {
+func TestCallbackResultsAreStored(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "etag": {
 			Type: TypeString, Computed: true},
@@ -287,7 +286,7 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 	}
 }
 
-func TestReadFindsWhatIsThere(t *testing.T) {
+func TestReadReturnsTheCurrentObject(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "count_": {
 			Type: TypeInt, Computed: true}, "must": {Type: TypeString, Required: true},
@@ -350,7 +349,7 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestDeleteLeavesWhatCouldNotBeDeleted(t *testing.T) {
+func TestFailedDeleteKeepsTheObject(t *testing.T) {
 	for name, test := range map[string]struct {
 		on   func(d *ResourceData) error
 		want attrs
@@ -446,8 +445,8 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
 }
 
-// TestMessagesTellNoValues plants a secret that only the configuration knows to be one.
-func TestMessagesTellNoValues(t *testing.T) {
+// TestMessagesShowNoSecrets plants a secret that is only marked in the configuration.
+func TestMessagesShowNoSecrets(t *testing.T) {
 	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
 		return d.Set("name", "tops3cret too")
 	}))
@@ -458,7 +457,7 @@ func TestMessagesTellNoValues(t *testing.T) {
 	}
 }
 
-func TestNewObjectsAreToldOfAsSoonAsTheyHaveAnId(t *testing.T) {
+func TestNewObjectsAreRecordedWhenTheyGetAnId(t *testing.T) {
 	var early []cty.Value
 	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
 		if len(early) != 1 {

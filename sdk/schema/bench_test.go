@@ -12,7 +12,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// measured is a resource like many: a dozen attributes and some blocks.
+// measured is a typical resource: a dozen attributes and some blocks.
 func measured() *Provider {
 	text := func() *Schema { return &Schema{Type: TypeString, Optional: true} }
 	set := func(d *ResourceData) error {
@@ -39,7 +39,7 @@ func measured() *Provider {
 	return &Provider{ResourcesMap: map[string]*Resource{typ: r}}
 }
 
-// bare is the least that a provider does for the same answers, by hand.
+// bare is a minimal hand-written provider with the same responses.
 type bare struct {
 	provider.Base
 	schema *provider.Schema
@@ -62,7 +62,7 @@ func (b bare) Apply(_ context.Context, req provider.ApplyRequest) provider.Apply
 	return provider.ApplyResponse{State: cty.ObjectVal(vals)}
 }
 
-// BenchmarkCall measures a call of each kind through the framework, and of a provider without one, over each transport.
+// BenchmarkCall measures a call of each kind through the framework, and to a provider without it, over each transport.
 func BenchmarkCall(b *testing.B) {
 	described := New(measured())
 	schema, _ := described.Schema(b.Context())

@@ -17,21 +17,21 @@ const (
 	managed kind = iota + 1
 	data
 	ephemeral
-	listing       // the block config of a list
-	acting        // the block config of an action
+	listing       // the config block of a list
+	acting        // the config block of an action
 	configuration // a provider block
-	said          // a provider_meta block
+	metaBlock     // a provider_meta block
 	callee        // a function
 )
 
-// resourceType is a Resource, ready for use.
+// resourceType is a compiled Resource.
 type resourceType struct {
 	name     string
 	kind     kind
 	resource *Resource
 	object   *object
 	wire     *provider.ResourceType
-	// fields finds what describes an attribute of the wire's schema, at any depth.
+	// fields maps each attribute of the schema to its description, at any depth.
 	fields map[*provider.Attribute]*field
 	blocks map[*provider.NestedBlock]*field // the same for computed blocks
 }
@@ -53,8 +53,8 @@ type field struct {
 	ty     cty.Type
 	elem   *field  // of a collection of values
 	object *object // of nested resources
-	block  bool    // it is nested blocks on the wire
-	// implicit fields are not the author's: id and timeouts. They are set with methods of their own.
+	block  bool    // encoded as nested blocks on the wire
+	// implicit fields are id and timeouts, which authors do not declare and set with their own methods.
 	implicit bool
 }
 
@@ -63,7 +63,7 @@ const (
 	timeoutsField = "timeouts"
 )
 
-// compile prepares a resource for use. It takes any description: InternalValidate reports its problems.
+// compile compiles a resource. It accepts any description: InternalValidate reports its problems.
 func compile(name string, r *Resource, k kind) *resourceType {
 	c := compiler{fields: map[*provider.Attribute]*field{}, blocks: map[*provider.NestedBlock]*field{}}
 	o := c.object(r.SchemaMap(), false)
@@ -128,7 +128,7 @@ func (c *compiler) add(o *object, f *field) {
 	case s.Required && s.MinItems == 0:
 		nb.MinItems = 1
 	case !s.Required:
-		nb.MinItems = 0 // without any, none are too few
+		nb.MinItems = 0 // no blocks satisfy the minimum
 	}
 	o.block.Blocks[f.name] = nb
 	if nb.Computed {
@@ -143,7 +143,7 @@ func nesting(t ValueType) provider.Nesting {
 	return provider.NestingList
 }
 
-// attribute describes a field to the engine. A default makes it one that the provider may fill in.
+// attribute describes a field to the engine. With a default, it is computed, too.
 func attribute(s *Schema, ty cty.Type) *provider.Attribute {
 	a := &provider.Attribute{
 		Type: ty, Required: s.Required, Optional: s.Optional, Computed: s.Computed, Sensitive: s.Sensitive,
@@ -156,7 +156,7 @@ func attribute(s *Schema, ty cty.Type) *provider.Attribute {
 	return a
 }
 
-// field compiles one member. Inside of an attribute all nested resources are values.
+// field compiles one member. Within an attribute, all nested resources are values.
 func (c *compiler) field(name string, s *Schema, insideAttr bool) *field {
 	f := &field{schema: s, name: name}
 	switch s.Type {
@@ -176,7 +176,7 @@ func (c *compiler) field(name string, s *Schema, insideAttr bool) *field {
 
 func (c *compiler) collection(f *field, insideAttr bool) {
 	s := f.schema
-	ety := cty.String // of a map that says nothing else
+	ety := cty.String // the default for maps
 	switch e := s.Elem.(type) {
 	case *Schema:
 		f.elem = c.field("", e, true)
@@ -231,7 +231,7 @@ func (c *compiler) timeouts(o *object, t *ResourceTimeout) {
 		Block: provider.Block{Attributes: block.Attributes, Blocks: block.Blocks}, Nesting: provider.NestingSingle}
 }
 
-// elemType is the type of the members of a collection.
+// elemType returns the type of the members of a collection.
 func (f *field) elemType() cty.Type {
 	if f.object != nil {
 		return f.object.ty

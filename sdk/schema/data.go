@@ -15,27 +15,27 @@ import (
 )
 
 // ResourceData is the object of a callback: its configured, planned or stored values, and those that the callback sets.
-// It belongs to the goroutine of the callback.
+// Only the goroutine of the callback may use it.
 type ResourceData struct {
 	reader
 	typ  *resourceType
-	kind string // the type that an importer found
+	kind string // the type of an imported object
 	ctx  context.Context
-	cut  bool // the context ended before the callback
+	cut  bool // the context ended before the callback returned
 	id   string
 	// fresh means that the object is new.
 	fresh bool
-	// partial holds back what no prefix accepts.
+	// partial is the partial mode: only values that a key accepts are recorded.
 	partial  bool
 	accepted [][]string
 	mistakes []error
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps planned values
 	reading  bool // it keeps stored values with DiffSuppressOnRefresh
-	// said is the module's provider_meta value, or cty.NilVal if there is none; saidType its type.
-	said     cty.Value
-	saidType *resourceType
-	// record, if set, tells the engine early of a new object.
+	// providerMeta is the provider_meta value of the module, or cty.NilVal; providerMetaType is its type.
+	providerMeta     cty.Value
+	providerMetaType *resourceType
+	// record, if set, reports a new object to the engine before the callback returns.
 	record func(state cty.Value, private []byte)
 }
 
@@ -48,14 +48,14 @@ func newData(t *resourceType, r reader) *ResourceData {
 	return d
 }
 
-// Context is the context of the callback: it ends when the user interrupts or the time is over.
+// Context is the context of the callback: it ends on an interrupt or after the time limit.
 func (d *ResourceData) Context() context.Context { return d.ctx }
 
 // Id returns the ID of the object, or "" if there is none.
 func (d *ResourceData) Id() string { return d.id }
 
-// SetId sets the ID of the object. The empty ID means that it does not exist (any more). In process, the engine records
-// a new object as soon as it gets its ID, so that it is not lost if the callback does not finish.
+// SetId sets the ID of the object. The empty ID means that the object does not exist. In process, the engine records a
+// new object as soon as its ID is set, so that it is not lost if the callback does not finish.
 func (d *ResourceData) SetId(id string) {
 	d.id = id
 	if d.record != nil && id != "" {
@@ -66,14 +66,14 @@ func (d *ResourceData) SetId(id string) {
 // SetType sets the type of an imported object.
 func (d *ResourceData) SetType(name string) { d.kind = name }
 
-// IsNewResource reports that the object is being created.
+// IsNewResource reports whether the object is being created.
 func (d *ResourceData) IsNewResource() bool { return d.fresh }
 
 // MarkNewResource marks the object as new.
 func (d *ResourceData) MarkNewResource() { d.fresh = true }
 
-// Set changes a top-level attribute or all blocks of a name. The package documentation lists the Go values of each
-// type; nil is null. An error, returned or not, fails the callback's operation: a wrong key or type is a mistake in the
+// Set sets a top-level attribute or all blocks of a name. The package documentation lists the Go values of each type;
+// nil is null. An error makes the callback's operation fail even if it is ignored: a wrong key or type is a bug of the
 // provider.
 func (d *ResourceData) Set(key string, v interface{}) error {
 	err := d.set(key, v)
@@ -84,7 +84,7 @@ func (d *ResourceData) Set(key string, v interface{}) error {
 	return err
 }
 
-// inside names the part of an attribute that a mistake is about; nothing when it is about all of it.
+// inside returns a phrase that names the wrong part of an attribute, or "" if all of it is wrong.
 func inside(err error) string {
 	var p cty.PathError
 	if errors.As(err, &p) && len(p.Path) > 1 {
@@ -120,7 +120,7 @@ func (d *ResourceData) set(key string, v interface{}) error {
 	path := cty.GetAttrPath(key)
 	like := member(d.now, key, f.ty)
 	if d.unknown != cty.NilVal {
-		like = member(d.unknown, key, f.ty) // an old value is no promise
+		like = member(d.unknown, key, f.ty) // old values need not be kept
 	}
 	encoded, err := f.encode(path, v, like)
 	if err != nil {
@@ -138,18 +138,19 @@ func (d *ResourceData) set(key string, v interface{}) error {
 	return nil
 }
 
-// Partial switches the partial mode on or off. While it is on, only what SetPartial names is recorded of an update or
-// creation that ends with an error; without, all of it is.
+// Partial turns the partial mode on or off. In this mode, an update or creation that ends with an error only records
+// the values that SetPartial names; otherwise it records all.
 func (d *ResourceData) Partial(on bool) { d.partial = on }
 
-// SetPartial records that the change of an attribute has happened, or of all whose keys begin with the given one, step
-// by step: "rule" accepts "rule.0.port".
+// SetPartial records that the change of an attribute has happened, and of all with the key as a prefix, step by step:
+// "rule" includes "rule.0.port".
 func (d *ResourceData) SetPartial(key string) {
 	d.find(key, d.current)
 	d.accepted = append(d.accepted, strings.Split(key, "."))
 }
 
-// Timeout returns the time limit of an operation: that of the user, or else of the resource, or else twenty minutes.
+// Timeout returns the time limit of an operation: that of the user, otherwise that of the resource, otherwise twenty
+// minutes.
 func (d *ResourceData) Timeout(key string) time.Duration {
 	if f := d.object.fields[timeoutsField]; f != nil && f.implicit {
 		block := d.current(f)
@@ -170,7 +171,7 @@ func (d *ResourceData) Timeout(key string) time.Duration {
 	return otherwise
 }
 
-// State returns the object as it would be stored now; null when it has no id.
+// State returns the object as it would be stored now, or null if it has no id.
 func (d *ResourceData) State() cty.Value {
 	f := d.object.fields[idField]
 	if f == nil || !f.implicit {
@@ -183,8 +184,7 @@ func (d *ResourceData) State() cty.Value {
 	return value.UnknownAsNull(d.whole())
 }
 
-// dropped adds to the diagnostics of a callback the mistakes that it did not return. Those that it returned as they are
-// get their place.
+// dropped adds the errors that a callback ignored to its diagnostics. Errors that it returned unchanged get their path.
 func dropped(mistakes []error, told diag.List) diag.List {
 	all := told
 	for _, err := range mistakes {
@@ -222,8 +222,8 @@ func setProblem(err error) *diag.Diagnostic {
 	return d
 }
 
-// TestResourceDataRaw returns data for a test of a callback by itself: the attributes of a configuration, in the Go
-// forms that Set takes.
+// TestResourceDataRaw returns data for a unit test of a callback: the attributes of a configuration, as Go values for
+// Set.
 func TestResourceDataRaw(t interface{ Fatalf(string, ...interface{}) }, fields map[string]*Schema,
 	raw map[string]interface{}) *ResourceData {
 	rt := compile("test", &Resource{Schema: fields}, managed)

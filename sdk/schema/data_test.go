@@ -46,7 +46,7 @@ func full() m {
 	}
 }
 
-func TestGetGivesPlainValues(t *testing.T) {
+func TestGetReturnsGoValues(t *testing.T) {
 	d := TestResourceDataRaw(t, everyType(), full())
 	labels := d.Get("labels").(*Set)
 	for key, want := range map[string]interface{}{
@@ -89,7 +89,7 @@ func TestGetGivesPlainValues(t *testing.T) {
 	}
 }
 
-func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
+func TestSetAcceptsOnlyMatchingValues(t *testing.T) {
 	type name string
 	word, none := "w", (*string)(nil)
 	for _, test := range []struct {
@@ -140,8 +140,8 @@ func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
 
 var zero = 0.0
 
-// TestSettingWhatGetGivesChangesNothing repeats a Read that finds the object unchanged.
-func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
+// TestSettingResultsOfGetChangesNothing passes the results of Get to Set, like a Read of an unchanged object.
+func TestSettingResultsOfGetChangesNothing(t *testing.T) {
 	configs := map[string]attrs{
 		"nothing": {},
 		"everything": {"flag": cty.True, "ratio": cty.MustParseNumberVal("0.1"), "name": str("n"),
@@ -183,7 +183,7 @@ func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
 	}
 }
 
-func TestChangesAreSeenAndGiven(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	e := start(t, keeper(everyType(), func(op string, d *ResourceData) error {
 		if op != "update" {
 			if op == "create" && (!d.IsNewResource() || !d.HasChange("name") || d.HasChange("flag")) {
@@ -259,7 +259,7 @@ type typed struct {
 	Other  time.Time
 }
 
-func TestStructsStandForObjects(t *testing.T) {
+func TestStructsRepresentObjects(t *testing.T) {
 	d := TestResourceDataRaw(t, everyType(), full())
 	v, err := Decode[typed](d)
 	if err != nil {
@@ -345,7 +345,7 @@ func TestSetsAreSets(t *testing.T) {
 	if none.Len() != 0 || len(none.List()) != 0 || zero.Len() != 2 || HashInt(1) != HashString("1") {
 		t.Error("empty sets")
 	}
-	// Elements whose texts run into each other are different elements.
+	// Elements with equal concatenated texts are different elements.
 	tricky := NewSet(nil, l{m{"a": "b", "c": ""}, m{"a": "bc", "": ""}, l{"a", "b"}, l{"ab"}, l{l{"a"}, "b"}, "1", 1,
 		true, "true", nil, "", NewSet(nil, l{"a"})})
 	if tricky.Len() != 12 {
@@ -353,7 +353,7 @@ func TestSetsAreSets(t *testing.T) {
 	}
 }
 
-// FuzzKeys asks for any key: there is a value, or the callback ends with a diagnostic.
+// FuzzKeys gets any key: the result is a value, or the callback ends with a diagnostic.
 func FuzzKeys(f *testing.F) {
 	for _, key := range []string{"rule.0.port", "rule.#", "labels.123", "tags.a.b", "matrix.0.1",
 		"rule.99999999999999999999", "any.a", "peer.1.name", ".", "", "#", "rule..port", "id.0", "words.-1"} {

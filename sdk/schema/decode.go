@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// decode returns the Go form of a field's value. What is null or unknown is zero.
+// decode returns the Go form of a field's value. Null and unknown values become the zero value.
 func (f *field) decode(v cty.Value) interface{} {
 	if v.IsNull() || !v.IsKnown() {
 		return f.zero()
@@ -70,7 +70,7 @@ func (f *field) decodeElement(v cty.Value) interface{} {
 	return f.elem.decode(v)
 }
 
-// decode returns the Go form of a block. All fields of one that is null are zero.
+// decode returns the Go form of a block. A null block has only zero values.
 func (o *object) decode(v cty.Value) map[string]interface{} {
 	out := make(map[string]interface{}, len(o.names))
 	for _, name := range o.names {
@@ -79,20 +79,20 @@ func (o *object) decode(v cty.Value) map[string]interface{} {
 	return out
 }
 
-// toInt returns the integer nearest to a number. What is no integer of Go's was refused when the configuration was
-// validated.
+// toInt returns the integer nearest to a number. Validation of the configuration has refused numbers that a Go int
+// cannot hold.
 func toInt(v cty.Value) int {
 	n, _ := v.AsBigFloat().Int64()
 	return int(n)
 }
 
-// isInt reports whether a number is one of Go's integers.
+// isInt reports whether a number is a Go int.
 func isInt(v cty.Value) bool {
 	n, accuracy := v.AsBigFloat().Int64()
 	return accuracy == big.Exact && int64(int(n)) == n
 }
 
-// decodeAny returns the Go form of a value by its own type.
+// decodeAny returns the Go form of a value according to its type.
 func decodeAny(v cty.Value) interface{} {
 	if v.IsNull() || !v.IsKnown() {
 		return nil
@@ -120,7 +120,7 @@ func decodeAny(v cty.Value) interface{} {
 	}
 }
 
-// member reads an attribute of an object that may be null or unknown as a whole.
+// member returns an attribute of an object that may be null or unknown as a whole.
 func member(v cty.Value, name string, ty cty.Type) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || !v.Type().HasAttribute(name):
@@ -137,11 +137,11 @@ type place struct {
 	object *object // a nested resource
 	value  cty.Value
 	path   cty.Path
-	// counts is set if the key means the number of elements.
+	// counts is set if the key is for the number of elements.
 	counts bool
 }
 
-// find follows a key. The function returns the values of the top-level fields.
+// find follows a key. top returns the values of top-level fields.
 func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 	p := place{object: o}
 	steps := strings.Split(key, ".")
@@ -181,7 +181,7 @@ func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 	return p, nil
 }
 
-// enter goes to an element of a list, by its index, or of a set, by its number.
+// enter moves to an element of a list, by its index, or of a set, by its hash.
 func (p *place) enter(step, key string) error {
 	n, err := strconv.Atoi(step)
 	if err != nil || n < 0 {
@@ -224,7 +224,7 @@ func (p *place) enterKey(key string) {
 	p.field, p.object = f.elem, f.object
 }
 
-// goValue is the Go form of what is at the place.
+// goValue returns the Go form of the value at the place.
 func (p place) goValue() interface{} {
 	switch {
 	case p.counts:

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// ResourceDiff is a plan in the hands of CustomizeDiff. Get of a value that is not known yet ends the callback with a
-// diagnostic: ask NewValueKnown first, or use GetKnown.
+// ResourceDiff is a plan in a CustomizeDiff callback. Get of an unknown value ends the callback with a diagnostic: call
+// NewValueKnown first, or use GetKnown.
 type ResourceDiff struct {
 	reader
 	id       string
@@ -28,7 +28,7 @@ func newDiff(t *resourceType, prior, planned, config cty.Value) *ResourceDiff {
 	return d
 }
 
-// Id is the id of the object, empty for one that does not exist yet.
+// Id returns the id of the object, or "" for one that does not exist yet.
 func (d *ResourceDiff) Id() string { return d.id }
 
 // SetNew plans a value for a computed attribute that is not configured.
@@ -38,7 +38,7 @@ func (d *ResourceDiff) SetNew(key string, v interface{}) error {
 	}))
 }
 
-// SetNewComputed plans that a computed attribute that is not configured becomes known only after apply.
+// SetNewComputed plans that a computed attribute that is not configured is unknown until apply.
 func (d *ResourceDiff) SetNewComputed(key string) error {
 	return d.record(d.setNew(key, func(f *field) (cty.Value, error) { return cty.UnknownVal(f.ty), nil }))
 }
@@ -65,14 +65,14 @@ func (d *ResourceDiff) setNew(key string, planned func(*field) (cty.Value, error
 	return nil
 }
 
-// ForceNew lets the change of an attribute replace the object.
+// ForceNew makes the change of an attribute replace the object.
 func (d *ResourceDiff) ForceNew(key string) error {
 	p, err := d.object.find(key, d.current)
 	switch {
 	case err != nil:
 		return d.record(fmt.Errorf("replace for %q: %w", key, err))
 	case d.old.IsNull():
-		return nil // what does not exist is not replaced
+		return nil // a new object is not replaced
 	case !d.HasChange(key):
 		return d.record(fmt.Errorf("replace for %q: it does not change", key))
 	}
@@ -104,7 +104,7 @@ func (d *ResourceDiff) Clear(key string) error {
 	return nil
 }
 
-// GetChangedKeysPrefix returns the top-level attributes that differ and whose names begin with a prefix.
+// GetChangedKeysPrefix returns the top-level attributes that change and have a prefix.
 func (d *ResourceDiff) GetChangedKeysPrefix(prefix string) []string {
 	var keys []string
 	for _, name := range d.object.names {
@@ -115,7 +115,7 @@ func (d *ResourceDiff) GetChangedKeysPrefix(prefix string) []string {
 	return keys
 }
 
-// UpdatedKeys returns the top-level attributes that differ.
+// UpdatedKeys returns the top-level attributes that change.
 func (d *ResourceDiff) UpdatedKeys() []string { return d.GetChangedKeysPrefix("") }
 
 func (d *ResourceDiff) record(err error) error {
@@ -132,7 +132,7 @@ func (d *ResourceDiff) decided(key string) bool {
 	return ok
 }
 
-// over overlays a plan with the changes of CustomizeDiff.
+// over returns a plan with the changes of CustomizeDiff.
 func (d *ResourceDiff) over(planned cty.Value) cty.Value {
 	if len(d.written) == 0 {
 		return planned

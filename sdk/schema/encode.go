@@ -15,9 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// encode turns a Go value into the value of a field. Like is the value that it replaces, or cty.NilVal: where
-// both mean the same, like is kept. So a zero value does not replace an argument that was not given, nor a
-// rounded number that of an exact one.
+// encode converts a Go value to the value of a field. like is the value that it replaces, or cty.NilVal; it is kept if
+// both have the same meaning. So a zero value does not replace an unset argument, nor a rounded number the exact one.
 func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
 	v = indirect(v)
 	if v == nil {
@@ -44,11 +43,11 @@ func (f *field) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value,
 	return f.keep(out, like), nil
 }
 
-// keep returns the old value where it means the same as the new one.
+// keep returns the old value if it has the same meaning as the new one.
 func (f *field) keep(v, like cty.Value) cty.Value {
 	switch {
 	case like.IsNull():
-		// It was not set. A zero value is then no information, unless the provider computes the value.
+		// It was not set: a zero value is ignored unless the provider computes the value.
 		if !f.schema.Required && !f.schema.Computed && sameValue(f.decode(v), f.zero()) {
 			return cty.NullVal(f.ty)
 		}
@@ -76,7 +75,7 @@ var goTypes = map[ValueType]string{
 	TypeSet: "a *Set or a slice", TypeMap: "a map with strings as keys",
 }
 
-// indirect follows pointers; a nil pointer is nil. A *Set stays.
+// indirect follows pointers; a nil pointer is nil. A *Set is not followed.
 func indirect(v interface{}) interface{} {
 	if v == nil {
 		return nil
@@ -123,8 +122,8 @@ func (f *field) encodePrimitive(path cty.Path, v interface{}) (cty.Value, error)
 	return cty.NilVal, f.wants(path, v)
 }
 
-// encodeNumber converts any Go number; cty.NilVal for other values. A float becomes its shortest decimal, as in a
-// configuration.
+// encodeNumber converts any Go number, and returns cty.NilVal for other values. A float becomes its shortest decimal,
+// as in a configuration.
 func encodeNumber(path cty.Path, v interface{}) (cty.Value, error) {
 	if n, ok := v.(json.Number); ok {
 		parsed, err := cty.ParseNumberVal(n.String())
@@ -200,7 +199,7 @@ func (f *field) encodeElements(path cty.Path, v interface{}, like cty.Value) (ct
 	return cty.ListVal(vals), nil
 }
 
-// ofElement words a mistake in an element: the path of one of a set is that of the set.
+// ofElement returns a mistake in an element; an element of a set has the path of the set.
 func (f *field) ofElement(err error) error {
 	var p cty.PathError
 	if f.schema.Type != TypeSet || !errors.As(err, &p) {
@@ -209,8 +208,8 @@ func (f *field) ofElement(err error) error {
 	return p.Path.NewErrorf("in an element of the set, %s", p.Error())
 }
 
-// counterparts are the old elements that new ones replace: in a list that of the same index, in a set the one
-// that means the same.
+// counterparts are the old elements that new ones replace: in a list the one with the same index, in a set the one with
+// the same meaning.
 type counterparts struct {
 	byIndex []cty.Value
 	byText  map[string]cty.Value
@@ -282,15 +281,15 @@ func (f *field) encodeMap(path cty.Path, v interface{}, like cty.Value) (cty.Val
 	return cty.MapVal(vals), nil
 }
 
-// sortedKeys returns the keys of a map in the order of their text. Those that are equal once normalised collapse to the
-// last.
+// sortedKeys returns the keys of a map sorted as text. Of those that are equal after normalization, the last one is
+// kept.
 func sortedKeys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	return keys
 }
 
-// encode turns a map or a struct into a block. Fields that are left out are null.
+// encode converts a map or a struct to a block. Missing fields are null.
 func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value, error) {
 	members, err := o.members(path, indirect(v))
 	if err != nil {
@@ -302,7 +301,7 @@ func (o *object) encode(path cty.Path, v interface{}, like cty.Value) (cty.Value
 		}
 	}
 	vals := make(map[string]cty.Value, len(o.fields))
-	for _, name := range o.names { // in order, so that the same mistake of several is reported each time
+	for _, name := range o.names { // in order, so that the same mistake is reported each time
 		f, old := o.fields[name], cty.NilVal
 		if like != cty.NilVal && !like.IsNull() && like.IsKnown() {
 			old = like.GetAttr(name)
@@ -336,7 +335,7 @@ func (o *object) members(path cty.Path, v interface{}) (map[string]interface{}, 
 	return nil, mistake(path, "a nested resource wants a map with strings as keys, or a struct, not %T", v)
 }
 
-// encodeAny turns a value into one of whatever type it is.
+// encodeAny converts a value of any type.
 func encodeAny(path cty.Path, v interface{}) (cty.Value, error) {
 	switch v = indirect(v); v := v.(type) {
 	case nil:

@@ -28,7 +28,7 @@ func num(n int64) cty.Value        { return cty.NumberIntVal(n) }
 func obj(a attrs) cty.Value        { return cty.ObjectVal(a) }
 func tup(v ...cty.Value) cty.Value { return cty.TupleVal(v) }
 
-// engine does with one resource type what an engine does.
+// engine calls the provider of one resource type like an engine does.
 type engine struct {
 	t       *testing.T
 	p       provider.Provider
@@ -36,7 +36,7 @@ type engine struct {
 	state   cty.Value
 	id      cty.Value
 	replace []cty.Path
-	lost    bool // whether the last creation made something is not known
+	lost    bool // the result of the last creation is unknown
 }
 
 const typ = "demo_thing"
@@ -103,7 +103,7 @@ func (e *engine) validate(a attrs) diag.List {
 		Type: typ, Config: e.config(a)})
 }
 
-// tryPlan plans from what is stored.
+// tryPlan plans with the stored object.
 func (e *engine) tryPlan(a attrs) provider.PlanResponse {
 	e.t.Helper()
 	config := e.config(a)
@@ -133,7 +133,7 @@ func (e *engine) plan(a attrs) cty.Value {
 	return resp.Planned
 }
 
-// tryApply plans and applies in place, and keeps what is left.
+// tryApply plans and applies in place, and stores the result.
 func (e *engine) tryApply(a attrs) diag.List {
 	e.t.Helper()
 	planned := e.plan(a)
@@ -180,7 +180,7 @@ func (e *engine) destroy() diag.List {
 	return resp.Diagnostics
 }
 
-// has compares some attributes.
+// has checks some attributes.
 func has(t *testing.T, got cty.Value, want attrs) {
 	t.Helper()
 	if got.IsNull() {
@@ -200,7 +200,7 @@ func has(t *testing.T, got cty.Value, want attrs) {
 	}
 }
 
-// refused demands one error at a path, with all of the words.
+// refused requires one error at a path that contains all of the words.
 func refused(t *testing.T, diags diag.List, path string, words ...string) {
 	t.Helper()
 	var errs diag.List
@@ -223,7 +223,7 @@ func refused(t *testing.T, diags diag.List, path string, words ...string) {
 	}
 }
 
-// keeper is a resource that stores nothing anywhere: its callbacks call the given function, which may be nil.
+// keeper is a resource without a remote system: its callbacks call the given function, which may be nil.
 func keeper(fields map[string]*Schema, on func(op string, d *ResourceData) error) *Resource {
 	call := func(op string) func(*ResourceData, interface{}) error {
 		return func(d *ResourceData, _ interface{}) error {

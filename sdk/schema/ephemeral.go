@@ -11,12 +11,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// EphemeralResource describes an object that lives for one run and is never stored: a token, a tunnel.
+// EphemeralResource describes an object that exists for one run and is never stored: a token, a tunnel.
 type EphemeralResource struct {
 	Schema map[string]*Schema
 
-	// Open creates the object and sets its attributes. Renew and Close get the private data that it left, and nothing
-	// else; both may be nil.
+	// Open creates the object and sets its attributes. Renew and Close only get the private data that it set; both may
+	// be nil.
 	Open  EphemeralFunc
 	Renew EphemeralFunc
 	Close EphemeralFunc
@@ -28,8 +28,8 @@ type EphemeralResource struct {
 // EphemeralFunc is a callback of an EphemeralResource.
 type EphemeralFunc func(ctx context.Context, d *EphemeralData, meta interface{}) diag.List
 
-// EphemeralData is an ephemeral object in the hands of a callback. While it is renewed or closed, its attributes are
-// not known any more: only the private data is.
+// EphemeralData is an ephemeral object in a callback. In Renew and Close only the private data is available, not the
+// attributes.
 type EphemeralData struct {
 	*ResourceData
 	private []byte
@@ -39,10 +39,10 @@ type EphemeralData struct {
 // Private returns the data that an earlier callback stored with SetPrivate.
 func (d *EphemeralData) Private() []byte { return d.private }
 
-// SetPrivate leaves data for Renew and Close. It is not stored either.
+// SetPrivate sets data for Renew and Close. It is not stored.
 func (d *EphemeralData) SetPrivate(private []byte) { d.private = private }
 
-// SetRenewAt requests a call of Renew at a time.
+// SetRenewAt requests a call of Renew at the given time.
 func (d *EphemeralData) SetRenewAt(at time.Time) { d.renewAt = at }
 
 type ephemeralType struct {
@@ -67,7 +67,7 @@ func (c *inspection) ephemeral(w where, e *EphemeralResource) {
 	c.fields(w, e.Schema)
 }
 
-// call runs a callback, which may be nil.
+// callEphemeral runs a callback, which may be nil.
 func (s *server) callEphemeral(ctx context.Context, t *ephemeralType, what string, f EphemeralFunc,
 	d *EphemeralData) diag.List {
 	if f == nil {
@@ -103,17 +103,17 @@ func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 	result := value.UnknownAsNull(d.whole())
 	errs := value.CheckPlan(t.block(), null, req.Config, result, everything)
 	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt,
-		Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+		Diagnostics: diags.Extend(invalidResponse("Invalid object from the provider", errs))}
 }
 
-// later returns the data for callbacks that know the private data alone.
+// later returns the data for callbacks that only get the private data.
 func (t *ephemeralType) later(private []byte) *EphemeralData {
 	empty := t.block().EmptyValue()
 	return &EphemeralData{ResourceData: newData(t.resourceType, reader{object: t.object, old: cty.NullVal(t.object.ty),
 		now: empty}), private: private}
 }
 
-// RenewEphemeral prolongs an ephemeral object.
+// RenewEphemeral renews an ephemeral object.
 func (s *server) RenewEphemeral(ctx context.Context,
 	req provider.RenewEphemeralRequest) provider.RenewEphemeralResponse {
 	t := s.ephemeral[req.Type]
@@ -125,7 +125,7 @@ func (s *server) RenewEphemeral(ctx context.Context,
 	return provider.RenewEphemeralResponse{Private: d.private, RenewAt: d.renewAt, Diagnostics: diags}
 }
 
-// CloseEphemeral ends an ephemeral object.
+// CloseEphemeral closes an ephemeral object.
 func (s *server) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
 	t := s.ephemeral[req.Type]
 	if t == nil {

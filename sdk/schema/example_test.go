@@ -45,7 +45,7 @@ func note() *schema.Resource {
 func readNote(_ context.Context, d *schema.ResourceData, meta interface{}) diag.Diagnostics {
 	text, ok := meta.(*Notes).texts[d.Id()]
 	if !ok {
-		d.SetId("") // it is gone
+		d.SetId("") // it no longer exists
 		return nil
 	}
 	if err := d.Set("text", text); err != nil {

@@ -17,12 +17,12 @@ import (
 // for the same arguments.
 type Function struct {
 	Parameters []Parameter
-	// Variadic, if set, takes all further arguments.
+	// Variadic, if set, describes all further arguments.
 	Variadic *Parameter
 	// Return describes the result: its Type, and the Elem of a collection.
 	Return *Schema
-	// Call gets the Go forms of the arguments, those of the variadic parameter at the end. ArgumentError names the
-	// invalid one.
+	// Call receives the Go forms of the arguments, with those of the variadic parameter last. ArgumentError reports an
+	// invalid argument.
 	Call func(ctx context.Context, args []interface{}) (interface{}, error)
 
 	Summary     string
@@ -30,7 +30,8 @@ type Function struct {
 	Deprecated  string
 }
 
-// Parameter describes a parameter. Arguments are never null or unknown unless it allows that; such arguments are nil.
+// Parameter describes a parameter. Arguments are never null or unknown unless the parameter allows it; such arguments
+// are nil.
 type Parameter struct {
 	Name        string
 	Type        ValueType
@@ -39,7 +40,7 @@ type Parameter struct {
 	Description string
 }
 
-// ArgumentError reports that the argument of a number, counted from zero, is wrong.
+// ArgumentError reports that the n-th argument, counted from zero, is invalid.
 func ArgumentError(n int, format string, args ...interface{}) error {
 	return function.NewArgErrorf(n, format, args...)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// GenerateConfig writes the configuration of an object: its configurable attributes, without deprecated ones, defaults,
-// zero values of computed attributes, and the second of two conflicting arguments.
+// GenerateConfig returns the configuration of an object: its configurable attributes, without deprecated ones,
+// defaults, zero values of computed attributes, and the second of two conflicting arguments.
 func (s *server) GenerateConfig(ctx context.Context,
 	req provider.GenerateConfigRequest) provider.GenerateConfigResponse {
 	t := s.managed[req.Type]
@@ -36,7 +36,7 @@ func (o *object) configured(v cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// configured returns the configurable value of a field; null if it has none.
+// configured returns the configurable value of a field, or null if it has none.
 func (f *field) configured(v cty.Value) cty.Value {
 	s := f.schema
 	switch {
@@ -62,7 +62,7 @@ func (f *field) configured(v cty.Value) cty.Value {
 	return cty.ListVal(elems)
 }
 
-// without returns the value of an empty set of blocks.
+// without returns the value for no blocks.
 func (f *field) without(v cty.Value) cty.Value {
 	switch ty := v.Type(); {
 	case ty.IsSetType():
@@ -75,8 +75,8 @@ func (f *field) without(v cty.Value) cty.Value {
 	return cty.NullVal(v.Type())
 }
 
-// usual reports whether a value need not be configured: it is the default, or zero where the provider would compute
-// one.
+// usual reports whether a value need not be configured: it is the default, or a zero value that the provider would
+// compute.
 func (f *field) usual(v cty.Value) bool {
 	if f.block || v.IsNull() || !v.IsWhollyKnown() {
 		return false
@@ -93,7 +93,7 @@ func (f *field) usual(v cty.Value) bool {
 	return s.Computed && isZero(f.decode(v))
 }
 
-// withoutConflicts leaves arguments out that another one excludes.
+// withoutConflicts omits arguments that conflict with another one.
 func (t *resourceType) withoutConflicts(config cty.Value) cty.Value {
 	vals := config.AsValueMap()
 	for _, name := range t.object.names {

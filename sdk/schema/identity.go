@@ -14,12 +14,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ResourceIdentity describes what names an object for ever: a few attributes of simple types, or lists of them. Those
-// that have the name of an attribute of the resource get its value unless a callback sets them.
+// ResourceIdentity describes the permanent identity of an object: a few attributes of primitive types, or lists of
+// them. An attribute with the same name as one of the resource has its value, unless a callback sets it.
 type ResourceIdentity struct {
 	Version    int64
 	SchemaFunc func() map[string]*Schema
-	// IdentityUpgraders bring stored identities to the current version.
+	// IdentityUpgraders upgrade stored identities to the current version.
 	IdentityUpgraders []IdentityUpgrader
 }
 
@@ -73,7 +73,7 @@ func (t *resourceType) identityData(v cty.Value) *IdentityData {
 	return id
 }
 
-// Identity returns the identity of the object, to be read and set. It fails for a type that has none.
+// Identity returns the identity of the object, to be read and set. It returns an error for a type without one.
 func (d *ResourceData) Identity() (*IdentityData, error) {
 	if d.identity == nil {
 		return nil, fmt.Errorf("%s has no identity", d.typ.name)
@@ -81,7 +81,7 @@ func (d *ResourceData) Identity() (*IdentityData, error) {
 	return d.identity, nil
 }
 
-// ImportStatePassthroughWithIdentity imports by the id or, where the user gave an identity, by one of its attributes,
+// ImportStatePassthroughWithIdentity imports by the id or, if the user gave an identity, by one of its attributes,
 // which becomes the id.
 func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 	return func(_ context.Context, d *ResourceData, _ interface{}) ([]*ResourceData, error) {
@@ -114,13 +114,13 @@ func (id *IdentityData) Get(key string) interface{} {
 	return f.decode(member(id.now, key, f.ty))
 }
 
-// GetOk is Get, and whether the value is neither null nor zero.
+// GetOk is like Get, and reports whether the value is neither null nor zero.
 func (id *IdentityData) GetOk(key string) (interface{}, bool) {
 	v := id.Get(key)
 	return v, !isZero(v)
 }
 
-// Set sets an attribute of the identity. As with ResourceData, an error fails the operation also when it is dropped.
+// Set sets an attribute of the identity. As with ResourceData, an error makes the operation fail even if it is ignored.
 func (id *IdentityData) Set(key string, v interface{}) error {
 	f := id.fields[key]
 	if f == nil {
@@ -149,7 +149,7 @@ func (id *IdentityData) text(key string) string {
 	return ""
 }
 
-// complete reports whether something of the identity is set.
+// complete reports whether any attribute of the identity is set.
 func (id *IdentityData) complete() bool {
 	if id == nil {
 		return false
@@ -162,7 +162,7 @@ func (id *IdentityData) complete() bool {
 	return false
 }
 
-// result returns the identity of a stored object, filled from the object where it was not set.
+// result returns the identity of a stored object, with unset attributes filled from the object.
 func (id *IdentityData) result(state cty.Value) (cty.Value, diag.List) {
 	if id == nil || state.IsNull() {
 		return cty.NilVal, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// InternalValidate finds mistakes in the description of a provider, all of them, a line each. Call it in a unit test:
+// InternalValidate returns an error that lists all mistakes in the description of a provider, one per line. Call it in
+// a unit test:
 //
 //	func TestProvider(t *testing.T) {
 //		if err := Provider().InternalValidate(); err != nil {
@@ -51,9 +52,9 @@ func (p *Provider) InternalValidate() error {
 	return errors.Join(c.problems...)
 }
 
-// meta checks the schema of provider_meta blocks: arguments only, as the language allows no blocks there.
+// meta checks the schema of provider_meta blocks: arguments only, because the language allows no blocks there.
 func (c *inspection) meta(fields map[string]*Schema) {
-	c.fields(where{what: "provider_meta", kind: said}, fields)
+	c.fields(where{what: "provider_meta", kind: metaBlock}, fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		s := fields[name]
 		if s == nil {
@@ -66,7 +67,8 @@ func (c *inspection) meta(fields map[string]*Schema) {
 	}
 }
 
-// InternalValidate finds mistakes in the description of a resource type, or with false of a data source.
+// InternalValidate returns the mistakes in the description of a resource type or, if writable is false, of a data
+// source.
 func (r *Resource) InternalValidate(writable bool) error {
 	var c inspection
 	w := where{what: "data source", name: "x_y", kind: data}
@@ -87,28 +89,28 @@ var reserved = map[kind][]string{
 	ephemeral:     {"count", "depends_on", "for_each", "lifecycle", "provider"},
 }
 
-// where is the place that an inspection is at.
+// where is the current position of an inspection.
 type where struct {
 	what string // for messages
 	name string // of the type
 	kind kind
-	// top is the fields of the type; prefix leads from there to the present ones.
+	// top are the fields of the type; prefix is the path from there to the current ones.
 	top    map[string]*Schema
 	prefix string
-	// single means that a key can lead here: no list on the way has more than one element.
+	// single means that a key can refer to this place: no list on the path has more than one element.
 	single bool
-	// value is set inside of attributes, whose members are all configured or all computed.
+	// value is set within attributes, whose members are all configured or all computed.
 	value bool
-	// inSet is set inside of sets, computedBy when a computed field is around.
+	// inSet is set within sets, computedBy within a computed field.
 	inSet, computedBy bool
 }
 
-// deepest is how deep nested resources may be: deeper is only what makes itself again and again.
+// deepest is the maximum nesting of resources: only a recursive description is deeper.
 const deepest = 100
 
 type inspection struct {
 	problems []error
-	// inside are the nested resources on the way to the present one.
+	// inside are the nested resources on the path to the current one.
 	inside []*Resource
 }
 
@@ -150,11 +152,11 @@ func (c *inspection) resource(w where, r *Resource) {
 	c.fields(w, fields)
 }
 
-// callbacks checks that there is what is needed, once, and nothing that is never called.
+// callbacks checks that all necessary callbacks are set, and none that is never called.
 func (c *inspection) callbacks(w where, r *Resource) {
 	for _, op := range []struct {
 		name                  string
-		plain, context, timed bool // timed: it keeps its time by itself
+		plain, context, timed bool // timed means without a time limit of the engine
 		need                  bool
 	}{
 		{"Create", r.Create != nil, r.CreateContext != nil, r.CreateWithoutTimeout != nil, w.kind == managed},
@@ -197,7 +199,7 @@ func (c *inspection) callbacks(w where, r *Resource) {
 	}
 }
 
-// onlyForceNew reports that a change of any argument replaces the object.
+// onlyForceNew reports whether a change of any argument replaces the object.
 func onlyForceNew(fields map[string]*Schema) bool {
 	for _, s := range fields {
 		if s != nil && !s.ForceNew && (s.Required || s.Optional) {
@@ -370,7 +372,7 @@ func (c *inspection) field(w where, key string, s *Schema) {
 	c.nested(w, key, s, onlyComputed)
 }
 
-// kinds checks what only some kinds of types have.
+// kinds checks the rules of each kind of type.
 func (c *inspection) kinds(w where, s *Schema) {
 	if w.kind == managed {
 		return
@@ -378,7 +380,7 @@ func (c *inspection) kinds(w where, s *Schema) {
 	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable,
 		"DiffSuppressFunc": s.DiffSuppressFunc != nil,
 		"StateFunc":        s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed &&
-			slices.Contains([]kind{configuration, said, listing, acting}, w.kind)}) {
+			slices.Contains([]kind{configuration, metaBlock, listing, acting}, w.kind)}) {
 		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }
@@ -453,7 +455,7 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 	}
 }
 
-// typeRules holds the rules about a type and the rest of its field.
+// typeRules are the rules about a type and the other properties of its field.
 var typeRules = []struct {
 	broken func(w where, s *Schema) bool
 	text   func(s *Schema) string
@@ -482,7 +484,7 @@ var typeRules = []struct {
 
 func says(text string) func(*Schema) string { return func(*Schema) string { return text } }
 
-// elem checks the type of a field, and that of its elements where these are values.
+// elem checks the type of a field, and that of its elements if these are values.
 func (c *inspection) elem(w where, s *Schema) {
 	for _, rule := range typeRules {
 		if rule.broken(w, s) {
@@ -515,7 +517,7 @@ func (c *inspection) elem(w where, s *Schema) {
 	}
 }
 
-// element checks an Elem that is a type and nothing more.
+// element checks an Elem that is only a type.
 func (c *inspection) element(w where, e *Schema) {
 	if e == nil {
 		c.add(w.what, "the Elem is nil")
@@ -572,7 +574,7 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	c.inside = c.inside[:len(c.inside)-1]
 }
 
-// noneComputed checks that no field of an attribute that the user writes is computed.
+// noneComputed checks that an attribute that the user sets has no computed field.
 func (c *inspection) noneComputed(w where, fields map[string]*Schema) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if n := fields[name]; n != nil && n.Computed {

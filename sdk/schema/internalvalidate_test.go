@@ -14,13 +14,13 @@ func nop(*ResourceData, interface{}) error { return nil }
 
 func nopContext(context.Context, *ResourceData, interface{}) diag.Diagnostics { return nil }
 
-// with returns a sane resource with other attributes.
+// with returns a valid resource with other attributes.
 func with(fields map[string]*Schema) *Resource {
 	fields["anchor"] = &Schema{Type: TypeString, Optional: true} // so that Update has something to do
 	return &Resource{Schema: fields, Create: nop, Read: nop, Update: nop, Delete: nop}
 }
 
-// one returns a sane resource with one more attribute, "x".
+// one returns a valid resource with one more attribute, "x".
 func one(s *Schema) *Resource { return with(map[string]*Schema{"x": s}) }
 
 func changed(change func(*Resource)) *Resource {
@@ -42,7 +42,7 @@ func listNothing(context.Context, *ListData, interface{}) diag.List { return nil
 
 func actNothing(context.Context, *ActionData, interface{}) diag.List { return nil }
 
-// listed returns a sane provider with a list.
+// listed returns a valid provider with a list.
 func listed(l *ListResource) *Provider {
 	p := identity(&Schema{Type: TypeString, RequiredForImport: true})
 	p.ListResourcesMap = map[string]*ListResource{"demo_thing": l}
@@ -70,7 +70,7 @@ func identity(s *Schema) *Provider {
 	}))
 }
 
-// wrong are descriptions with one mistake each, with a part of what is said of it.
+// wrong are descriptions with one mistake each, with a part of the message.
 func wrong() map[string]struct {
 	p    *Provider
 	want string
@@ -399,7 +399,7 @@ func wrong() map[string]struct {
 	}
 }
 
-func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
+func TestInternalValidateReportsEachMistake(t *testing.T) {
 	all := wrong()
 	if len(all) < 40 {
 		t.Errorf("only %d wrong schemas", len(all))
@@ -420,7 +420,7 @@ func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
 	}
 }
 
-func TestInternalValidateAcceptsWhatIsRight(t *testing.T) {
+func TestInternalValidateAcceptsValidSchemas(t *testing.T) {
 	for name, p := range map[string]*Provider{
 		"the provider of the tests": shelfProvider(newShelf())(),
 		"an empty one":              {},

@@ -10,15 +10,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ListResource describes how the objects of a resource type are found, whether or not a state has them. The resource
-// type needs an Identity.
+// ListResource describes how to find the objects of a resource type, managed or not. The resource type needs an
+// Identity.
 type ListResource struct {
-	// Schema describes the block config of list blocks: arguments and blocks, nothing that is Computed.
+	// Schema describes the block config of list blocks: arguments and blocks, nothing Computed.
 	Schema map[string]*Schema
-	// List finds objects. It changes nothing.
+	// List finds objects. It must not change anything.
 	List ListFunc
-	// Complete means that List sets all attributes of objects. Otherwise Read completes each object when whole objects
-	// are asked for.
+	// Complete means that List sets all attributes of objects. Otherwise Read completes each object if whole objects
+	// are requested.
 	Complete bool
 
 	DeprecationMessage string
@@ -26,10 +26,10 @@ type ListResource struct {
 }
 
 // ListFunc is the callback of a ListResource. For each found object it calls ListData.Object, sets the ID and the
-// attributes of the identity, and passes it to ListData.Found, until that reports that there are enough.
+// attributes of the identity, and passes it to ListData.Found, until that returns false.
 type ListFunc func(ctx context.Context, d *ListData, meta interface{}) diag.List
 
-// ListData is a search in the hands of a callback. Get and the other methods read the block config.
+// ListData is a query in a callback. Get and the other methods read the config block.
 type ListData struct {
 	*ResourceData
 	of    *resourceType
@@ -43,13 +43,13 @@ type foundObject struct {
 	data *ResourceData
 }
 
-// Limit is how many objects are wanted at most.
+// Limit returns the maximum number of objects.
 func (d *ListData) Limit() int { return d.limit }
 
-// IncludeResource reports whether whole objects are wanted, and not only their identities.
+// IncludeResource reports whether whole objects are requested, and not only their identities.
 func (d *ListData) IncludeResource() bool { return d.whole }
 
-// Object returns data for an object of the resource type, as Read gets it: SetId, Set and Identity complete it.
+// Object returns data for an object of the resource type, like Read gets it. Complete it with SetId, Set and Identity.
 func (d *ListData) Object() *ResourceData {
 	t := d.of
 	o := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
@@ -57,8 +57,8 @@ func (d *ListData) Object() *ResourceData {
 	return o
 }
 
-// Found adds an object that Object made, with a name for people, which may be empty. It reports whether more are
-// wanted.
+// Found adds an object that Object returned, with a name for people, which may be empty. It reports whether more
+// objects are needed.
 func (d *ListData) Found(displayName string, o *ResourceData) bool {
 	if len(d.found) < d.limit {
 		d.found = append(d.found, foundObject{displayName, o})
@@ -116,11 +116,11 @@ func (s *server) List(ctx context.Context, req provider.ListRequest) provider.Li
 	resp := provider.ListResponse{Diagnostics: dropped(d.mistakes, diags)}
 	for _, one := range d.found {
 		if resp.Diagnostics.HasErrors() {
-			break // what else is wrong has the same cause, as a rule
+			break // other errors usually have the same cause
 		}
 		listed, problems := s.listed(ctx, t, d, one)
 		for _, p := range problems {
-			p.Path = nil // which leads into the object, and not into the block config
+			p.Path = nil // it is a path in the object, not in the config block
 		}
 		resp.Diagnostics = resp.Diagnostics.Extend(problems)
 		if listed.Identity != cty.NilVal {
@@ -130,7 +130,7 @@ func (s *server) List(ctx context.Context, req provider.ListRequest) provider.Li
 	return resp
 }
 
-// listed returns the result for an object. Without an identity the object has gone in the meantime.
+// listed returns the result for an object. Without an identity, the object was deleted in the meantime.
 func (s *server) listed(ctx context.Context, t *listType, d *ListData, one foundObject) (provider.Listed, diag.List) {
 	o := one.data
 	switch {
@@ -152,7 +152,7 @@ func (s *server) listed(ctx context.Context, t *listType, d *ListData, one found
 		}
 		if d.whole {
 			listed.Object = value.NullWriteOnly(d.of.block(), state)
-			diags = diags.Extend(strictly("Invalid object from the provider",
+			diags = diags.Extend(invalidResponse("Invalid object from the provider",
 				value.CheckRefreshed(d.of.block(), listed.Object)))
 		}
 		return listed, dropped(o.mistakes, diags)

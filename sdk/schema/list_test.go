@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// newerPrograms are those that know list and action blocks: the variable names a Terraform of 1.14 or newer.
+// newerPrograms are those that support list and action blocks: the variable names a Terraform of version 1.14 or newer.
 func newerPrograms() []string {
 	if path := os.Getenv("TOMBOLO_TERRAFORM_NEW"); path != "" {
 		return []string{path}
@@ -23,8 +23,8 @@ func newerPrograms() []string {
 	return nil
 }
 
-// TestListsAndActionsUnderEngines takes a provider with a list and an action through the library, and through a program
-// that knows them.
+// TestListsAndActionsUnderEngines uses a provider with a list and an action through the library, and through programs
+// that support them.
 func TestListsAndActionsUnderEngines(t *testing.T) {
 	for _, complete := range []bool{true, false} {
 		world := newShelf()
@@ -111,7 +111,7 @@ list "shelf_thing" "none" {
 	}
 }
 
-// asked starts a provider with one list of one resource type.
+// asked calls a list of a provider with one resource type.
 func asked(t *testing.T, list schema.ListFunc, whole bool) provider.ListResponse {
 	t.Helper()
 	world := newShelf()
@@ -206,8 +206,8 @@ func TestActionsKnowWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestGeneratedConfigurationsSayWhatIsNeeded writes the configuration of an object.
-func TestGeneratedConfigurationsSayWhatIsNeeded(t *testing.T) {
+// TestGeneratedConfigurationsAreMinimal generates the configuration of an object.
+func TestGeneratedConfigurationsAreMinimal(t *testing.T) {
 	text, number := schema.TypeString, schema.TypeInt
 	rule := &schema.Resource{Schema: map[string]*schema.Schema{
 		"port": {Type: number, Required: true}, "proto": {Type: text, Optional: true, Default: "tcp"},

@@ -14,15 +14,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// planning is one plan for a managed object that shall exist.
+// planning is one plan for a managed object that is not deleted.
 type planning struct {
 	typ                   *resourceType
 	prior, config, filled cty.Value // filled is the configuration with defaults
 	diff                  *ResourceDiff
 }
 
-// Plan merges the configuration into the stored object, lets CustomizeDiff look at it, and marks what only the callback
-// will know.
+// Plan merges the configuration into the stored object, calls CustomizeDiff, and marks the values that only the
+// callback will know.
 func (s *server) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	t := s.managed[req.Type]
 	if t == nil {
@@ -67,12 +67,12 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 		planned = p.diff.over(p.merge(true))
 	}
 	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned, everything); len(errs) > 0 {
-		return cty.NilVal, nil, strictly("Invalid plan from the provider", errs)
+		return cty.NilVal, nil, invalidResponse("Invalid plan from the provider", errs)
 	}
 	return planned, p.replacements(planned), nil
 }
 
-// merge returns the planned object: the configuration over the stored object, defaults in their places. With unknowns,
+// merge returns the planned object: the stored object, overlaid with the configuration and defaults. With unknowns,
 // computed values that an update may change are unknown.
 func (p *planning) merge(unknowns bool) cty.Value {
 	t, config := p.typ, p.filled
@@ -94,7 +94,7 @@ func (p *planning) merge(unknowns bool) cty.Value {
 	return t.object.suppress("", p.prior, p.config, planned, d)
 }
 
-// mustBeWritten reports computed blocks that are not configured, for engines in which nobody else can set them.
+// mustBeWritten reports computed blocks that are not configured, for engines in which the provider cannot set them.
 func (t *resourceType) mustBeWritten(config cty.Value) diag.List {
 	var names []string
 	value.SetUnknownBlocks(t.block(), value.ForPlan(t.block(), config), func(nb *provider.NestedBlock) bool {
@@ -123,7 +123,7 @@ func (t *resourceType) changes(prior, planned cty.Value) bool {
 	return false
 }
 
-// replacements returns the places whose change an update cannot bring about.
+// replacements returns the paths of changes that require a replacement.
 func (p *planning) replacements(planned cty.Value) []cty.Path {
 	if p.prior.IsNull() {
 		return nil
@@ -146,13 +146,12 @@ func (p *planning) replacements(planned cty.Value) []cty.Path {
 	return value.UnionPaths(paths, p.diff.forced)
 }
 
-// computedOnly reports that a change is one that the provider itself planned, because something else changes.
+// computedOnly reports whether only the provider changes a value, because another one changes.
 func (p *planning) computedOnly(f *field, path cty.Path) bool {
 	return f.schema.Computed && member(p.filled, f.name, f.ty).IsNull() && !p.diff.decided(f.name)
 }
 
-// forced returns the path of the outermost field on the way along a path, or below its end, that cannot be changed; nil
-// when all can.
+// forced returns the path of the outermost field with ForceNew on a path or below its end, or nil.
 func (f *field) forced(path cty.Path, i int) cty.Path {
 	if f.schema.ForceNew {
 		return path[:i]
@@ -189,7 +188,7 @@ func (f *field) forcedInside() bool {
 	return false
 }
 
-// withDefaults returns a configuration with the defaults of what is not configured.
+// withDefaults returns a configuration with the defaults of unset arguments.
 func (t *resourceType) withDefaults(config cty.Value) (cty.Value, error) {
 	if !t.hasDefaults() {
 		return config, nil
@@ -218,8 +217,8 @@ func (t *resourceType) hasDefaults() bool {
 	return false
 }
 
-// defaultValue returns the value of a default, or cty.NilVal if there is none. A text, as from the environment, may be
-// a number or a bool.
+// defaultValue returns the value of a default, or cty.NilVal if there is none. A string, such as from the environment,
+// may contain a number or a bool.
 func (f *field) defaultValue() (cty.Value, error) {
 	v, err := f.schema.DefaultValue()
 	if err != nil || v == nil {
@@ -244,8 +243,8 @@ func (f *field) defaultValue() (cty.Value, error) {
 	return encoded, nil
 }
 
-// suppress replaces new values that mean the same by the old ones. Elements of lists are matched by index, those of
-// maps by key; those of sets are others when they differ.
+// suppress replaces new values by the old ones with the same meaning. Elements of lists are matched by index, and those
+// of maps by key; elements of sets are not matched.
 func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *ResourceData) cty.Value {
 	if prior.IsNull() || !prior.IsKnown() || planned.IsNull() || !planned.IsKnown() {
 		return planned
@@ -270,7 +269,7 @@ func (o *object) suppress(prefix string, prior, config, planned cty.Value, d *Re
 	return cty.ObjectVal(vals)
 }
 
-// mayKeep reports whether a change of the field, or inside of it, may be none.
+// mayKeep reports whether a change of the field, or within it, may be suppressed.
 func (f *field) mayKeep() bool {
 	if f.schema.DiffSuppressFunc != nil || f.schema.StateFunc != nil || f.elem != nil && f.elem.mayKeep() {
 		return true
@@ -285,13 +284,14 @@ func (f *field) mayKeep() bool {
 	return false
 }
 
-// versions are the values of one field: as it is stored, as it is configured, and as it is planned so far.
+// versions are the values of one field: stored, configured and planned.
 type versions struct{ was, config, now cty.Value }
 
-// suppressIn returns the planned value of a field: now, or the stored value was if the field's functions declare the
-// two equal. A list of objects is compared object by object.
+// suppressIn returns the planned value of a field: now, or the stored value was if the field's functions report that
+// they are equal. A list of objects is compared object by object.
 func (f *field) suppressIn(key string, v versions, d *ResourceData) cty.Value {
-	// An argument that was removed from the configuration always changes, unless the provider or a default sets it.
+	// An argument that was removed from the configuration always changes, unless the provider or a default sets its
+	// value.
 	if v.config.IsNull() && !f.schema.Computed && !f.schema.defaults() {
 		return v.now
 	}
@@ -310,7 +310,7 @@ func (f *field) suppressIn(key string, v versions, d *ResourceData) cty.Value {
 		}
 		return v.now
 	case f.schema.Type != TypeList || f.object == nil || !f.ty.IsListType():
-		return v.now // elements of sets and maps have no counterparts, and those of other lists no functions
+		return v.now // elements of sets and maps have no counterparts, and other lists have no functions
 	}
 	vals := v.now.AsValueSlice()
 	before, configured := v.was.AsValueSlice(), elementsOf(v.config)
@@ -371,7 +371,7 @@ func texts(v cty.Value) map[string]string {
 	return out
 }
 
-// textOf writes a primitive value as states of old did.
+// textOf formats a primitive value as in legacy states.
 func textOf(v cty.Value) string {
 	switch {
 	case v.IsNull() || !v.IsKnown():

@@ -13,7 +13,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-func TestPlansKnowWhatCanBeKnown(t *testing.T) {
+func TestPlansHaveKnownValuesIfPossible(t *testing.T) {
 	fields := map[string]*Schema{
 		"name":  {Type: TypeString, Required: true},
 		"size":  {Type: TypeInt, Optional: true, Default: 3},
@@ -66,7 +66,7 @@ func TestPlansKnowWhatCanBeKnown(t *testing.T) {
 	has(t, e.plan(config), attrs{"name": unknownText, "size": num(3), "etag": unknownText, "arn": str("arn")})
 }
 
-func TestReplacementsAreWhereForceNewChanges(t *testing.T) {
+func TestForceNewChangesRequireReplacement(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true, ForceNew: true},
 		"size": {Type: TypeInt, Optional: true},
@@ -127,7 +127,7 @@ func TestReplacementsAreWhereForceNewChanges(t *testing.T) {
 	}
 }
 
-// custom returns a type whose CustomizeDiff is the given function.
+// custom returns an engine with a type whose CustomizeDiff is the given function.
 func custom(t *testing.T, diff func(d *ResourceDiff) error) *engine {
 	r := keeper(map[string]*Schema{
 		"name":  {Type: TypeString, Optional: true},
@@ -235,7 +235,7 @@ func TestMistakesWhilePlanningAreErrorsAtTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestCustomizeDiffCanAskWhatIsKnown(t *testing.T) {
+func TestCustomizeDiffReportsUnknownValues(t *testing.T) {
 	e := custom(t, func(d *ResourceDiff) error {
 		v, known := d.GetKnown("name")
 		if known || v != "" || d.NewValueKnown("name") || !d.IsUnknown("name") || !d.HasChange("name") {
@@ -252,7 +252,7 @@ func TestCustomizeDiffCanAskWhatIsKnown(t *testing.T) {
 	e.plan(attrs{"name": unknownText, "size": num(2), "tags": cty.MapVal(attrs{"a": unknownText})})
 }
 
-func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
+func TestEquivalentValuesAreNoChange(t *testing.T) {
 	lower := func(v interface{}) string { return strings.ToLower(v.(string)) }
 	fold := func(_, was, is string, _ *ResourceData) bool { return strings.EqualFold(was, is) }
 	var keys []string
@@ -280,7 +280,7 @@ func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
 		"tags":  cty.MapVal(attrs{"own": str("x"), "system": str("y")}), "rule": tup(obj(attrs{"name": str("A")}))}
 	e := start(t, keeper(fields, func(op string, d *ResourceData) error {
 		switch op {
-		case "create": // how the system spells it
+		case "create": // the spelling of the remote system
 			return errors.Join(d.Set("form", "a"), d.Set("fold", "a"))
 		case "read":
 			return d.Set("form", "a")
@@ -308,7 +308,7 @@ func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
 	}
 }
 
-// TestBlocksMayBeUnknownAsAWhole plans with dynamic blocks over something that does not exist yet.
+// TestBlocksMayBeUnknownAsAWhole plans with dynamic blocks over an object that does not exist yet.
 func TestBlocksMayBeUnknownAsAWhole(t *testing.T) {
 	r := keeper(map[string]*Schema{
 		"rule": {Type: TypeList, Optional: true, MinItems: 2, Elem: &Resource{Schema: map[string]*Schema{

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// Provider describes a provider. Fields that are nil are things that it does not have.
+// Provider describes a provider. Nil fields are features that it does not have.
 type Provider struct {
 	// Address is the source address that configurations name, with its host: registry.terraform.io/example/demo.
 	Address string
@@ -21,25 +21,25 @@ type Provider struct {
 	// ResourcesMap and DataSourcesMap are the resource types and data sources, by their names: demo_note.
 	ResourcesMap   map[string]*Resource
 	DataSourcesMap map[string]*Resource
-	// EphemeralResourcesMap holds the ephemeral resources, which live for one run and are never stored.
+	// EphemeralResourcesMap holds the ephemeral resources, which exist for one run and are never stored.
 	EphemeralResourcesMap map[string]*EphemeralResource
-	// ListResourcesMap finds objects of resource types, by the names of these.
+	// ListResourcesMap holds the lists, by the resource types whose objects they find.
 	ListResourcesMap map[string]*ListResource
 	// ActionsMap holds the actions, which have an effect and are not stored: demo_send.
 	ActionsMap map[string]*Action
 	// Functions are called as provider::demo::name.
 	Functions map[string]*Function
 
-	// ProviderMetaSchema describes the provider_meta block of modules: arguments, no blocks. Callbacks get it by
+	// ProviderMetaSchema describes the provider_meta block of modules: arguments, no blocks. Callbacks read it with
 	// ResourceData.GetProviderMeta.
 	ProviderMetaSchema map[string]*Schema
 
-	// ConfigureFunc returns the last parameter of the callbacks, usually a client. It may be nil. Its result is closed
-	// at the end of the run when it is an io.Closer.
+	// ConfigureFunc returns the last parameter of the callbacks, usually a client. It may be nil. If its result is an
+	// io.Closer, it is closed at the end of the run.
 	ConfigureFunc        ConfigureFunc
 	ConfigureContextFunc ConfigureContextFunc
 
-	// TerraformVersion is the version of the language that the engine speaks, once the provider is being configured.
+	// TerraformVersion is the language version of the engine, set when the provider is configured.
 	TerraformVersion string
 
 	Description string
@@ -53,14 +53,14 @@ type (
 	ConfigureContextFunc func(context.Context, *ResourceData) (interface{}, diag.List)
 )
 
-// Meta returns what ConfigureFunc returned.
+// Meta returns the result of ConfigureFunc.
 func (p *Provider) Meta() interface{} { return p.meta }
 
-// SetMeta replaces it, in tests.
+// SetMeta replaces the result of ConfigureFunc, in tests.
 func (p *Provider) SetMeta(v interface{}) { p.meta = v }
 
-// UserAgent names a program and its version, which may be empty, to the service that it calls, with the engine that it
-// works for. TF_APPEND_USER_AGENT in the environment is added to it.
+// UserAgent returns a User-Agent header with a program, its version, which may be empty, and the engine.
+// TF_APPEND_USER_AGENT in the environment is appended.
 func (p *Provider) UserAgent(name, version string) string {
 	agent := "Terraform/" + cmp.Or(p.TerraformVersion, "unknown")
 	if name != "" {
@@ -74,7 +74,7 @@ func Factory(describe func() *Provider) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return New(describe()), nil }
 }
 
-// Serve is all of a plugin's main function. It does not return.
+// Serve is a plugin's complete main function. It does not return.
 func Serve(describe func() *Provider) {
 	serve.Main(serve.Options{Address: describe().Address, New: Factory(describe)})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// shelf is the system that the provider of the tests manages: things with ids.
+// shelf is the remote system of the tests' provider: things with ids.
 type shelf struct {
 	mu     sync.Mutex
 	last   int
@@ -207,7 +207,7 @@ func shelfProvider(world *shelf) func() *schema.Provider {
 	}
 }
 
-// listOfThings finds the things whose names begin alike. Complete it is, or Read has to complete what it finds.
+// listOfThings finds the things whose names have a prefix. If it is not complete, Read has to complete the results.
 func listOfThings(complete bool) *schema.ListResource {
 	return &schema.ListResource{
 		Schema: map[string]*schema.Schema{
@@ -247,7 +247,7 @@ func notQuestion(v interface{}, key string) ([]string, []error) {
 	return nil, nil
 }
 
-// bell is rung, and remembers how.
+// bell returns an action that records how it was invoked.
 func bell() *schema.Action {
 	return &schema.Action{
 		Description: "Rings.",
@@ -275,7 +275,7 @@ func bell() *schema.Action {
 	}
 }
 
-// transports are the ways to reach a provider.
+// transports are the ways to call a provider.
 var transports = map[string]func(provider.Factory) provider.Factory{
 	"in process": func(f provider.Factory) provider.Factory { return f },
 	"protocol 5": func(f provider.Factory) provider.Factory { return wiretest.Over(f, 5) },

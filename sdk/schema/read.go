@@ -26,7 +26,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
 	d.identity, d.reading = t.identityData(req.Identity), true
 	exists := true
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
 		meta interface{}) diag.List {
 		if ask := t.resource.Exists; ask != nil {
 			var err error
@@ -45,7 +45,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		var problems diag.List
 		resp.State = d.State()
 		resp.Identity, problems = d.identity.result(resp.State)
-		resp.Diagnostics = diags.Extend(problems).Extend(strictly("Invalid object from the provider",
+		resp.Diagnostics = diags.Extend(problems).Extend(invalidResponse("Invalid object from the provider",
 			value.CheckRefreshed(t.block(), resp.State)))
 	}
 	return resp
@@ -72,20 +72,20 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 			t.fields[a].schema.Computed
 	})
 	d := newData(t, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, t.resource.read())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, t.resource.read())
 	if diags.HasErrors() {
 		return provider.ReadDataResponse{Diagnostics: diags}
 	}
 	if d.id == "" {
-		d.id = "-" // a data source need not have one, but some look for it
+		d.id = "-" // a data source need not have an id, but some callbacks read it
 	}
 	state := value.NullWriteOnly(t.block(), d.State())
 	errs := value.CheckPlan(t.block(), null, value.ForPlan(t.block(), req.Config), state, everything)
 	return provider.ReadDataResponse{
-		State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+		State: state, Diagnostics: diags.Extend(invalidResponse("Invalid object from the provider", errs))}
 }
 
-// Import asks the type's Importer.
+// Import calls the type's Importer.
 func (s *server) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	t := s.managed[req.Type]
 	if t == nil || t.resource.Importer == nil {
@@ -132,7 +132,7 @@ func (i *ResourceImporter) find(ctx context.Context, d *ResourceData, meta inter
 	return []*ResourceData{d}, nil
 }
 
-// imported is an object that an importer gave.
+// imported converts an object that an importer returned.
 func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) {
 	switch {
 	case d == nil:
@@ -144,7 +144,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	}
 	t := s.managed[d.kind]
 	if t == nil {
-		t = d.typ // made by Resource.Data, without SetType
+		t = d.typ // created by Resource.Data, without SetType
 	}
 	if t.name == "" || !t.object.ty.Equals(d.object.ty) {
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
@@ -157,7 +157,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 		o.Identity = d.identity.now
 	}
 	if errs := value.CheckRefreshed(t.block(), o.State); len(errs) > 0 {
-		return o, strictly("Invalid import", errs)
+		return o, invalidResponse("Invalid import", errs)
 	}
 	return o, dropped(d.mistakes, nil)
 }
@@ -209,7 +209,7 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 	for v := int(req.Version); v < t.resource.SchemaVersion; v++ {
 		i := slices.IndexFunc(t.resource.StateUpgraders, func(u StateUpgrader) bool { return u.Version == v })
 		if i < 0 {
-			continue // versions that need no upgrade
+			continue // versions without an upgrade
 		}
 		if members, err = t.resource.StateUpgraders[i].Upgrade(ctx, members, meta); err != nil {
 			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name,

@@ -179,7 +179,7 @@ func upgradable() *Resource {
 	return r
 }
 
-func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
+func TestStoredObjectsAreUpgraded(t *testing.T) {
 	e := start(t, upgradable())
 	empty := attrs{"name": null, "size": null, "new": null,
 		"rule": cty.ListValEmpty(cty.Object(map[string]cty.Type{"port": cty.Number, "text": cty.String}))}
@@ -230,7 +230,7 @@ func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
 		`Did you mean "demo_thing"?`)
 }
 
-// FuzzStoredObjects upgrades whatever a state may hold: the answer is an object of the schema, or an error.
+// FuzzStoredObjects upgrades arbitrary stored objects: the result is an object of the schema, or an error.
 func FuzzStoredObjects(f *testing.F) {
 	for _, seed := range []string{`{"id":"1","title":"a","size":1e2}`, `{"rule":[{"port":0.1},null]}`,
 		`{"size":123456789012345678901234567890}`, `{"id":{}}`, `[`, `null`} {
@@ -357,7 +357,7 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 	port := func(n cty.Value) cty.Value { return obj(attrs{"port": n}) }
 	for name, test := range map[string]struct {
 		config attrs
-		want   string // path and severity of each, in order
+		want   string // path and severity of each problem, in order
 	}{
 		"all is well":         {attrs{"x": str("")}, ""},
 		"none of two":         {attrs{}, ".x error, .y error"},
@@ -398,8 +398,8 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestUpgradersTakeTheTypeOfAnEarlierResource is how authors describe what stored objects looked like.
-func TestUpgradersTakeTheTypeOfAnEarlierResource(t *testing.T) {
+// TestUpgradersUseTheTypeOfAnOldResource uses the way in which authors describe old stored objects.
+func TestUpgradersUseTheTypeOfAnOldResource(t *testing.T) {
 	earlier := &Resource{Schema: map[string]*Schema{
 		"size": {Type: TypeString, Optional: true},
 		"rule": {Type: TypeList, Optional: true, Elem: &Resource{

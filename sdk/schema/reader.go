@@ -11,23 +11,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// reader reads the former and the current values of an object, in a plan or after changes of a callback.
+// reader provides the old and the new values of an object, in a plan or after changes of a callback.
 type reader struct {
 	object *object
-	// old is the object before; now the object as planned or stored, with the config that it comes from. What is
-	// written covers it.
+	// old is the object before; now is the object as planned or stored, and config its configuration. Values that the
+	// callback sets replace those of now.
 	old, now, config cty.Value
 	written          map[string]cty.Value
-	// planning means that unknown values matter: they must not be read as zero.
+	// planning means that unknown values end the callback, instead of being read as zero.
 	planning bool
-	// unknown is now before unknown values were filled in with old ones.
+	// unknown is the value of now before unknown values were filled in with old ones.
 	unknown cty.Value
 }
 
-// problem ends a callback that cannot continue. The framework turns it into a diagnostic.
+// problem ends a callback that cannot continue. The framework makes it a diagnostic.
 type problem struct{ d *diag.Diagnostic }
 
-// Error words the problem for those who call the methods outside of a callback.
+// Error returns the problem as text, for callers outside of a callback.
 func (p problem) Error() string { return p.d.Error() }
 
 func fail(path cty.Path, summary, format string, args ...any) {
@@ -35,7 +35,7 @@ func fail(path cty.Path, summary, format string, args ...any) {
 		Path: path}})
 }
 
-// current is the value of a top-level field now.
+// current returns the new value of a top-level field.
 func (r *reader) current(f *field) cty.Value {
 	if v, ok := r.written[f.name]; ok {
 		return v
@@ -48,7 +48,7 @@ func (r *reader) current(f *field) cty.Value {
 
 func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty) }
 
-// find follows a key through the fields of the given view, and ends the callback when it leads nowhere.
+// find returns the value at a key in the fields of the given view. It ends the callback if the key does not exist.
 func (r *reader) find(key string, view func(*field) cty.Value) place {
 	p, err := r.object.find(key, view)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *reader) find(key string, view func(*field) cty.Value) place {
 	return p
 }
 
-// known ends the callback when a value is unknown that matters.
+// known ends the callback if a value is unknown where it must be known.
 func (r *reader) known(key string, p place) place {
 	if !r.planning || p.value.IsWhollyKnown() || p.counts && p.value.IsKnown() {
 		return p
@@ -83,37 +83,37 @@ func (r *reader) known(key string, p place) place {
 }
 
 // Get returns the value at a key such as "name", "rule.0.port" or "tags.owner", in the Go form that the package
-// describes. What is null is zero. Of a list, set or map, "#" is the number of elements. An unknown value ends the
-// callback while planning; see GetKnown.
+// documentation lists. Null becomes zero. The last step "#" returns the number of elements of a list, set or map. An
+// unknown value ends the callback while planning; see GetKnown.
 func (r *reader) Get(key string) interface{} {
 	return r.known(key, r.find(key, r.current)).goValue()
 }
 
-// GetOk is Get, and whether the value is neither null nor zero.
+// GetOk is like Get, and reports whether the value is neither null nor zero.
 func (r *reader) GetOk(key string) (interface{}, bool) {
 	v := r.Get(key)
 	return v, !isZero(v)
 }
 
-// GetOkExists is Get, and whether the value is not null.
+// GetOkExists is like Get, and reports whether the value is not null.
 func (r *reader) GetOkExists(key string) (interface{}, bool) {
 	p := r.known(key, r.find(key, r.current))
 	return p.goValue(), !p.value.IsNull()
 }
 
-// GetKnown is Get, and whether the value is known, wholly. One that is not is zero.
+// GetKnown is like Get, and reports whether the value is wholly known. Otherwise it returns zero.
 func (r *reader) GetKnown(key string) (interface{}, bool) {
 	p := r.find(key, r.current)
 	return p.goValue(), p.value.IsWhollyKnown() && !r.IsUnknown(key)
 }
 
-// GetChange returns the value before and after.
+// GetChange returns the old and the new value.
 func (r *reader) GetChange(key string) (before, after interface{}) {
 	return r.find(key, r.before).goValue(), r.Get(key)
 }
 
-// IsUnknown reports whether the value, or part of it, is known only after apply. While an object is written, these are
-// the computed values that the callback has not set yet.
+// IsUnknown reports whether the value, or part of it, is known only after apply. During Create and Update these are the
+// computed values that the callback has not set yet.
 func (r *reader) IsUnknown(key string) bool {
 	view := r.current
 	if r.unknown != cty.NilVal {
@@ -130,8 +130,8 @@ func (r *reader) IsUnknown(key string) bool {
 // NewValueKnown is the opposite of IsUnknown.
 func (r *reader) NewValueKnown(key string) bool { return !r.IsUnknown(key) }
 
-// HasChange reports whether the value differs from that before. Null and zero differ, and unknown values from all
-// others. The former value of a write-only attribute is unknown: it never differs.
+// HasChange reports whether the old and the new value differ. Null and zero differ, and unknown values differ from all
+// others. The old value of a write-only attribute is unknown; it never differs.
 func (r *reader) HasChange(key string) bool {
 	p := r.find(key, r.current)
 	if p.field != nil && p.field.schema.WriteOnly {
@@ -154,10 +154,10 @@ func (r *reader) HasChanges(keys ...string) bool {
 	return false
 }
 
-// HasChangeExcept reports whether anything but the given top-level attribute differs.
+// HasChangeExcept reports whether any other top-level attribute differs.
 func (r *reader) HasChangeExcept(key string) bool { return r.HasChangesExcept(key) }
 
-// HasChangesExcept reports whether anything but the given top-level attributes differs.
+// HasChangesExcept reports whether any other top-level attributes differ.
 func (r *reader) HasChangesExcept(keys ...string) bool {
 	except := map[string]bool{}
 	for _, key := range keys {
@@ -172,15 +172,15 @@ func (r *reader) HasChangesExcept(keys ...string) bool {
 	return false
 }
 
-// GetRawConfig returns the configuration as it was written: null where nothing was. It is null while an object is read
-// or deleted.
+// GetRawConfig returns the configuration as written, with null for unset values. It is null while an object is read or
+// deleted.
 func (r *reader) GetRawConfig() cty.Value { return r.or(r.config) }
 
 // GetRawState returns the stored object, or null if there is none yet.
 func (r *reader) GetRawState() cty.Value { return r.or(r.old) }
 
-// GetRawPlan returns the planned object, unknown where it is left to the callback. It is null while an object is read
-// or deleted.
+// GetRawPlan returns the planned object, with unknown values for those that the callback computes. It is null while an
+// object is read or deleted.
 func (r *reader) GetRawPlan() cty.Value { return r.or(r.unknown) }
 
 func (r *reader) or(v cty.Value) cty.Value {
@@ -201,7 +201,7 @@ func (r *reader) GetRawConfigAt(path cty.Path) (cty.Value, diag.List) {
 	return v, nil
 }
 
-// whole is the object as it is now.
+// whole returns the new value of the object.
 func (r *reader) whole() cty.Value {
 	if len(r.written) == 0 {
 		return r.now
@@ -232,7 +232,7 @@ func isZero(v interface{}) bool {
 	return v == false || v == 0 || v == 0.0 || v == ""
 }
 
-// sentence words an error for the middle of a text.
+// sentence returns an error as a part of a sentence.
 func sentence(err error) string {
 	var p cty.PathError
 	if errors.As(err, &p) && len(p.Path) > 0 {
@@ -241,7 +241,7 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// stopped ends a sentence, unless it has an end: one that suggests a name is a question.
+// stopped adds a full stop to a sentence unless it has an end: suggestions of a name end with a question mark.
 func stopped(text string) string {
 	if strings.HasSuffix(text, ".") || strings.HasSuffix(text, "?") {
 		return text

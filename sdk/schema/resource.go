@@ -13,65 +13,64 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Resource describes a resource type, a data source, or nested blocks, which have a Schema only.
+// Resource describes a resource type, a data source, or nested blocks. Nested blocks only have a Schema.
 type Resource struct {
 	Schema map[string]*Schema
-	// SchemaFunc returns the Schema when the provider starts, in its place.
+	// SchemaFunc, if set, replaces Schema. It is called when the provider starts.
 	SchemaFunc func() map[string]*Schema
 
-	// The callbacks. A resource has all but Update and Exists, which may be nil; a data source has Read, which need not
-	// call SetId.
+	// The callbacks. A resource needs all except Update and Exists; a data source only needs Read, which need not call
+	// SetId.
 
-	// Create creates a new object: there is no id yet, and it calls SetId as soon as there is something that must not
-	// be lost. Without an id nothing is stored; that is a mistake unless there is an error, too.
+	// Create creates an object. There is no id yet; call SetId as soon as an object exists that must not be lost.
+	// Without an id nothing is stored, which is a mistake unless Create returns an error.
 	Create CreateFunc
-	// Read sets the current attributes of the object, and changes nothing. There is an ID; SetId("") means that the
-	// object is gone. It also completes imported objects, of which only the ID may be known.
+	// Read sets the current attributes of the object, and changes nothing. The object has an id; SetId("") means that
+	// it no longer exists. Read also completes imported objects, of which only the id may be known.
 	Read ReadFunc
-	// Update changes an object. There is an ID, and no ForceNew attribute changes. After an error, the planned changes
-	// count as made, except for attributes that the callback set otherwise or, in partial mode (ResourceData.Partial),
-	// did not name. Without Update every change replaces the object.
+	// Update changes an object. It has an id, and no ForceNew attribute changes. After an error, the planned changes
+	// are recorded as done, except for attributes that the callback set to other values or, in partial mode
+	// (ResourceData.Partial), did not name. Without Update, every change replaces the object.
 	Update UpdateFunc
-	// Delete removes the object. There is an id; SetId("") is not needed. After an error the object stays in the state.
+	// Delete removes the object. The object has an id; SetId("") is not needed. After an error the object stays in the
+	// state.
 	Delete DeleteFunc
-	// Exists is called before Read, which can then rely on it: false means that the object is gone, as SetId("") does
-	// in Read.
+	// Exists is called before Read: false means that the object no longer exists, like SetId("") in Read.
 	Exists ExistsFunc
 
-	// The same with a context, which ends when the user interrupts or the time is over, and diagnostics.
+	// The same with diagnostics and a context, which ends on an interrupt or after the time limit.
 	CreateContext CreateContextFunc
 	ReadContext   ReadContextFunc
 	UpdateContext UpdateContextFunc
 	DeleteContext DeleteContextFunc
 
-	// The same, for what keeps time by itself: Timeouts does not limit their contexts.
+	// The same without a time limit: Timeouts does not apply to their contexts.
 	CreateWithoutTimeout CreateContextFunc
 	ReadWithoutTimeout   ReadContextFunc
 	UpdateWithoutTimeout UpdateContextFunc
 	DeleteWithoutTimeout DeleteContextFunc
 
-	// Importer makes the type importable.
+	// Importer enables imports of the type.
 	Importer *ResourceImporter
 	// CustomizeDiff checks or completes each plan for a create or an update.
 	CustomizeDiff CustomizeDiffFunc
-	// ValidateRawResourceConfigFuncs check a configuration as it was written, unknown and write-only values included.
+	// ValidateRawResourceConfigFuncs check a configuration as written, unknown and write-only values included.
 	ValidateRawResourceConfigFuncs []ValidateRawResourceConfigFunc
-	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks. Without, nothing but the user ends a
+	// Timeouts adds a block "timeouts" and limits the contexts of the callbacks. If it is nil, only an interrupt ends a
 	// callback.
 	Timeouts *ResourceTimeout
 
-	// SchemaVersion and StateUpgraders bring stored objects of earlier versions of the schema to this one, version by
-	// version.
+	// SchemaVersion and StateUpgraders upgrade stored objects of earlier schema versions, one version at a time.
 	SchemaVersion  int
 	StateUpgraders []StateUpgrader
-	// Identity describes what names an object for ever.
+	// Identity describes the permanent identity of objects.
 	Identity *ResourceIdentity
 
 	DeprecationMessage string
 	Description        string
 }
 
-// ValidateRawResourceConfigFunc checks a configuration and appends what it finds to the response.
+// ValidateRawResourceConfigFunc checks a configuration and appends problems to the response.
 type ValidateRawResourceConfigFunc func(context.Context, ValidateResourceConfigFuncRequest,
 	*ValidateResourceConfigFuncResponse)
 
@@ -81,11 +80,11 @@ type ValidateResourceConfigFuncRequest struct {
 	RawConfig                  cty.Value
 }
 
-// ValidateResourceConfigFuncResponse collects the problems that a check finds.
+// ValidateResourceConfigFuncResponse collects the problems of a check.
 type ValidateResourceConfigFuncResponse struct{ Diagnostics diag.List }
 
-// ResourceImporter finds existing objects. The callback gets data with the id that the user gave, and returns the data
-// of what it found, with ids; each is read afterwards.
+// ResourceImporter finds existing objects. The callback receives data with the id from the user, and returns data for
+// each object found, with its id; each is read afterwards.
 type ResourceImporter struct {
 	State        StateFunc
 	StateContext StateContextFunc
@@ -97,12 +96,12 @@ type (
 	StateContextFunc func(context.Context, *ResourceData, interface{}) ([]*ResourceData, error)
 )
 
-// ImportStatePassthrough imports only by the id, which Read completes.
+// ImportStatePassthrough only imports the id. Read completes the object.
 func ImportStatePassthrough(d *ResourceData, _ interface{}) ([]*ResourceData, error) {
 	return []*ResourceData{d}, nil
 }
 
-// ImportStatePassthroughContext is ImportStatePassthrough with a context.
+// ImportStatePassthroughContext is like ImportStatePassthrough, with a context.
 func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interface{}) ([]*ResourceData, error) {
 	return []*ResourceData{d}, nil
 }
@@ -110,12 +109,12 @@ func ImportStatePassthroughContext(_ context.Context, d *ResourceData, _ interfa
 // StateUpgrader upgrades a stored object from Version to the version after it.
 type StateUpgrader struct {
 	Version int
-	// Type is the type of objects of that version. It may be cty.NilType: the function deals with the JSON as it is.
+	// Type is the type of objects of that version. It may be cty.NilType: then the function gets the JSON unchanged.
 	Type    cty.Type
 	Upgrade StateUpgradeFunc
 }
 
-// StateUpgradeFunc changes a stored object. Numbers are float64 where that is exact, and json.Number otherwise.
+// StateUpgradeFunc changes a stored object. Numbers are float64 if that is exact, otherwise json.Number.
 type StateUpgradeFunc func(ctx context.Context, rawState map[string]interface{}, meta interface{}) (
 	map[string]interface{}, error)
 
@@ -128,12 +127,12 @@ const (
 	TimeoutDefault = "default"
 )
 
-// ResourceTimeout holds the time limits of operations. Those that are nil cannot be set by the user.
+// ResourceTimeout holds the time limits of operations. Users cannot set those that are nil.
 type ResourceTimeout struct {
 	Create, Read, Update, Delete, Default *time.Duration
 }
 
-// DefaultTimeout returns a pointer to a duration, which may be given as a number of nanoseconds.
+// DefaultTimeout returns a pointer to a duration, for a time.Duration or a number of nanoseconds.
 func DefaultTimeout(d interface{}) *time.Duration {
 	var t time.Duration
 	switch d := d.(type) {
@@ -164,7 +163,7 @@ func (t *ResourceTimeout) all() map[string]*time.Duration {
 	}
 }
 
-// operation is a callback in the one form that the framework calls.
+// operation is a callback in the form that the framework calls.
 type operation func(context.Context, *ResourceData, interface{}) diag.List
 
 func plain(f func(*ResourceData, interface{}) error) operation {
@@ -179,7 +178,7 @@ func (r *Resource) SchemaMap() map[string]*Schema {
 	return r.Schema
 }
 
-// untimed reports whether a callback keeps its time by itself.
+// untimed reports whether a callback has no time limit.
 func (r *Resource) untimed(key string) bool {
 	switch key {
 	case TimeoutCreate:
@@ -246,26 +245,27 @@ func (r *Resource) Data(attributes map[string]interface{}) *ResourceData {
 	t := compile("", r, managed)
 	d := newData(t, reader{object: t.object, old: cty.NullVal(t.object.ty), now: t.block().EmptyValue()})
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		_ = d.Set(name, attributes[name]) // the import fails with it
+		_ = d.Set(name, attributes[name]) // the import fails with the error
 	}
 	return d
 }
 
-// TestResourceData returns empty data of the type, for a test of a callback by itself.
+// TestResourceData returns empty data of the type, for a unit test of a callback.
 func (r *Resource) TestResourceData() *ResourceData { return r.Data(nil) }
 
 // CoreConfigSchema returns the block that the resource describes. The type of stored objects of an earlier version is
-// CoreConfigSchema().ImpliedType() of a Resource with the attributes of that time.
+// CoreConfigSchema().ImpliedType() of a Resource with the attributes of that version.
 func (r *Resource) CoreConfigSchema() *provider.Block { return compile("", r, managed).block() }
 
-// Noop does nothing: a Delete of what goes away by itself, or an Update of what only the state knows.
+// Noop does nothing: use it as Delete of objects that end by themselves, or as Update of objects that only exist in the
+// state.
 func Noop(*ResourceData, interface{}) error { return nil }
 
-// NoopContext is Noop for the callbacks with a context.
+// NoopContext is Noop for callbacks with a context.
 func NoopContext(context.Context, *ResourceData, interface{}) diag.List { return nil }
 
-// RemoveFromState is a Delete for objects that cannot be deleted: the object is removed from the state, as after every
-// Delete that ends well.
+// RemoveFromState is a Delete for objects that cannot be deleted: it only removes the object from the state, as after
+// every successful Delete.
 func RemoveFromState(d *ResourceData, _ interface{}) error {
 	d.SetId("")
 	return nil

@@ -1,6 +1,6 @@
-// Package schema makes a provider out of descriptions and callbacks: what a resource looks like, and how one is
-// created, read, updated and deleted. The names are those that authors of providers in Go know; what is built runs in
-// process in Tombolo, and as a plugin under Terraform and OpenTofu (Serve).
+// Package schema builds a provider from descriptions and callbacks: the schema of each resource, and functions that
+// create, read, update and delete it. The names are those of Terraform's plugin SDK. The provider runs in process in
+// Tombolo, and as a plugin under Terraform and OpenTofu (Serve).
 //
 //	func Provider() *schema.Provider {
 //		return &schema.Provider{
@@ -24,29 +24,29 @@
 //
 //	func main() { schema.Serve(Provider) }
 //
-// One unit test calls InternalValidate, which finds most mistakes of a schema. Package schematest takes a provider
-// through plans and applies without any program around it.
+// One unit test calls InternalValidate, which finds most mistakes of a schema. Package schematest runs plans and
+// applies with a provider, without any other program.
 //
 // # Rules
 //
-// What the framework promises to the engine is checked before every answer, so that a mistake is a message that names
-// the attribute and the callback:
+// The framework checks every response against its obligations to the engine, and reports a mistake with the attribute
+// and the callback:
 //
-//   - A plan says exactly what is configured. Where DiffSuppressFunc or StateFunc say that the old value means the
-//     same, it is kept. A Default stands for an argument that is not configured.
-//   - On create and on any update, what is Computed and not configured is planned unknown, unless it is Stable, as id
-//     is. CustomizeDiff may know better (SetNew).
-//   - What was planned known is what the callback has to leave. Writing something else is reported, and stored, because
-//     it is so.
-//   - Get gives Go's zero value for null. On the wire the two stay apart: to set the zero value where an optional
-//     argument is null changes nothing. GetOk and GetRawConfig tell them apart.
-//   - In CustomizeDiff and while configuring a provider, Get of a value that is not known yet ends the callback with a
-//     diagnostic at the attribute. GetKnown and IsUnknown ask first. During Create and Update all of the configuration
-//     is known; what is left to the callback to compute reads as its old value or zero until it is set.
-//   - Set of an unknown key or a wrong type is an error, also when the callback drops it.
-//   - A panic in a callback becomes a diagnostic. What has an id by then is not lost.
+//   - A plan has exactly the configured values. If DiffSuppressFunc or StateFunc report that the old value means the
+//     same, it is kept. A Default replaces an argument that is not configured.
+//   - On create and update, Computed attributes that are not configured are planned as unknown, unless they are Stable
+//     like id. CustomizeDiff can set a value (SetNew).
+//   - The callback must not change values that were planned as known. Another value is reported, but stored, because it
+//     is the real one.
+//   - Get returns Go's zero value for null. On the wire the two are distinct: setting the zero value where an optional
+//     argument is null changes nothing. GetOk and GetRawConfig distinguish them.
+//   - In CustomizeDiff and while configuring a provider, Get of an unknown value ends the callback with a
+//     diagnostic at the attribute. GetKnown and IsUnknown avoid that. During Create and Update the configuration is
+//     wholly known; values that the callback has to compute are read as the old value or zero until they are set.
+//   - Set of an unknown key or a wrong type is an error, even if the callback ignores it.
+//   - A panic in a callback becomes a diagnostic. An object that has an id at that time is not lost.
 //
-// The values of Go that Get gives and Set takes:
+// The Go values that Get returns and Set accepts:
 //
 //	TypeBool, TypeInt, TypeFloat, TypeString   bool, int, float64, string
 //	TypeList                                   []interface{}
@@ -54,7 +54,7 @@
 //	TypeMap                                    map[string]interface{}
 //	nested *Resource                           map[string]interface{}
 //
-// Decode and Encode translate to and from structs with `tombolo:"name"` tags instead.
+// Decode and Encode convert to and from structs with `tombolo:"name"` tags instead.
 package schema
 
 import (
@@ -69,7 +69,7 @@ import (
 // ValueType is the type of an attribute.
 type ValueType int
 
-// The types. TypeInvalid is the zero value, of a forgotten type.
+// The types. TypeInvalid is the zero value, for a forgotten type.
 const (
 	TypeInvalid ValueType = iota
 	TypeBool
@@ -79,7 +79,7 @@ const (
 	TypeList
 	TypeMap
 	TypeSet
-	// TypeAny takes values of any type. Get returns nil, bool, float64, string, []interface{} or
+	// TypeAny accepts values of any type. Get returns nil, bool, float64, string, []interface{} or
 	// map[string]interface{}.
 	TypeAny
 )
@@ -98,7 +98,7 @@ func (t ValueType) String() string {
 	return "TypeInvalid"
 }
 
-// Zero returns what Get returns for a null value of the type.
+// Zero returns the result of Get for a null value of the type.
 func (t ValueType) Zero() interface{} {
 	switch t {
 	case TypeBool:
@@ -123,13 +123,13 @@ func (t ValueType) primitive() bool {
 	return t == TypeBool || t == TypeInt || t == TypeFloat || t == TypeString
 }
 
-// SchemaConfigMode is how an attribute of nested resources is written.
+// SchemaConfigMode is the syntax of nested resources in a configuration.
 type SchemaConfigMode int
 
-// The modes. Auto makes nested blocks, or an attribute of what is Computed. In Attr mode the values are objects in a
-// list or set, all of whose members are written. In Block mode what is Computed makes blocks that the provider fills in
-// where none are written; all in them is Computed, too. That needs Terraform 1.16 or Tombolo: a plan is an error in
-// other engines if none are written.
+// The modes. Auto means nested blocks, or an attribute if it is Computed. In Attr mode the values are objects in a list
+// or set, and all of their attributes are written. In Block mode, Computed blocks are filled in by the provider if none
+// are written; everything in them is Computed, too. That needs Terraform 1.16 or Tombolo: in other engines, a plan
+// without such blocks is an error.
 const (
 	SchemaConfigModeAuto SchemaConfigMode = iota
 	SchemaConfigModeAttr
@@ -138,34 +138,35 @@ const (
 
 // The functions of a Schema.
 type (
-	// SchemaDefaultFunc returns a default. Nil means none.
+	// SchemaDefaultFunc returns a default. Nil means no default.
 	SchemaDefaultFunc func() (interface{}, error)
-	// SchemaSetFunc returns the same number for elements of a set when they are the same element.
+	// SchemaSetFunc returns a hash of an element of a set: elements with the same hash are equal.
 	SchemaSetFunc func(interface{}) int
-	// SchemaDiffSuppressFunc means that an old and a new value mean the same. It is asked of values that are neither
-	// collections nor nested; null is the empty string.
+	// SchemaDiffSuppressFunc reports whether an old and a new value have the same meaning. It is called for primitive
+	// values; null is the empty string.
 	SchemaDiffSuppressFunc func(key, oldValue, newValue string, d *ResourceData) bool
-	// SchemaStateFunc returns the form of a value in which it is compared. See Schema.StateFunc.
+	// SchemaStateFunc returns the normal form of a value, for comparison. See Schema.StateFunc.
 	SchemaStateFunc func(interface{}) string
 	// SchemaValidateFunc checks a known value, and returns warnings and errors.
 	SchemaValidateFunc func(value interface{}, key string) (warnings []string, errs []error)
-	// SchemaValidateDiagFunc checks a value that is known. The paths of its diagnostics begin with the given one; those
-	// without a path get it.
+	// SchemaValidateDiagFunc checks a known value. The paths of its diagnostics begin with path, which is added to
+	// those without one.
 	SchemaValidateDiagFunc func(value interface{}, path cty.Path) diag.List
 )
 
 // Schema describes an attribute or nested blocks. Exactly one of Required, Optional (perhaps with Computed) and
-// Computed must be true: they say who sets the value.
+// Computed must be true: they determine who sets the value.
 type Schema struct {
 	Type ValueType
-	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema makes nested blocks.
+	// Elem is the type of elements of lists, sets and maps: a *Schema, or a *Resource whose Schema describes nested
+	// blocks.
 	Elem interface{}
-	// ConfigMode is how nested resources are written.
+	// ConfigMode is the syntax of nested resources.
 	ConfigMode SchemaConfigMode
-	// MaxItems and MinItems limit the number of elements of lists and sets. Zero is no limit.
+	// MaxItems and MinItems limit the number of elements of lists and sets. Zero means no limit.
 	MaxItems, MinItems int
-	// Set decides which elements of a set are the same; nil means that all of an element counts. It is for *Set values
-	// in Go; the engine compares whole elements.
+	// Set returns the hash that determines whether elements of a set are equal; nil means that whole elements are
+	// compared. It only applies to *Set values in Go; the engine compares whole elements.
 	Set SchemaSetFunc
 
 	Required bool
@@ -182,26 +183,26 @@ type Schema struct {
 	Default     interface{}
 	DefaultFunc SchemaDefaultFunc
 
-	// Sensitive values are not shown. WriteOnly ones are not stored either: they are read with Get while the object is
-	// written, and null everywhere else.
+	// Sensitive values are not shown. WriteOnly values are not stored either: Get returns them during Create and
+	// Update, and null at other times.
 	Sensitive bool
 	WriteOnly bool
 
-	// ValidateFunc and ValidateDiagFunc check a configured value, once it is known.
+	// ValidateFunc and ValidateDiagFunc check a configured value when it is known.
 	ValidateFunc     SchemaValidateFunc
 	ValidateDiagFunc SchemaValidateDiagFunc
-	// DiffSuppressFunc decides which differences are not changes: the plan keeps the old value then.
+	// DiffSuppressFunc decides which differences are not changes: then the plan keeps the old value.
 	DiffSuppressFunc SchemaDiffSuppressFunc
-	// DiffSuppressOnRefresh asks DiffSuppressFunc about what Read sets, too: the stored value stays where the new one
-	// means the same.
+	// DiffSuppressOnRefresh also calls DiffSuppressFunc for values that Read sets: the stored value is kept if the new
+	// one means the same.
 	DiffSuppressOnRefresh bool
-	// StateFunc returns the normal form of a value: values with the same form are equal. The plan keeps the stored one,
-	// and Set with another spelling of it changes nothing. The stored value is always the configured one; use WriteOnly
-	// for values that must not be stored.
+	// StateFunc returns the normal form of a value: values with the same form are equal. The plan keeps the stored
+	// value if the configured one is equal, and Set with an equal value changes nothing. The stored value is always the
+	// configured one; use WriteOnly for values that must not be stored.
 	StateFunc SchemaStateFunc
 
 	// ConflictsWith, ExactlyOneOf, AtLeastOneOf and RequiredWith name other attributes, with the path from the top:
-	// "name", or "block.0.name" in blocks of which there is one.
+	// "name", or "block.0.name" in blocks that occur once.
 	ConflictsWith []string
 	ExactlyOneOf  []string
 	AtLeastOneOf  []string
@@ -216,7 +217,7 @@ type Schema struct {
 	Description string
 }
 
-// defaults reports whether there may be a default.
+// defaults reports whether the field may have a default.
 func (s *Schema) defaults() bool { return s.Default != nil || s.DefaultFunc != nil }
 
 // DefaultValue returns the default, or nil if there is none.
@@ -230,12 +231,12 @@ func (s *Schema) DefaultValue() (interface{}, error) {
 	return nil, nil
 }
 
-// EnvDefaultFunc returns a default that is the value of an environment variable, or another value if that is empty.
+// EnvDefaultFunc returns a default: the value of an environment variable, or another value if that is empty.
 func EnvDefaultFunc(key string, otherwise interface{}) SchemaDefaultFunc {
 	return MultiEnvDefaultFunc([]string{key}, otherwise)
 }
 
-// MultiEnvDefaultFunc returns a default that is the first non-empty value of the environment variables.
+// MultiEnvDefaultFunc returns a default: the first non-empty value of the environment variables, or another value.
 func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc {
 	return func() (interface{}, error) {
 		for _, key := range keys {
@@ -247,17 +248,17 @@ func MultiEnvDefaultFunc(keys []string, otherwise interface{}) SchemaDefaultFunc
 	}
 }
 
-// The callbacks of a Resource. The last parameter is what the provider's ConfigureFunc returned.
+// The callbacks of a Resource. The last parameter is the result of the provider's ConfigureFunc.
 type (
 	// CreateFunc creates an object and calls SetId. Without a SetId nothing is stored.
 	CreateFunc func(*ResourceData, interface{}) error
-	// ReadFunc sets the current attributes of an object. SetId("") means that it is gone.
+	// ReadFunc sets the current attributes of an object. SetId("") means that it no longer exists.
 	ReadFunc func(*ResourceData, interface{}) error
 	// UpdateFunc changes an object.
 	UpdateFunc func(*ResourceData, interface{}) error
-	// DeleteFunc deletes an object. That it is gone already is no error.
+	// DeleteFunc deletes an object. It is not an error if the object no longer exists.
 	DeleteFunc func(*ResourceData, interface{}) error
-	// ExistsFunc reports whether an object exists. It is asked before it is read.
+	// ExistsFunc reports whether an object exists. It is called before the object is read.
 	ExistsFunc func(*ResourceData, interface{}) (bool, error)
 
 	// CreateContextFunc and the following are the same with a context and diagnostics.
@@ -279,7 +280,7 @@ func (s *Schema) holdsResource() bool {
 	return ok
 }
 
-// onlySchema reports whether a resource has nothing that is for whole objects.
+// onlySchema reports whether a resource sets no fields that are for whole objects.
 func (r *Resource) onlySchema() bool {
 	calls := r.create() != nil || r.read() != nil || r.update() != nil || r.delete() != nil || r.Exists != nil
 	hooks := r.Importer != nil || r.CustomizeDiff != nil || len(r.ValidateRawResourceConfigFuncs) > 0

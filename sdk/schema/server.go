@@ -21,7 +21,7 @@ type server struct {
 	provider.Base
 	p         *Provider
 	config    *resourceType
-	said      *resourceType // provider_meta blocks, or nil if there are none
+	metaType  *resourceType // provider_meta blocks, or nil if there are none
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
@@ -34,13 +34,13 @@ type server struct {
 	stopping *provider.Stopping
 }
 
-// New starts a provider. The description must not change any more.
+// New starts a provider. The description must not change afterwards.
 func New(p *Provider) provider.Provider {
 	s := &server{p: p, managed: map[string]*resourceType{}, data: map[string]*resourceType{},
 		ephemeral: map[string]*ephemeralType{}, lists: map[string]*listType{}, actions: map[string]*actionType{},
 		stopping: provider.NewStopping()}
 	if err := p.InternalValidate(); err != nil {
-		// Some mistakes make a schema that has no meaning, or no end.
+		// Some mistakes make a schema meaningless or infinite.
 		s.problems = diag.List{}.Errorf(nil, "Invalid provider", "The provider's schema has mistakes. %s\n\n%s",
 			value.ProviderBug, err)
 		p = &Provider{}
@@ -55,8 +55,8 @@ func New(p *Provider) provider.Provider {
 		GenerateConfig: true,
 	}
 	if len(p.ProviderMetaSchema) > 0 {
-		s.said = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, said)
-		s.schema.Meta = s.said.block()
+		s.metaType = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, metaBlock)
+		s.schema.Meta = s.metaType.block()
 	}
 	for name, r := range p.ResourcesMap {
 		s.managed[name] = compile(name, r, managed)
@@ -84,7 +84,7 @@ func New(p *Provider) provider.Provider {
 	return s
 }
 
-// Schema describes the provider, unless its schema is wrong.
+// Schema returns the schema of the provider, or the problems of its description.
 func (s *server) Schema(context.Context) (*provider.Schema, diag.List) { return s.schema, s.problems }
 
 // Configure calls the provider's ConfigureFunc.
@@ -131,19 +131,18 @@ func (s *server) meta() interface{} {
 	return s.p.meta
 }
 
-// told sets the provider_meta value of the object's module.
-func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
-	if s.said != nil && meta != cty.NilVal && !meta.IsNull() {
-		d.said, d.saidType = meta, s.said
+// withMeta sets the provider_meta value of the object's module.
+func (s *server) withMeta(d *ResourceData, meta cty.Value) *ResourceData {
+	if s.metaType != nil && meta != cty.NilVal && !meta.IsNull() {
+		d.providerMeta, d.providerMetaType = meta, s.metaType
 	}
 	return d
 }
 
-// Stop ends the contexts of all callbacks.
+// Stop cancels the contexts of all callbacks.
 func (s *server) Stop(ctx context.Context) error { return s.stopping.Stop(ctx) }
 
-// Close ends the provider, and with it what ConfigureFunc returned, when that has a Close method: connections, in
-// general.
+// Close ends the provider and closes the result of ConfigureFunc if it has a Close method.
 func (s *server) Close() error {
 	_ = s.stopping.Stop(context.Background()) // never fails
 	if c, ok := s.meta().(io.Closer); ok {
@@ -152,7 +151,7 @@ func (s *server) Close() error {
 	return nil
 }
 
-// guard runs a callback with a context that also ends with Stop. What stops the callback half way becomes a diagnostic.
+// guard runs a callback with a context that Stop also cancels. A panic of the callback becomes a diagnostic.
 func (s *server) guard(ctx context.Context, t *resourceType, what string, call func(context.Context) diag.List) (
 	diags diag.List) {
 	ctx, done := s.stopping.Interruptible(ctx)
@@ -169,7 +168,8 @@ func (s *server) guard(ctx context.Context, t *resourceType, what string, call f
 	return call(ctx)
 }
 
-// panicked words a panic. It has to be called while the goroutine is panicking still, so that it finds the place.
+// panicked returns the diagnostic for a panic. It must be called while the goroutine is still panicking, so that it
+// finds the position.
 func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic {
 	place := ""
 	if at := panickedAt(); at != "" {
@@ -181,7 +181,7 @@ func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic
 		Extra: crash{}}
 }
 
-// panickedAt finds the function that panicked, in a stack that runs from this one over the recovery to it.
+// panickedAt returns the function that panicked, from the current stack.
 func panickedAt() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
@@ -212,7 +212,7 @@ func (t *resourceType) label() string {
 		return "the action " + t.name
 	case configuration:
 		return "its configuration"
-	case said:
+	case metaBlock:
 		return "what modules say of themselves"
 	case callee:
 		return "the function " + t.name
@@ -220,15 +220,16 @@ func (t *resourceType) label() string {
 	return "an object of type " + t.name
 }
 
-// everything is hidden from messages about values: which of them the configuration holds secret a provider is not told.
+// everything is hidden from messages about values: the provider does not know which of them are secret in the
+// configuration.
 var everything = cty.Path{}
 
-// remedy returns what authors can do about answers that are not allowed.
+// remedy explains to authors how to avoid invalid responses.
 const remedy = "(In the provider: a DiffSuppressFunc or StateFunc declares two spellings equal; an " +
 	"attribute that the system sets if the configuration does not is Computed.)"
 
-// strictly words an answer that the engine would not take.
-func strictly(summary string, errs []value.PathError) diag.List {
+// invalidResponse returns the error for a response that the engine would refuse.
+func invalidResponse(summary string, errs []value.PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,

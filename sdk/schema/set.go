@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Set is a set of values, in no particular order. Two values are the same if F returns the same number for them. The
-// zero Set is empty and ready for use.
+// Set is a set of values, in no particular order. Two values are the same if F returns the same hash for them. The zero
+// Set is empty and ready for use.
 type Set struct {
-	// F distinguishes elements. Nil compares all of an element.
+	// F returns the hash of an element. Nil compares whole elements.
 	F SchemaSetFunc
 	m map[int]interface{}
 }
@@ -54,10 +54,10 @@ func (s *Set) Add(item interface{}) {
 	}
 }
 
-// Remove takes an element out, if it is there.
+// Remove removes an element, if it exists.
 func (s *Set) Remove(item interface{}) { delete(s.m, s.code(item)) }
 
-// Contains reports whether an element is there.
+// Contains reports whether the set has an element.
 func (s *Set) Contains(item interface{}) bool { return s.Len() > 0 && s.has(s.code(item)) }
 
 func (s *Set) has(code int) bool {
@@ -65,7 +65,7 @@ func (s *Set) has(code int) bool {
 	return ok
 }
 
-// Len is the number of elements. A nil Set has none.
+// Len returns the number of elements. A nil Set has none.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -73,7 +73,7 @@ func (s *Set) Len() int {
 	return len(s.m)
 }
 
-// List returns the elements in the order of their numbers.
+// List returns the elements in the order of their hashes.
 func (s *Set) List() []interface{} {
 	if s == nil {
 		return []interface{}{}
@@ -114,25 +114,25 @@ func (s *Set) Equal(other interface{}) bool {
 	return true
 }
 
-// HashEqual is Equal.
+// HashEqual is the same as Equal.
 func (s *Set) HashEqual(other interface{}) bool { return s.Equal(other) }
 
-// GoString shows the elements.
+// GoString returns the elements as text.
 func (s *Set) GoString() string { return fmt.Sprintf("*Set(%#v)", s.List()) }
 
-// String shows the elements.
+// String returns the elements as text.
 func (s *Set) String() string { return fmt.Sprint(s.List()) }
 
-// HashString numbers a string.
+// HashString returns a hash of a string.
 func HashString(v interface{}) int { return int(crc32.ChecksumIEEE([]byte(v.(string)))) }
 
-// HashInt numbers an int.
+// HashInt returns a hash of an int.
 func HashInt(v interface{}) int { return HashString(strconv.Itoa(v.(int))) }
 
-// HashResource returns a function that numbers nested resources.
+// HashResource returns a hash function for nested resources.
 func HashResource(*Resource) SchemaSetFunc { return HashValue }
 
-// HashSchema returns a function that numbers elements of a type.
+// HashSchema returns a hash function for elements of a type.
 func HashSchema(*Schema) SchemaSetFunc { return HashValue }
 
 // HashValue returns a hash of any value that Get returns.
@@ -142,8 +142,7 @@ func HashValue(v interface{}) int {
 	return int(h.Sum64() & math.MaxInt64)
 }
 
-// canonical writes a value so that two texts are equal when the values are. Each part begins with its kind and its
-// length.
+// canonical appends a value in a form that is equal for equal values. Each part begins with its kind and its length.
 func canonical(b []byte, v interface{}) []byte {
 	text := func(kind byte, s string) {
 		b = binary.AppendUvarint(append(b, kind), uint64(len(s)))
@@ -184,5 +183,5 @@ func canonical(b []byte, v interface{}) []byte {
 	return b
 }
 
-// sameValue reports whether two values of Get are the same.
+// sameValue reports whether two results of Get are equal.
 func sameValue(a, b interface{}) bool { return string(canonical(nil, a)) == string(canonical(nil, b)) }

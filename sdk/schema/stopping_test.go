@@ -73,9 +73,9 @@ func TestStopEndsCallbacks(t *testing.T) {
 	has(t, e.state, attrs{"id": str("1")})
 }
 
-// Whether a creation made something is known if its callback returned in time, or set the id. After a panic, and when
-// its context ended first, nobody knows.
-func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
+// It is known whether a creation created an object if its callback returned in time, or set the id. After a panic, or
+// if its context ended first, it is unknown.
+func TestCreationsReportWhetherAnObjectMayExist(t *testing.T) {
 	stopped := func(ctx context.Context, e *engine) {
 		_ = e.p.Stop(context.Background())
 		<-ctx.Done()
@@ -122,7 +122,7 @@ func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
 	}
 }
 
-// What begins after the interrupt does not begin at all.
+// A call after the interrupt does not start its callback.
 func TestStopPreventsCreations(t *testing.T) {
 	e := start(t, keeper(map[string]*Schema{"name": {Type: TypeString, Optional: true}},
 		func(op string, d *ResourceData) error { t.Error("Create was called"); return nil }))

@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// readStored reads a stored object, which is one JSON object and nothing else, as the plain values that upgraders work
-// on: numbers are float64 where that is exact, and json.Number otherwise, so that nothing is lost of those that an
-// upgrader does not touch.
+// readStored decodes a stored object, which must be exactly one JSON object, to plain values for upgraders: numbers are
+// float64 if that is exact, otherwise json.Number, so that numbers that an upgrader does not change keep their value.
 func readStored(b []byte) (map[string]interface{}, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
@@ -32,7 +31,7 @@ func readStored(b []byte) (map[string]interface{}, error) {
 }
 
 // plainNumbers converts the numbers that a float64 holds exactly to float64, which is what upgraders expect. Others
-// stay as they are written.
+// keep their text.
 func plainNumbers(v interface{}) interface{} {
 	switch v := v.(type) {
 	case json.Number:
@@ -51,7 +50,7 @@ func plainNumbers(v interface{}) interface{} {
 	return v
 }
 
-// sameNumber reports whether a float is written as the text says, in the shortest form that means it.
+// sameNumber reports whether a float has the given text as its shortest form.
 func sameNumber(text string, f float64) bool {
 	return strconv.FormatFloat(f, 'f', -1, 64) == text || strconv.FormatFloat(f, 'g', -1, 64) == text
 }

@@ -25,37 +25,37 @@ type Decoder interface {
 	Decode(target interface{}) error
 }
 
-// Decode returns an object as a struct whose fields have tags with the names of attributes: `tombolo:"name"`. Null is
-// zero, or nil in a pointer. A field of type cty.Value gets the value as it is. Anything else that is unknown while
-// planning is an error, and so are names and types that do not fit the schema.
+// Decode returns an object as a struct whose fields have tags with the names of attributes: `tombolo:"name"`. Null
+// becomes zero, or nil in a pointer. A field of type cty.Value gets the value unchanged. Other unknown values are an
+// error while planning, as are names and types that do not match the schema.
 func Decode[T any](d Decoder) (T, error) {
 	var v T
 	err := d.Decode(&v)
 	return v, err
 }
 
-// Decode is the function Decode for a target that exists: a pointer to a struct.
+// Decode is like the function Decode, and stores the result in a pointer to a struct.
 func (r *reader) Decode(target interface{}) error {
 	return decoding{planning: r.planning, tags: ownTags}.whole(r.object, r.current, target)
 }
 
-// GetProviderMeta reads the provider_meta block of the object's module, as Decode does, into a pointer to a struct
-// whose fields have tags `tombolo:"name"` or `cty:"name"`. Without such a block, and while an object is being imported,
-// the target stays as it is.
+// GetProviderMeta decodes the provider_meta block of the object's module, like Decode, into a pointer to a struct whose
+// fields have tags `tombolo:"name"` or `cty:"name"`. Without such a block, and while an object is being imported, the
+// target does not change.
 func (d *ResourceData) GetProviderMeta(target interface{}) error {
-	if d.said == cty.NilVal {
+	if d.providerMeta == cty.NilVal {
 		return nil
 	}
-	filled, err := d.saidType.withDefaults(d.said)
+	filled, err := d.providerMetaType.withDefaults(d.providerMeta)
 	if err != nil {
 		return err
 	}
 	of := func(f *field) cty.Value { return member(filled, f.name, f.ty) }
-	return decoding{tags: []string{tagName, "cty"}}.whole(d.saidType.object, of, target)
+	return decoding{tags: []string{tagName, "cty"}}.whole(d.providerMetaType.object, of, target)
 }
 
-// Encode sets the attributes that the tags of a struct name, which is the opposite of Decode. A tag "id" sets the id;
-// those of write-only attributes and timeouts are passed over.
+// Encode sets the attributes that the tags of a struct name: the opposite of Decode. A tag "id" sets the id; write-only
+// attributes and timeouts are ignored.
 func (d *ResourceData) Encode(source interface{}) error {
 	rv := reflect.ValueOf(indirect(source))
 	if rv.Kind() != reflect.Struct {
@@ -75,7 +75,7 @@ func (d *ResourceData) Encode(source interface{}) error {
 	return errors.Join(errs...)
 }
 
-// structMembers returns the tagged fields of a struct, and of those that it embeds.
+// structMembers returns the tagged fields of a struct, including those of embedded structs.
 func structMembers(path cty.Path, v reflect.Value) (map[string]interface{}, error) {
 	out := map[string]interface{}{}
 	err := tagged(v, ownTags, func(name string, f reflect.Value) error {
@@ -118,10 +118,10 @@ func tagged(v reflect.Value, tags []string, each func(name string, f reflect.Val
 	return nil
 }
 
-// decoding turns values into Go's, by the types of a target.
+// decoding converts values to Go values of the target's types.
 type decoding struct {
 	planning bool
-	tags     []string // that count
+	tags     []string // the tags to use
 }
 
 func (into decoding) whole(o *object, of func(*field) cty.Value, target interface{}) error {
@@ -194,7 +194,7 @@ func (into decoding) null(f *field, path cty.Path, rv reflect.Value) error {
 	return f.misfit(path, rv.Type())
 }
 
-// fits reports whether values of the field fit into a type of Go.
+// fits reports whether values of the field fit into a Go type.
 func (f *field) fits(ty reflect.Type) bool {
 	switch f.schema.Type {
 	case TypeBool:

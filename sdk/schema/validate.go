@@ -71,7 +71,7 @@ func (t *resourceType) validate(ctx context.Context, config cty.Value, client pr
 	return v.diags
 }
 
-// missing reports what is required and has neither a value nor a default. Only a DefaultFunc can make that happen.
+// missing reports required arguments without a value or a default. This only happens with a DefaultFunc.
 func (t *resourceType) missing(config cty.Value) diag.List {
 	var diags diag.List
 	for _, name := range t.object.names {
@@ -123,7 +123,7 @@ func (v *validation) object(o *object, path cty.Path, config cty.Value) {
 	}
 }
 
-// given reports whether a configuration has a value that is not null, or at least one block.
+// given reports whether a configuration has a non-null value, or at least one block.
 func given(f *field, v cty.Value) bool {
 	if v.IsNull() {
 		return false
@@ -131,10 +131,10 @@ func given(f *field, v cty.Value) bool {
 	return !f.block || !v.IsKnown() || v.LengthInt() > 0
 }
 
-// required reports missing arguments that the engine does not know as required: those whose default has no value here,
-// and members of objects that are values.
+// required reports missing arguments that are not required for the engine: those with a default that has no value, and
+// members of object values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
-	if !f.schema.Required || f.block || v.told(path) {
+	if !f.schema.Required || f.block || v.hasError(path) {
 		return
 	}
 	if f.schema.DefaultFunc != nil {
@@ -145,8 +145,8 @@ func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	v.errorf(path, "Missing required argument", "The argument %q is required, and has no value.", f.name)
 }
 
-// told reports whether an error is known at a place already: the author's words are better than ours.
-func (v *validation) told(path cty.Path) bool {
+// hasError reports whether there already is an error at a path: the author's message is better than the general one.
+func (v *validation) hasError(path cty.Path) bool {
 	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error &&
 			d.Path.Equals(path)
@@ -183,7 +183,7 @@ func (v *validation) field(f *field, path cty.Path, value cty.Value) {
 		v.elements(f, path, value)
 	}
 	if value.IsWhollyKnown() {
-		v.ask(f, path, value)
+		v.runChecks(f, path, value)
 	}
 }
 
@@ -216,8 +216,8 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 	}
 }
 
-// ask calls the author's own checks.
-func (v *validation) ask(f *field, path cty.Path, value cty.Value) {
+// runChecks calls the author's checks.
+func (v *validation) runChecks(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
 	check := s.ValidateDiagFunc
 	if s.ValidateFunc != nil {
@@ -235,7 +235,7 @@ func (v *validation) ask(f *field, path cty.Path, value cty.Value) {
 	}
 }
 
-// keyOf writes a path as a key: rule.0.port.
+// keyOf returns a path as a key: rule.0.port.
 func keyOf(path cty.Path) string {
 	var steps []string
 	for _, step := range path {
@@ -251,7 +251,7 @@ func keyOf(path cty.Path) string {
 	return strings.Join(steps, ".")
 }
 
-// groups checks the rules of a field about others.
+// groups checks the rules of a field about other fields.
 func (v *validation) groups(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
 	if given(f, value) {
@@ -328,10 +328,10 @@ func ToDiagFunc(check SchemaValidateFunc) SchemaValidateDiagFunc {
 	}
 }
 
-// concrete returns the key by which a field in blocks is named of which there is one.
+// concrete returns the key of a field in blocks that occur once, with their indexes.
 func concrete(key string) string { return strings.ReplaceAll(key, ".", ".0.") }
 
-// lookUp follows a key from the top, or returns the reason why that is impossible.
+// lookUp returns the field at a key, or the reason why there is none.
 func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 	steps := strings.Split(key, ".")
 	for i := 0; ; i += 2 {

@@ -174,7 +174,7 @@ func inFlight(t T, open opener) {
 	j := begin(t, session, "r1")
 	must(t, j.Intent(Create("x", "t.x")))
 	must(t, j.Intent(Create("y", "t.y")))
-	must(t, j.Close(ctx)) // an orderly end leaves them behind as well
+	must(t, j.Close(ctx)) // Close does not resolve them
 	if got := session.Snapshot().InFlight; len(got) != 2 || got[0].ID != "x" || got[1].ID != "y" {
 		t.Errorf("after the end: %+v", got)
 	}
@@ -294,8 +294,8 @@ func manyWriters(t T, open opener) {
 	}
 }
 
-// readersMonotone reads all the time while a run writes snapshots: every reader sees at least what was acknowledged
-// before.
+// readersMonotone reads continuously while a run writes snapshots: every reader sees at least the results that were
+// acknowledged before.
 func readersMonotone(t T, open opener) {
 	a, b := open(t)
 	seed(t, a, Put("t.a[0]", "0", ""))

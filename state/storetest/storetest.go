@@ -1,12 +1,13 @@
-// Package storetest is the suite that every state.Store passes: what package state promises of stores, locks, sessions
-// and journals, one test for each promise.
+// Package storetest is the test suite for implementations of state.Store: one test for each rule that package state has
+// for stores, locks, sessions and journals.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) (a, b state.Store) { s := mem.New(); return s, s })
 //	}
 //
-// The two stores that open gives stand for two processes over the same storage, which must be empty. A run that is
-// killed is played by unlocking with an open journal: nothing of it is closed, and the next lock has to recover it.
+// The two stores that open returns stand for two processes with the same storage, which must be empty. The suite
+// simulates a killed run by unlocking with an open journal: the journal is not closed, and the next lock has to recover
+// it.
 package storetest
 
 import (
@@ -35,7 +36,7 @@ type T interface {
 	Skip(args ...any)
 }
 
-// Check is one promise. Open returns two stores over the same, empty storage.
+// Check is the test of one rule. Open returns two stores over the same, empty storage.
 type Check struct {
 	Name string
 	Run  func(t T, open func(T) (a, b state.Store))
@@ -43,7 +44,7 @@ type Check struct {
 
 type opener = func(T) (a, b state.Store)
 
-// Checks are all of them, for where there is no test.
+// Checks returns all checks, for use outside of tests.
 func Checks() []Check {
 	return []Check{
 		{"ReadGivesNothingWhereNothingIsStored", nothingStored},
@@ -83,11 +84,11 @@ func Run(t *testing.T, open Open) {
 
 var ctx = context.Background()
 
-// Provider is the provider configuration that the suite's objects belong to.
+// Provider is the provider configuration of the suite's objects.
 var Provider = addr.AbsProviderConfig{Provider: addr.Provider{Host: addr.DefaultProviderHost, Namespace: "h",
 	Type: "t"}}
 
-// Addr reads the address of an instance.
+// Addr parses the address of an instance.
 func Addr(s string) addr.Object {
 	i, diags := addr.ParseInstance(s)
 	if diags.HasErrors() {
@@ -96,7 +97,7 @@ func Addr(s string) addr.Object {
 	return addr.Object{Instance: i}
 }
 
-// Put is an edit that stores an object with an id and a note.
+// Put returns an edit that stores an object with an id and a note.
 func Put(at, id, note string) state.Edit {
 	raw, err := json.Marshal(map[string]string{"id": id, "note": note})
 	if err != nil {
@@ -105,10 +106,10 @@ func Put(at, id, note string) state.Edit {
 	return state.Edit{Put: &state.PutObject{Addr: Addr(at), Provider: Provider, Object: &state.Object{Attributes: raw}}}
 }
 
-// Drop is an edit that removes an object.
+// Drop returns an edit that removes an object.
 func Drop(at string) state.Edit { return state.Edit{Drop: &state.DropObject{Addr: Addr(at)}} }
 
-// Create is the intent to create an object.
+// Create returns the intent to create an object.
 func Create(op, at string) state.Intent {
 	return state.Intent{ID: op, Object: Addr(at), Action: "create", Provider: Provider,
 		Planned: json.RawMessage(`{"note":"planned"}`)}
@@ -186,7 +187,7 @@ func same(t T, what string, got, want []string) {
 	}
 }
 
-// kill ends a session as a killed process would: the journal is not closed.
+// kill ends a session like a killed process: the journal is not closed.
 func kill(t T, s state.Session) {
 	t.Helper()
 	if err := s.Unlock(); err == nil {
@@ -273,7 +274,7 @@ func writeRefuses(t T, open opener) {
 	}
 }
 
-// idOf is the id of a lock.
+// idOf returns the id of a lock.
 func idOf(s state.Session) string {
 	if i, ok := s.(state.Identified); ok {
 		return i.LockID()

@@ -1,5 +1,5 @@
-// Package backendtest starts a small service for each backend that keeps states in one, for tests that every backend
-// passes.
+// Package backendtest starts a small service for each backend that keeps states in one, for tests that cover every
+// backend.
 //
 //	for _, kind := range backendtest.Kinds() {
 //		s := backendtest.Start(t, kind)
@@ -37,32 +37,33 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Service is a service with nothing in it.
+// Service is an empty service.
 type Service struct {
 	Kind string
-	// Env are variables under which programs find the service.
+	// Env lists the environment variables of programs that use the service.
 	Env []string
-	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a place.
+	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a location.
 	Block string
 
 	mu     sync.Mutex
-	heard  bytes.Buffer // what came with requests
+	heard  bytes.Buffer // content of all requests
 	before func(w http.ResponseWriter, r *http.Request, body []byte) bool
 }
 
-// Before sets what answers requests in the place of the service, or returns false.
+// Before sets a function that handles requests before the service. If it returns false, the service handles the
+// request.
 func (s *Service) Before(before func(w http.ResponseWriter, r *http.Request, body []byte) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = before
 }
 
-// hear is the service with an ear for what comes with requests.
+// hear returns a handler that records all requests to a service.
 func (s *Service) hear(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client has gone
+			return // the client has gone away
 		}
 		s.mu.Lock()
 		s.heard.Write(body)
@@ -76,24 +77,24 @@ func (s *Service) hear(service http.Handler) http.Handler {
 	})
 }
 
-// Heard returns all that came with requests so far.
+// Heard returns the content of all requests so far.
 func (s *Service) Heard() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard.String()
 }
 
-// serve serves a service at an address.
+// serve serves a service on this machine and returns its address.
 func (s *Service) serve(t *testing.T, service http.Handler) string {
 	return drivertest.Serve(t, s.hear(service))
 }
 
-// cloud serves a service at its usual address, and returns the variables under which programs find it.
+// cloud serves a service at its usual address, and returns the environment variables of programs that use it.
 func (s *Service) cloud(t *testing.T, service http.Handler) []string {
 	return (&drivertest.Cloud{Services: s.hear(service)}).Start(t)
 }
 
-// starts are how services are started.
+// starts maps backends to functions that start their services.
 var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 	"azurerm": func(t *testing.T, s *Service) string {
 		s.Env = s.cloud(t, &azuretest.Cloud{Blobs: &azuretest.Blobs{}})
@@ -103,7 +104,7 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 	"consul": func(t *testing.T, s *Service) string {
 		c := &consultest.Server{}
 		address := s.serve(t, c)
-		t.Cleanup(c.Close) // ends who waits for a key, before the server waits for them
+		t.Cleanup(c.Close) // ends blocking queries before the server waits for them
 		return "path=states/NAME address=" + strings.TrimPrefix(address, "http://")
 	},
 	"cos": func(t *testing.T, s *Service) string {
@@ -147,10 +148,10 @@ var starts = map[string]func(t *testing.T, s *Service) (arguments string){
 	},
 }
 
-// Kinds are the backends that there are services for.
+// Kinds returns the backends that have a service.
 func Kinds() []string { return slices.Sorted(maps.Keys(starts)) }
 
-// Start starts the service of a backend, which ends with the test. Its variables are set in this process.
+// Start starts the service of a backend, which stops when the test ends. It sets the variables of Env in this process.
 func Start(t *testing.T, kind string) *Service {
 	t.Helper()
 	s := Serve(t, kind)
@@ -158,7 +159,7 @@ func Start(t *testing.T, kind string) *Service {
 	return s
 }
 
-// Serve is Start for other processes alone, which get the variables of Env.
+// Serve is like Start for other processes, which get the variables of Env; it does not set them in this process.
 func Serve(t *testing.T, kind string) *Service {
 	t.Helper()
 	s := &Service{Kind: kind}
@@ -183,7 +184,7 @@ func (s *Service) Set(t *testing.T) {
 	}
 }
 
-// arguments are those of a block for a place.
+// arguments returns the arguments of a block for a location.
 func arguments(block, place string) map[string]string {
 	all := map[string]string{}
 	for argument := range strings.SplitSeq(block, " ") {
@@ -193,7 +194,7 @@ func arguments(block, place string) map[string]string {
 	return all
 }
 
-// Object returns the text of a block for its own place in the service, without its label.
+// Object returns the text of a block for a location in the service, without its label.
 func (s *Service) Object(place string) string {
 	all := arguments(s.Block, place)
 	text := "{\n"
@@ -203,7 +204,7 @@ func (s *Service) Object(place string) string {
 	return text + "}"
 }
 
-// Open opens a driver for a place.
+// Open opens a driver for a location.
 func (s *Service) Open(t *testing.T, place string) remote.Driver {
 	t.Helper()
 	d, err := Driver(t.Context(), s.Kind, s.Block, place)
@@ -214,7 +215,7 @@ func (s *Service) Open(t *testing.T, place string) remote.Driver {
 	return d
 }
 
-// Driver is Open in another process than the one that has started the service, with its variables.
+// Driver is like Open, for another process than the one that started the service. It needs the variables of Env.
 func Driver(ctx context.Context, kind, block, place string) (remote.Driver, error) {
 	values := map[string]cty.Value{}
 	for name, value := range arguments(block, place) {

@@ -152,10 +152,7 @@ func newOCI(net *fetchtest.Net) *fetchtest.OCI {
 
 // One registry serves both programs; TOMBOLO_TOFU names OpenTofu 1.12.6.
 func TestRegistriesOfArtifactsServeAsForOpenTofu(t *testing.T) {
-	programs := []string{program(t)}
-	if oracle := os.Getenv("TOMBOLO_TOFU"); oracle != "" {
-		programs = append(programs, oracle)
-	}
+	programs := besideOpenTofu(t)
 	for name, steps := range ociScenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +171,6 @@ func TestRegistriesOfArtifactsServeAsForOpenTofu(t *testing.T) {
 					for path, content := range s.tree("work/.terraform/modules") {
 						o.trees[path] = content
 					}
-					maps.DeleteFunc(o.trees, func(name, _ string) bool { return strings.HasSuffix(name, ".lock") })
 					seen[i] = append(seen[i], o)
 					if i == 0 && (o.code != step.code || !strings.Contains(flat(o.output), step.says)) {
 						t.Errorf("step %d ends with %d, want %d and %q:\n%s", n, o.code, step.code, step.says, o.output)
@@ -182,18 +178,35 @@ func TestRegistriesOfArtifactsServeAsForOpenTofu(t *testing.T) {
 				}
 			}
 			for n := range seen[1] {
-				ours, theirs := seen[0][n], seen[1][n]
-				if ours.code != theirs.code {
-					t.Errorf("step %d ends with %d in OpenTofu, %d here:\n%s", n, theirs.code, ours.code, theirs.output)
-				}
-				if d := cmp.Diff(theirs.trees, ours.trees); d != "" && ours.code == 0 {
-					t.Errorf("step %d: files (- OpenTofu, + here):\n%s", n, d)
-				}
-				if d := cmp.Diff(theirs.tokens, ours.tokens); d != "" {
-					t.Errorf("step %d: logins (- OpenTofu, + here):\n%s", n, d)
-				}
+				compareWithOpenTofu(t, n, seen[1][n], seen[0][n])
 			}
 		})
+	}
+}
+
+// besideOpenTofu returns our program and, where TOMBOLO_TOFU names it, OpenTofu 1.12.6.
+func besideOpenTofu(t *testing.T) []string {
+	t.Helper()
+	programs := []string{program(t)}
+	if oracle := os.Getenv("TOMBOLO_TOFU"); oracle != "" {
+		programs = append(programs, oracle)
+	}
+	return programs
+}
+
+func compareWithOpenTofu(t *testing.T, n int, theirs, ours observation) {
+	t.Helper()
+	if ours.code != theirs.code {
+		t.Errorf("step %d ends with %d in OpenTofu, %d here:\n%s", n, theirs.code, ours.code, theirs.output)
+	}
+	for _, o := range []observation{theirs, ours} {
+		maps.DeleteFunc(o.trees, func(name, _ string) bool { return strings.HasSuffix(name, ".lock") })
+	}
+	if d := cmp.Diff(theirs.trees, ours.trees); d != "" && ours.code == 0 {
+		t.Errorf("step %d: files (- OpenTofu, + here):\n%s", n, d)
+	}
+	if d := cmp.Diff(theirs.tokens, ours.tokens); d != "" {
+		t.Errorf("step %d: tokens (- OpenTofu, + here):\n%s", n, d)
 	}
 }
 

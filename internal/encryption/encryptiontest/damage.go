@@ -14,9 +14,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Damage changes a sealed document n times: every other time at random places, and else in what its members say.
-// Nothing of it is opened to something else, and nothing ends the program. Few changes at random places have no effect:
-// white space, and members that nobody reads.
+// Damage changes an encrypted document n times: alternately at random positions, and in the values of its JSON members.
+// No change may decrypt to other content or cause a panic. A few changes at random positions have no effect: in white
+// space, and in members that are not read.
 func Damage(t testing.TB, c *encryption.Cipher, sealed, plain []byte, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -43,7 +43,7 @@ func Damage(t testing.TB, c *encryption.Cipher, sealed, plain []byte, n int) {
 	}
 }
 
-// damaged changes up to three places.
+// damaged changes up to three positions.
 func damaged(r *rand.Rand, sealed []byte) []byte {
 	b := bytes.Clone(sealed)
 	for range 1 + r.IntN(3) {
@@ -64,30 +64,30 @@ func damaged(r *rand.Rand, sealed []byte) []byte {
 	return b
 }
 
-// reworded changes up to three members, also of the metadata of key providers, and leaves valid JSON.
+// reworded changes up to three members, including those of key providers' metadata, and keeps the JSON valid.
 func reworded(r *rand.Rand, sealed []byte) []byte {
 	var document map[string]any
 	if err := json.Unmarshal(sealed, &document); err != nil {
-		panic(err) // it was sealed
+		panic(err) // it was encrypted by us
 	}
 	for range 1 + r.IntN(3) {
 		change(r, document, 0)
 	}
 	b, err := json.Marshal(document)
 	if err != nil {
-		panic(err) // it was JSON
+		panic(err) // it was valid JSON
 	}
 	return b
 }
 
-// odd returns a value that a member may have instead.
+// odd returns a replacement for the value of a member.
 func odd(r *rand.Rand) any {
 	all := []any{nil, true, 0, -1, 1, 1.5, 1e30, math.MaxInt64, "", "x", "v1", "AAAA", []any{}, []any{"AAAA"},
 		map[string]any{}, map[string]any{"salt": "AAAA"}, strings.Repeat("A", 1<<12)}
 	return all[r.IntN(len(all))]
 }
 
-// change changes one member somewhere below a value, and returns what is there then.
+// change changes one member somewhere in a value, and returns the changed value.
 func change(r *rand.Rand, v any, depth int) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,4 +1,4 @@
-// Package encryptiontest has ciphers for tests of stores of states.
+// Package encryptiontest provides ciphers for tests of stores.
 package encryptiontest
 
 import (
@@ -12,23 +12,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Settings are encryption settings with a fixed key, which is cheap to use, as TF_ENCRYPTION holds them.
+// Settings are encryption settings in the form of TF_ENCRYPTION, with a fixed key that needs no derivation.
 var Settings = `{"method":{"aes_gcm":{"m":{"keys":{"encryption_key":[` + key + `],"decryption_key":[` + key + `]}}}},` +
 	`"state":{"method":"method.aes_gcm.m"},"plan":{"method":"method.aes_gcm.m"}}`
 
 var key = strings.Repeat("7,", 31) + "7"
 
-// Variable is the environment variable with which tests of states use sealed ones.
+// Variable is the environment variable with which tests of stores encrypt states.
 const Variable = "TOMBOLO_TEST_SEALED"
 
 // Cipher returns the cipher of Settings for states.
 func Cipher() *encryption.Cipher { return of(Settings) }
 
-// Turn returns a cipher for states that seals with the key of this number, and that opens what the keys of the others
-// have sealed, too. The number 0 stands for plain states.
+// Turn returns a cipher for states that encrypts with key number now, and decrypts with the other keys as well. 0
+// stands for unencrypted states.
 func Turn(now int, others ...int) *encryption.Cipher { return of(TurnSettings(now, others...)) }
 
-// TurnSettings are the settings of Turn.
+// TurnSettings returns the settings of Turn.
 func TurnSettings(now int, others ...int) string {
 	blocks, target, end := "method \"unencrypted\" \"k0\" {}\n", "", ""
 	for i, n := range append([]int{now}, others...) {
@@ -64,7 +64,7 @@ func of(settings string) *encryption.Cipher {
 	return e.State()
 }
 
-// Asked returns the cipher if the variable is set, and nil otherwise: states are not sealed.
+// Asked returns the cipher if the variable is set, and nil otherwise.
 func Asked() *encryption.Cipher {
 	if os.Getenv(Variable) == "" {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Wrap seals a key as services do, under the name of the key that never leaves them. All services of this name open it,
-// also in another process.
+// Wrap encrypts a key as key services do, under the name of a key that never leaves them. All services with this name
+// can decrypt it, even in another process.
 func Wrap(name string, plain []byte) []byte {
 	nonce := make([]byte, 12)
 	rand.Read(nonce)
 	return wrapper(name).Seal(append([]byte("wrapped "), nonce...), nonce, plain, nil)
 }
 
-// Unwrap opens what Wrap has sealed.
+// Unwrap decrypts the result of Wrap.
 func Unwrap(name string, wrapped []byte) (plain []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(wrapped, []byte("wrapped "))
 	if !ok || len(rest) < 12 {
@@ -38,12 +38,12 @@ func wrapper(name string) cipher.AEAD {
 	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // the block is that of AES
+		panic(err) // the block size is that of AES
 	}
 	return gcm
 }
 
-// AmazonKey is the key that AmazonKeys has.
+// AmazonKey is the name of the key in AmazonKeys.
 const AmazonKey = "alias/states"
 
 // AmazonKeys is a small Key Management Service of Amazon.
@@ -91,13 +91,13 @@ func (AmazonKeys) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// TransitToken is the token that Transit takes, and TransitKey the key that it has.
+// TransitToken is the token that Transit accepts, and TransitKey the name of its key.
 const (
 	TransitToken = "the token of the server"
 	TransitKey   = "states"
 )
 
-// Transit is a small transit engine. It answers as OpenBao 2 and Vault 1 do.
+// Transit is a small transit engine. It responds as OpenBao 2 and Vault 1 do.
 type Transit struct{}
 
 // ServeHTTP implements http.Handler.

@@ -1,9 +1,9 @@
-// Package blocks compiles the body of a block against its schema, once, and evaluates it for each instance: attributes,
+// Package blocks compiles the body of a block against its schema once, and evaluates it for each instance: attributes,
 // nested blocks, dynamic blocks. The caller passes the evaluation context for the expressions.
 //
 //	body := blocks.Compile(block.Body, schema)
-//	shared, diags := body.Prepare(scope)     // what no count, each or self is in
-//	value, diags := shared.Instance(instance) // the whole, for one instance
+//	shared, diags := body.Prepare(scope)     // the parts without count, each and self
+//	value, diags := shared.Instance(instance) // the complete value of one instance
 package blocks
 
 import (
@@ -17,23 +17,23 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// blockGroup holds all nested blocks of one name, which form one value.
+// blockGroup holds all nested blocks with one name, which form one value.
 type blockGroup struct {
 	name   string
 	nested *provider.NestedBlock
-	// ty is the type of the value. For an attribute that is written as blocks it is that of the attribute, and without
-	// any block the value is null.
+	// ty is the type of the value. For an attribute that is written as blocks, it is the type of the attribute, and the
+	// value is null without any block.
 	ty       cty.Type
 	attrLike bool
 	required bool // a required attribute
 
 	items      []blockItem
-	missing    hcl.Range // place to show if there are too few
+	missing    hcl.Range // range of the error for too few blocks
 	traversals []hcl.Traversal
-	local      bool // mentions each, count or self
+	local      bool // refers to each, count or self
 }
 
-// blockItem is one block as it was written: static, or dynamic, with a block for each element of its for_each.
+// blockItem is one block in the source: static, or dynamic with a block for each element of its for_each.
 type blockItem struct {
 	label   string
 	def     hcl.Range
@@ -65,7 +65,7 @@ func (g *blockGroup) header() hcl.BlockHeaderSchema {
 	return h
 }
 
-// compileBlocks sorts the blocks of a body into their groups, in the order of the source.
+// compileBlocks assigns the blocks of a body to their groups, in the order of the source.
 func (b *Body) compileBlocks(groups []*blockGroup, content *hcl.BodyContent) {
 	byName := make(map[string]*blockGroup, len(groups))
 	for _, g := range groups {
@@ -175,7 +175,7 @@ func (g *blockGroup) checkNumber(elems []element) diag.List {
 	return nil
 }
 
-// single returns the value of a block that may occur once.
+// single returns the value of a block that may occur at most once.
 func (g *blockGroup) single(elems []element) (cty.Value, diag.List) {
 	var diags diag.List
 	switch {
@@ -217,7 +217,7 @@ func (g *blockGroup) keyed(elems []element) (cty.Value, diag.List) {
 	return cty.MapVal(vals).WithMarks(marks), diags
 }
 
-// unknown returns the value of the group inside of an unknown block.
+// unknown returns the value of the group within an unknown block.
 func (g *blockGroup) unknown() cty.Value {
 	if len(g.items) == 0 {
 		v, _ := g.collect(nil)
@@ -229,7 +229,7 @@ func (g *blockGroup) unknown() cty.Value {
 	return cty.UnknownVal(g.ty)
 }
 
-// item returns the block of a path, and the rest of the path.
+// item returns the block at a path, and the rest of the path.
 func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 	if len(g.items) == 0 {
 		return nil, nil
@@ -248,7 +248,7 @@ func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 		item := &g.items[i]
 		switch {
 		case item.dynamic != nil:
-			return item, path[1:] // it stands for any number
+			return item, path[1:] // stands for any number of blocks
 		case step.Key.Type() == cty.Number && step.Key.RawEquals(cty.NumberIntVal(int64(i))):
 			return item, path[1:]
 		case step.Key.Type() == cty.String && step.Key.AsString() == item.label:
@@ -258,9 +258,8 @@ func (g *blockGroup) item(path cty.Path) (*blockItem, cty.Path) {
 	return nil, nil
 }
 
-// attributesAsBlocks finds the attributes that a body may write as blocks, as old plugin libraries allowed for lists
-// and sets of objects, and describes these blocks. Those that are written as attributes are left out; in JSON syntax
-// all are.
+// attributesAsBlocks describes the attributes that a body may write as blocks, which old plugin libraries allowed for
+// lists and sets of objects. Those that are written as attributes are left out; in JSON syntax all are.
 func attributesAsBlocks(body hcl.Body, schema *provider.Block) map[string]*provider.NestedBlock {
 	var out map[string]*provider.NestedBlock
 	probe := &hcl.BodySchema{}
@@ -283,7 +282,7 @@ func attributesAsBlocks(body hcl.Body, schema *provider.Block) map[string]*provi
 	return out
 }
 
-// blockOfAttribute describes an attribute as nested blocks; nil if it is not a list or set of objects.
+// blockOfAttribute describes an attribute as nested blocks, or returns nil if it is not a list or set of objects.
 func blockOfAttribute(a *provider.Attribute) *provider.NestedBlock {
 	ty := a.Type
 	if a.Nested != nil || ty == cty.NilType || !ty.IsListType() && !ty.IsSetType() || !ty.ElementType().IsObjectType() {

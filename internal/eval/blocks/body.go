@@ -18,15 +18,15 @@ import (
 )
 
 // Body is the content of a block, compiled once against its schema: the expression of each attribute, and the nested
-// blocks, static or dynamic, of each value. Evaluating an instance needs no syntax.
+// blocks, static or dynamic, of each value. Evaluating an instance does not parse anything.
 type Body struct {
 	schema *provider.Block
 	attrs  []bodyAttr
 	groups []*blockGroup
 	rng    hcl.Range
-	diags  diag.List // where the body does not fit the schema; reported by the first evaluation
+	diags  diag.List // mismatches with the schema; reported by the first evaluation
 
-	traversals []hcl.Traversal // everything that is mentioned anywhere in the body
+	traversals []hcl.Traversal // all references in the body
 	nulls      map[string]cty.Value
 }
 
@@ -34,14 +34,14 @@ type bodyAttr struct {
 	name  string
 	expr  hcl.Expression
 	ty    cty.Type
-	want  cty.Type // ty, with what nested attributes may leave out
-	local bool     // mentions each, count, self or caller: differs from instance to instance
+	want  cty.Type // ty, with optional attributes in nested attributes
+	local bool     // refers to each, count, self or caller, so that instances differ
 	rng   hcl.Range
-	// seen is the type of the value that was evaluated last, where the schema leaves it open: instances share it.
+	// seen is the type of the last evaluated value, if the schema leaves it open: instances share it.
 	seen *atomic.Pointer[cty.Type]
 }
 
-// Compile checks a body against a schema and finds its expressions. Mismatches are reported by the evaluation.
+// Compile compiles a body against a schema. Mismatches are reported by the evaluation.
 func Compile(body hcl.Body, schema *provider.Block) *Body {
 	b := &Body{schema: schema, nulls: make(map[string]cty.Value, len(schema.Attributes)), rng: body.MissingItemRange()}
 	asBlocks := attributesAsBlocks(body, schema)
@@ -75,10 +75,10 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 	return b
 }
 
-// maxArguments is how many arguments are worth listing.
+// maxArguments is the maximum number of arguments to list.
 const maxArguments = 12
 
-// withArguments returns the existing arguments, for an unknown one whose name is not similar to any.
+// withArguments adds the list of existing arguments to problems about an unknown one without a similar name.
 func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	for _, d := range diags {
 		if d.Summary == "Unsupported block type" && strings.HasSuffix(d.Detail, "are not expected here.") {
@@ -106,7 +106,7 @@ func withArguments(diags diag.List, schema *provider.Block) diag.List {
 	return diags
 }
 
-// blocksOf returns the existing blocks, for an unexpected one.
+// blocksOf returns the list of existing blocks, for a problem about an unexpected one.
 func blocksOf(schema *provider.Block) string {
 	switch n := len(schema.Blocks); {
 	case n == 0:
@@ -121,7 +121,7 @@ func notExpected(name string) string {
 	return fmt.Sprintf("An argument named %q is not expected here.", name)
 }
 
-// mentionsLocal reports whether any traversal starts with a name that differs between instances.
+// mentionsLocal reports whether any traversal starts with a name whose value differs between instances.
 func mentionsLocal(vars []hcl.Traversal) bool {
 	for _, t := range vars {
 		switch t.RootName() {
@@ -132,14 +132,14 @@ func mentionsLocal(vars []hcl.Traversal) bool {
 	return false
 }
 
-// Evaluation evaluates a body for the instances of one block in one module instance. Parts that do not mention each,
-// count or self are evaluated by Prepare, once for all of them.
+// Evaluation evaluates a body for the instances of one block in one module instance. Prepare evaluates the parts that
+// do not refer to each, count or self once for all instances.
 type Evaluation struct {
 	body   *Body
 	base   *hcl.EvalContext
 	shared map[string]cty.Value // by attribute or block type
-	// first has what Prepare has evaluated and is for one instance only, since functions such as uuid were called; the
-	// first one to ask takes it.
+	// first holds values that Prepare has evaluated and that are for one instance only, because functions such as uuid
+	// were called; the first instance takes them.
 	first atomic.Pointer[map[string]cty.Value]
 }
 
@@ -147,7 +147,7 @@ type Evaluation struct {
 func (b *Body) Prepare(base *hcl.EvalContext) (*Evaluation, diag.List) {
 	e := &Evaluation{body: b, base: base, shared: make(map[string]cty.Value, len(b.attrs)+len(b.groups))}
 	diags := slices.Clone(b.diags)
-	var first map[string]cty.Value // most bodies have none
+	var first map[string]cty.Value // nil for most bodies
 	evaluate := func(name string, value func(*hcl.EvalContext) (cty.Value, diag.List)) {
 		before := funcs.ImpureCalls(base)
 		v, d := value(base)
@@ -219,7 +219,8 @@ func (b *Body) values(ctx *hcl.EvalContext, shared map[string]cty.Value) (map[st
 	return vals, diags
 }
 
-// unknown returns the value of a body with an unknown number of instances: the attributes that it sets are unknown.
+// unknown returns the value of a body with an unknown number of instances: the attributes that are set in the body are
+// unknown.
 func (b *Body) unknown() cty.Value {
 	vals := make(map[string]cty.Value, len(b.nulls)+len(b.groups))
 	maps.Copy(vals, b.nulls)
@@ -256,7 +257,7 @@ func (a *bodyAttr) value(ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	return converted, diags
 }
 
-// typed returns a value with the type that the value of another instance has, if it is the same.
+// typed returns a value with the type of another instance's value, if they are equal.
 func (a *bodyAttr) typed(v cty.Value) cty.Value {
 	ty := v.Type()
 	if !ty.IsObjectType() && !ty.IsTupleType() {
@@ -271,7 +272,7 @@ func (a *bodyAttr) typed(v cty.Value) cty.Value {
 	return v
 }
 
-// ConversionMessage returns the reason of a failed conversion with the path inside of the value.
+// ConversionMessage returns the reason for a failed conversion, with the path within the value.
 func ConversionMessage(err error) string {
 	if pe, ok := err.(cty.PathError); ok && len(pe.Path) > 0 {
 		return pathText(pe.Path) + ": " + pe.Error()
@@ -279,7 +280,7 @@ func ConversionMessage(err error) string {
 	return err.Error()
 }
 
-// pathText returns a path for a message: element 0: attribute "x".
+// pathText returns a path for a message, such as: element 0: attribute "x".
 func pathText(path cty.Path) string {
 	out := ""
 	for i, step := range path {
@@ -304,15 +305,15 @@ func pathText(path cty.Path) string {
 	return out
 }
 
-// Traversals returns everything that the body mentions.
+// Traversals returns all references in the body.
 func (b *Body) Traversals() []hcl.Traversal { return b.traversals }
 
-// Sets reports whether the body has an argument of a name, even a null one.
+// Sets reports whether the body has an argument with a name, even a null one.
 func (b *Body) Sets(name string) bool {
 	return slices.ContainsFunc(b.attrs, func(a bodyAttr) bool { return a.name == name })
 }
 
-// ArgumentAt returns the argument, of the body or of blocks in it, that holds a range; nil without one.
+// ArgumentAt returns the argument, of the body or of blocks in it, that contains a range, or nil.
 func (b *Body) ArgumentAt(at hcl.Range) hcl.Expression {
 	for _, a := range b.attrs {
 		if a.expr.Range().Overlaps(at) {
@@ -329,7 +330,7 @@ func (b *Body) ArgumentAt(at hcl.Range) hcl.Expression {
 	return nil
 }
 
-// Mentions returns the references of an attribute, or of the nested blocks of one name.
+// Mentions returns the references of an attribute, or of the nested blocks with one name.
 func (b *Body) Mentions(name string) []hcl.Traversal {
 	for i := range b.attrs {
 		if b.attrs[i].name == name {
@@ -344,8 +345,8 @@ func (b *Body) Mentions(name string) []hcl.Traversal {
 	return nil
 }
 
-// Locate returns a provider's diagnostics with a place in the source: the attribute of their path, or else the
-// beginning of the nearest body.
+// Locate returns a provider's diagnostics with source ranges: that of the attribute at their path, otherwise that of
+// the nearest body.
 func (b *Body) Locate(diags diag.List) diag.List {
 	out := slices.Clone(diags)
 	for i, d := range out {
@@ -383,10 +384,10 @@ func (b *Body) place(path cty.Path, header hcl.Range) (subject, context *hcl.Ran
 	return &header, nil
 }
 
-// Range is the place in the source for messages about missing arguments.
+// Range returns the source range for messages about missing arguments.
 func (b *Body) Range() hcl.Range { return b.rng }
 
-// Problem returns an error about an expression, with the values that are part of it.
+// Problem returns an error about an expression, with the values of its operands.
 func Problem(expr hcl.Expression, ctx *hcl.EvalContext, summary, format string, args ...any) diag.List {
 	rng := expr.Range()
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: fmt.Sprintf(format, args...),

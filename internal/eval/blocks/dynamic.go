@@ -16,7 +16,7 @@ import (
 type dynamicBlock struct {
 	forEach  hcl.Expression
 	iterator string
-	label    hcl.Expression // nil when the block type has none
+	label    hcl.Expression // nil if the block type has none
 }
 
 var (
@@ -86,7 +86,7 @@ func addDynamic(groups map[string]*blockGroup, block *hcl.Block) diag.List {
 	return diags
 }
 
-// dynamicLabel returns the single label that the argument "labels" sets for blocks of a type.
+// dynamicLabel returns the single label in the argument "labels".
 func dynamicLabel(attr *hcl.Attribute, name string) (hcl.Expression, diag.List) {
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
@@ -115,8 +115,9 @@ func without(list []hcl.Traversal, name string) []hcl.Traversal {
 	return out
 }
 
-// expand evaluates a dynamic block: one element for each of its for_each. Problems of the content are reported once,
-// and only if there are elements: a block that an old provider does not have can be written with an empty for_each.
+// expand evaluates a dynamic block: one element for each element of its for_each. Problems of the content are reported
+// once, and only if there are elements: a block that an old provider does not support is allowed with an empty
+// for_each.
 func (item *blockItem) expand(g *blockGroup, ctx *hcl.EvalContext) ([]element, diag.List) {
 	v, marks, diags := item.dynamic.over(ctx)
 	if diags.HasErrors() {

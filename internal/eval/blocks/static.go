@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// StaticTraversal checks a path into an object of a schema as far as the types allow.
+// StaticTraversal checks a path within an object of a schema as far as types allow.
 func StaticTraversal(t hcl.Traversal, block *provider.Block) diag.List {
 	if len(t) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func deprecated(t hcl.TraverseAttr, a *provider.Attribute) diag.List {
 		instead)
 }
 
-// staticBlocks checks a path that leads into nested blocks of one name.
+// staticBlocks checks a path into nested blocks with one name.
 func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.List {
 	if len(t) == 0 {
 		return nil
@@ -80,7 +80,6 @@ func staticBlocks(name string, t hcl.Traversal, nb *provider.NestedBlock) diag.L
 		return diag.List(nil).Errorf(&rng, "Invalid operation", "Blocks of type %q form a list of objects: select "+
 			"one with its index, such as .%[1]s[0], or all with .%[1]s[*].", name)
 	}
-	// Evaluation finds out whether there is a block with that index, and whether that matters: it may be inside of a
-	// "try".
+	// Whether the index exists is found during evaluation; that may not be an error, such as within "try".
 	return StaticTraversal(t[1:], &nb.Block)
 }

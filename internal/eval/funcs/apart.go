@@ -14,22 +14,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Nothing inside of a function of a library hears an interrupt. So a call whose arguments are large runs on its own,
-// and is abandoned when the walk has to end: it only computes with values, which nobody changes, and what it comes to
-// is dropped.
+// Library functions do not react to an interrupt. So a call with large arguments runs in its own goroutine, which is
+// abandoned when the walk has to end: it only computes with immutable values, and its result is discarded.
 
-// lastMoment is how long a call may run on after the first interrupt.
+// lastMoment is how long a call may continue after the first interrupt.
 const lastMoment = 500 * time.Millisecond
 
-// apart returns what a function comes to; ok is false if the work has to end before. The function then runs on. The
-// first interrupt ends what takes long, and the second everything.
+// apart runs a function in its own goroutine and returns its result; ok is false if the work has to end before. The
+// function then continues to run. The first interrupt ends long calls, and the second all calls.
 func apart[T any](w *Work, long bool, do func() T) (result T, ok bool) {
 	type end struct {
 		result T
 		panics any
 	}
 	ended := make(chan end, 1)
-	go func() { // ends by itself: nobody waits for it once the work has to end
+	go func() { // ends by itself; it is abandoned when the work has to end
 		var e end
 		defer func() {
 			e.panics = recover()
@@ -59,7 +58,7 @@ func apart[T any](w *Work, long bool, do func() T) (result T, ok bool) {
 	}
 }
 
-// abandonable reports whether a function does nothing but compute with the values of its arguments.
+// abandonable reports whether a function only computes with its arguments.
 func abandonable(name string) bool { return abandonableNames()[strings.TrimPrefix(name, "core::")] }
 
 var abandonableNames = sync.OnceValue(func() map[string]bool {
@@ -71,7 +70,7 @@ var abandonableNames = sync.OnceValue(func() map[string]bool {
 		}
 		names[name] = true
 		for _, p := range params {
-			if customdecode.CustomExpressionDecoderForType(p.Type) != nil { // it evaluates them itself
+			if customdecode.CustomExpressionDecoderForType(p.Type) != nil { // it evaluates the arguments itself
 				names[name] = false
 			}
 		}
@@ -79,13 +78,13 @@ var abandonableNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// manySteps is how much an argument may hold in a call that is too short to be abandoned.
+// manySteps is the maximum total size of arguments in a call that is too short to be abandoned.
 const manySteps = 256
 
 // mayTakeLong reports whether a call with these arguments may take long.
 func mayTakeLong(name string, args []cty.Value) bool {
 	if strings.TrimPrefix(name, "core::") == "setproduct" {
-		return true // of small arguments, too
+		return true // even with small arguments
 	}
 	left := manySteps
 	for _, arg := range args {
@@ -96,7 +95,7 @@ func mayTakeLong(name string, args []cty.Value) bool {
 	return false
 }
 
-// stepsLeft subtracts what a value holds. It looks at no more of it than that.
+// stepsLeft subtracts the size of a value from left. It visits no more of the value than that.
 func stepsLeft(v cty.Value, left int) int {
 	v, _ = v.Unmark()
 	if left--; left < 0 || !v.IsKnown() || v.IsNull() {
@@ -105,7 +104,7 @@ func stepsLeft(v cty.Value, left int) int {
 	switch ty := v.Type(); {
 	case ty == cty.String:
 		return left - len(v.AsString())>>6
-	case ty.IsSetType(): // whose elements would be sorted
+	case ty.IsSetType(): // iteration would sort the elements
 		if !ty.ElementType().IsPrimitiveType() {
 			return -1
 		}
@@ -123,7 +122,7 @@ func stepsLeft(v cty.Value, left int) int {
 	return left
 }
 
-// longSet is the number of elements from which a set may take long to be sorted.
+// longSet is the number of elements from which sorting a set may take long.
 const longSet = 1 << 14
 
 func isLongSet(v cty.Value) bool {
@@ -131,7 +130,7 @@ func isLongSet(v cty.Value) bool {
 	return v.Type().IsSetType() && v.IsKnown() && !v.IsNull() && v.LengthInt() >= limits.set
 }
 
-// elementsApart returns the elements of a set in their order, inside of a loop, which ends if the work has to.
+// elementsApart returns the sorted elements of a set within a loop. It ends early if the work has to end.
 func elementsApart(set cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty.Value {
 	if !isLongSet(set) {
 		return ctyfast.Elements(set)
@@ -140,14 +139,14 @@ func elementsApart(set cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty
 	if ok {
 		return list
 	}
-	over := exceeded{tooMuch(ErrStopped, at)}
+	over := exceeded{limitError(ErrStopped, at)}
 	if c := counterOf(ctx); c != nil {
 		c.over = &over
 	}
 	panic(over)
 }
 
-// splat is an expression such as a[*].b, which sorts a set, too.
+// splat is an expression such as a[*].b, which may also sort a set.
 type splat struct {
 	hclsyntax.Expression
 	of *hclsyntax.SplatExpr
@@ -165,18 +164,18 @@ func (e *splat) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, e.Expression)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, e.Expression)}
 	}
 	return a.v, a.diags
 }
 
-// answer is what an expression comes to.
+// answer is the result of an expression.
 type answer struct {
 	v     cty.Value
 	diags hcl.Diagnostics
 }
 
-// callApart performs a call with large arguments, which have been evaluated.
+// callApart performs a call with large, evaluated arguments.
 func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.EvalContext) (cty.Value,
 	hcl.Diagnostics) {
 	a, ok := apart(w, true, func() answer {
@@ -188,14 +187,13 @@ func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.E
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, of)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, of)}
 	}
 	return a.v, a.diags
 }
 
-// fittingArguments returns the arguments of a call, converted to the types of the parameters where that succeeds: the
-// library compares the type of each member with that of every other. The last argument is expanded as the library does
-// it.
+// fittingArguments returns the arguments of a call, converted to the types of the parameters if possible: otherwise the
+// library compares the type of each member with that of every other. The last argument is expanded like in the library.
 func fittingArguments(f function.Function, of *hclsyntax.FunctionCallExpr, args []found) (
 	list []hclsyntax.Expression, expands bool) {
 	params, variadic := f.Params(), f.VarParam()
@@ -210,7 +208,7 @@ func fittingArguments(f function.Function, of *hclsyntax.FunctionCallExpr, args 
 		if fits, err := ctyfast.Convert(v, param.Type); err == nil {
 			return fits
 		}
-		return v // the call reports it
+		return v // the call reports the error
 	}
 	for i := range args {
 		last := of.ExpandFinal && i == len(args)-1

@@ -20,9 +20,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// TestWhatTakesLongIsAbandoned has work that never ends by itself: the first interrupt ends what takes long, after a
-// moment, and the second everything.
-func TestWhatTakesLongIsAbandoned(t *testing.T) {
+// TestLongCallsAreAbandoned runs work that never ends by itself: the first interrupt ends long calls after a grace
+// period, and the second all calls.
+func TestLongCallsAreAbandoned(t *testing.T) {
 	for _, long := range []bool{true, false} {
 		for _, interrupts := range []int{0, 1, 2} {
 			t.Run(fmt.Sprintf("long %t, %d interrupts", long, interrupts), func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestWhatTakesLongIsAbandoned(t *testing.T) {
 	}
 }
 
-func TestAPanicOfACallIsThatOfItsCaller(t *testing.T) {
+func TestPanicOfACallReachesItsCaller(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "broken" {
 			t.Errorf("got %v", got)
@@ -77,7 +77,7 @@ func TestAPanicOfACallIsThatOfItsCaller(t *testing.T) {
 	apart(NewWork(t.Context()), true, func() int { panic("broken") })
 }
 
-// TestEveryFunctionEndsWithItsWork names the functions that are not abandoned, and why each ends all the same.
+// TestEveryFunctionEndsWithItsWork lists the functions that are not abandoned, and why each ends anyway.
 func TestEveryFunctionEndsWithItsWork(t *testing.T) {
 	others := map[string]string{
 		"try": "evaluates expressions", "can": "evaluates expressions", "convert": "reads its second argument",
@@ -100,9 +100,9 @@ func TestEveryFunctionEndsWithItsWork(t *testing.T) {
 	}
 }
 
-// TestWordsOfTypesAreNoCalls has every function's name in a type that convert reads: what is made for evaluating calls
-// of it must leave the type as it was written.
-func TestWordsOfTypesAreNoCalls(t *testing.T) {
+// TestTypeNamesAreNotCalls uses every function's name in a type argument of convert: the preparation of calls must
+// not change the type.
+func TestTypeNamesAreNotCalls(t *testing.T) {
 	plain := Table(Options{})
 	scope := &hcl.EvalContext{Functions: Table(Options{Work: NewWork(t.Context())})}
 	types := []string{"string", "any", "list(string)", "set(any)", "map(list(string))", "tuple([list(string)])",
@@ -132,11 +132,11 @@ func TestWordsOfTypesAreNoCalls(t *testing.T) {
 	}
 }
 
-// TestLargeCallsAreAsSmallOnes calls every function with large arguments in both ways.
-func TestLargeCallsAreAsSmallOnes(t *testing.T) {
-	lower(t)                              // of the product
-	const n, every = 300, 29              // of so many calls one is made
-	named := regexp.MustCompile(`m\d{7}`) // the library names any one of several unsuitable members
+// TestLargeCallsEqualDirectCalls calls every function with large arguments with and without a separate goroutine.
+func TestLargeCallsEqualDirectCalls(t *testing.T) {
+	lower(t)                              // lowers the limit of products
+	const n, every = 300, 29              // one in so many calls is made
+	named := regexp.MustCompile(`m\d{7}`) // the library names an arbitrary unsuitable member
 	work, apartFrom := 0, Table(Options{Work: NewWork(t.Context())})
 	plain := Table(Options{})
 	for _, name := range slices.Sorted(maps.Keys(plain)) {
@@ -174,8 +174,8 @@ func TestLargeCallsAreAsSmallOnes(t *testing.T) {
 	}
 }
 
-// TestALoopOverALongSetIsAbandoned has a function in its first round that does not return: an interrupt ends the loop,
-// and no second round begins.
+// TestALoopOverALongSetIsAbandoned calls a function that does not return in the first round: an interrupt ends the
+// loop, and there is no second round.
 func TestALoopOverALongSetIsAbandoned(t *testing.T) {
 	before := limits
 	t.Cleanup(func() { limits = before })
@@ -220,8 +220,8 @@ func TestALoopOverALongSetIsAbandoned(t *testing.T) {
 	}
 }
 
-// TestLongSetsAreReadAsShortOnes reads sets in both ways.
-func TestLongSetsAreReadAsShortOnes(t *testing.T) {
+// TestLongSetsEqualDirectReads reads sets with and without a separate goroutine.
+func TestLongSetsEqualDirectReads(t *testing.T) {
 	before := limits
 	t.Cleanup(func() { limits = before })
 	object := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal(name)}) }

@@ -34,22 +34,22 @@ func numbers(n int) cty.Value {
 	return cty.ListVal(list)
 }
 
-func TestElementsInPassingDoNotCount(t *testing.T) {
+func TestTemporaryElementsAreNotCounted(t *testing.T) {
 	lower(t)
 	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10),
 		"long": cty.StringVal(strings.Repeat("x", 4000))})
 	for text, fine := range map[string]bool{
-		// 10 000 in passing
+		// 10 000 temporary elements
 		`[for i in list : length([for j in list : j])]`:                              true,
 		`[for i in short : length(flatten([for j in short : [for k in list : k]]))]`: true,
-		// texts of 500 000 bytes in passing, of which half would be too much
+		// 500 000 bytes of temporary texts, half of which would be too much
 		`[for i in list : length([for j in list : "${i} and ${j} in a text of fifty bytes or some more"])]`:           true,
 		`length("%{ for i in list }${length("%{ for j in list }${i}, ${j}, some more text%{ endfor }")}%{ endfor }")`: true,
-		// one part each, of 4 000 bytes
+		// each has one part of 4 000 bytes
 		`"%{ for i in list }${long}%{ endfor }"`:                            false,
 		`"%{ for i in short }${long}%{ endfor }"`:                           true,
 		`[for i in list : length("%{ for j in short }${long}%{ endfor }")]`: true,
-		// 4 000 at a time
+		// 4 000 elements at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
 		`[for i in list : { a = [for j in list : j] }]`:                                            false,
@@ -66,7 +66,7 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 	}
 }
 
-// inJSON parses a document in JSON as an expression.
+// inJSON parses a JSON document as an expression.
 func inJSON(t *testing.T, text string) hcl.Expression {
 	t.Helper()
 	e, diags := json.ParseExpression([]byte(text), "test.tf.json")
@@ -76,7 +76,7 @@ func inJSON(t *testing.T, text string) hcl.Expression {
 	return e
 }
 
-func TestWhatIsWrittenInJSONIsAsBefore(t *testing.T) {
+func TestMeteredJSONIsUnchanged(t *testing.T) {
 	vars := map[string]cty.Value{
 		"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String),
 		"s": cty.ListVal([]cty.Value{cty.StringVal("x")}).Mark(value.Sensitive), "n": cty.NullVal(cty.String),
@@ -134,9 +134,8 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	}
 }
 
-// TestTheFirstInterruptEndsWhatTakesLong asks work to end, which short expressions do not hear, and those that continue
-// for ever do.
-func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
+// TestFirstInterruptEndsLongExpressions interrupts work: short expressions continue, and endless ones stop.
+func TestFirstInterruptEndsLongExpressions(t *testing.T) {
 	lower(t)
 	asked, ask := context.WithCancel(t.Context())
 	ask()
@@ -157,7 +156,7 @@ func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
 func TestFilesetEndsWhereLinksLeadBack(t *testing.T) {
 	lower(t)
 	dir := t.TempDir()
-	for _, name := range []string{"a", "b"} { // 2^40 ways, as many as the system follows
+	for _, name := range []string{"a", "b"} { // 2^40 paths, as deep as the system follows links
 		if err := os.Symlink(".", filepath.Join(dir, name)); err != nil {
 			t.Skip("needs symbolic links: ", err)
 		}
@@ -177,7 +176,7 @@ func TestFilesetEndsWhereLinksLeadBack(t *testing.T) {
 	}
 }
 
-// large returns arguments of a type that are as large as the limits allow, and numbers that ask for much.
+// large returns arguments of a type that are as large as the limits allow, and large numbers.
 func large(ty cty.Type) []cty.Value {
 	text := cty.StringVal(strings.Repeat("x", 1<<12))
 	switch {
@@ -202,9 +201,9 @@ func large(ty cty.Type) []cty.Value {
 		cty.ObjectVal(members), cty.TupleVal(texts), text}
 }
 
-// TestNoFunctionAsksForMuch calls every function with large arguments of the types of its parameters, as they are found
-// in the table, and all operators. What comes is within the limits or an error, and takes a bounded amount of memory.
-func TestNoFunctionAsksForMuch(t *testing.T) {
+// TestFunctionsHaveBoundedResults calls every function of the table with large arguments of its parameter types, and
+// all operators. The result is within the limits or an error, and the amount of memory is bounded.
+func TestFunctionsHaveBoundedResults(t *testing.T) {
 	lower(t)
 	table := Table(Options{BaseDir: t.TempDir(), Work: NewWork(t.Context())})
 	delete(table, workName)
@@ -220,7 +219,7 @@ func TestNoFunctionAsksForMuch(t *testing.T) {
 			params = append(slices.Clip(params), *v, *v)
 		}
 		if strings.HasPrefix(name, "core::") || name == "bcrypt" {
-			continue // the same once more; bcrypt is bounded by its cost, see TestWhatIsTooLargeIsAnError
+			continue // an alias; bcrypt is bounded by its cost, see TestTooLargeValuesAreErrors
 		}
 		for round := range 5 {
 			for turn := range max(1, len(params)) {
@@ -272,8 +271,8 @@ func asksForLittle(t *testing.T, what string, call func() (cty.Value, error)) {
 	}
 }
 
-// TestATextIsWrittenOnce measures how much a template allocates: its result, and little beside it.
-func TestATextIsWrittenOnce(t *testing.T) {
+// TestTemplateTextIsNotCopied checks that a template allocates little more than its result.
+func TestTemplateTextIsNotCopied(t *testing.T) {
 	const length = 1 << 22
 	half := cty.StringVal(strings.Repeat("x", length/2))
 	secret := cty.StringVal(strings.Repeat("y", length/2)).Mark(value.Sensitive)
@@ -298,8 +297,8 @@ func TestATextIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestDoublingsAreMeasuredOnce measures values that have each other twice, forty levels deep: as often as it would take
-// to look at all their parts, nobody can count.
+// TestDoublingsAreMeasuredOnce measures values that contain the same value twice, forty levels deep: visiting all parts
+// would never end.
 func TestDoublingsAreMeasuredOnce(t *testing.T) {
 	list, object := cty.TupleVal([]cty.Value{cty.StringVal("x"), cty.True}), cty.EmptyObjectVal
 	for range 20 {
@@ -333,9 +332,9 @@ func TestDoublingsAreMeasuredOnce(t *testing.T) {
 	}
 }
 
-// TestATextThatRepeatsIsNotCopied has a long text in each round of a template: no round makes another of it, and the
-// limit ends the loop before all rounds have been looked at.
-func TestATextThatRepeatsIsNotCopied(t *testing.T) {
+// TestRepeatedTextIsNotCopied uses a long text in each round of a template: no round copies it, and the limit ends
+// the loop before all rounds.
+func TestRepeatedTextIsNotCopied(t *testing.T) {
 	lower(t)
 	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(4000),
 		"long": cty.StringVal(strings.Repeat("x", 1<<15))})

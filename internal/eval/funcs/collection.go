@@ -11,14 +11,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// allTrueFunc and anyTrueFunc answer as soon as one element decides, even if others are not known yet. A null element
-// is not true.
+// allTrueFunc and anyTrueFunc have a known result as soon as one element decides it, even if others are unknown. A null
+// element is not true.
 var (
 	allTrueFunc = quantifierFunc(cty.False)
 	anyTrueFunc = quantifierFunc(cty.True)
 )
 
-// quantifierFunc returns decisive if an element is, or for False also if one is null, else the opposite.
+// quantifierFunc returns a function whose result is decisive if an element is, or for False also if one is null;
+// otherwise the opposite.
 func quantifierFunc(decisive cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{param("list", cty.List(cty.Bool))},
@@ -46,7 +47,7 @@ func quantifierFunc(decisive cty.Value) function.Function {
 	})
 }
 
-// coalesceFunc skips empty strings as well as nulls. (The library's coalesce accepts an empty string.)
+// coalesceFunc skips empty strings and nulls. (The library's coalesce accepts an empty string.)
 var coalesceFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{
 		Name: "vals", Type: cty.DynamicPseudoType,
@@ -82,8 +83,8 @@ var coalesceFunc = function.New(&function.Spec{
 	},
 })
 
-// containsFunc refuses to look for null. (The library's function does, except for a null without a type its result
-// stays unknown.)
+// containsFunc refuses to search for null. (The library's function accepts null, but its result is unknown for an
+// untyped null.)
 var containsFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.DynamicPseudoType), param("value", cty.DynamicPseudoType)},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -112,8 +113,8 @@ var containsFunc = function.New(&function.Spec{
 	},
 })
 
-// strangerTo returns a function that reports whether a value cannot equal v because both are known as a whole and of
-// different types. To find that out, the library looks at everything in v, for each value.
+// strangerTo returns a function that reports whether a value cannot equal v because both are wholly known and of
+// different types. The library would visit all of v for each value.
 func strangerTo(v cty.Value) func(cty.Value) bool {
 	ty := v.Type()
 	if ty.HasDynamicTypes() || !ctyfast.WhollyKnown(v) {
@@ -152,8 +153,8 @@ var indexFunc = function.New(&function.Spec{
 	},
 })
 
-// lengthFunc measures strings (in characters as a reader counts them) and objects as well as collections, and ignores
-// marks of elements.
+// lengthFunc counts the characters of strings (as a reader counts them), the attributes of objects and the elements of
+// collections, and ignores marks of elements.
 var lengthFunc = function.New(&function.Spec{
 	Params: []function.Parameter{{
 		Name: "value", Type: cty.DynamicPseudoType,
@@ -185,14 +186,14 @@ func lengthOf(v cty.Value) (cty.Value, error) {
 		return cty.UnknownVal(cty.Number), nil
 	case ty == cty.String:
 		return stdlib.Strlen(v)
-	case ty.IsSetType() && ctyfast.WhollyKnown(v): // Length sorts it to find that out
+	case ty.IsSetType() && ctyfast.WhollyKnown(v): // Length would sort the set
 		return cty.NumberIntVal(int64(v.LengthInt())), nil
 	default:
 		return v.Length(), nil
 	}
 }
 
-// oneFunc turns a list of at most one element into that element or null.
+// oneFunc returns the only element of a list, or null if it is empty.
 var oneFunc = function.New(&function.Spec{
 	Params: []function.Parameter{param("list", cty.DynamicPseudoType)},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -201,7 +202,7 @@ var oneFunc = function.New(&function.Spec{
 		case ty.IsListType() || ty.IsSetType():
 			return ty.ElementType(), nil
 		case ty.IsTupleType() && ty.Length() == 0:
-			// a null without a type fits any use
+			// an untyped null fits any use
 			return cty.DynamicPseudoType, nil
 		case ty.IsTupleType() && ty.Length() == 1:
 			return ty.TupleElementType(0), nil
@@ -260,7 +261,7 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// transposeFunc inverts a map of lists: elements of the lists become keys, the keys become lists.
+// transposeFunc inverts a map of lists: the elements of the lists become keys, and the keys elements of lists.
 var transposeFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("values", cty.Map(cty.List(cty.String)))},
 	Type:         function.StaticReturnType(cty.Map(cty.List(cty.String))),
@@ -270,7 +271,7 @@ var transposeFunc = function.New(&function.Spec{
 			return cty.UnknownVal(ty), nil
 		}
 		turned := map[string][]cty.Value{}
-		for key, list := range args[0].Elements() { // in the order of keys, which becomes the order of the lists
+		for key, list := range args[0].Elements() { // in the order of the keys, which determines the order of the lists
 			if list.IsNull() {
 				return cty.NilVal, errors.New("input must not contain null list")
 			}

@@ -10,10 +10,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// typeMark is on results of type and on everything made of them, which the console refuses.
+// typeMark marks results of the function "type" and all values derived from them, which the console refuses.
 type typeMark struct{}
 
-// describedType is the type of the results of type: nothing converts to or from it.
+// describedType is the type of results of the function "type". It has no conversions.
 var describedType = cty.Capsule("type", reflect.TypeFor[cty.Type]())
 
 var typeFunc = function.New(&function.Spec{
@@ -25,7 +25,8 @@ var typeFunc = function.New(&function.Spec{
 	},
 })
 
-// DescribedType returns the text that the console prints for the result of a call of type, and whether v is one.
+// DescribedType returns the text that the console prints for the result of a call of the function type; ok is false if
+// v is not such a result.
 func DescribedType(v cty.Value) (string, bool) {
 	if v.Type() != describedType {
 		return "", false
@@ -37,11 +38,11 @@ func DescribedType(v cty.Value) (string, bool) {
 	return TypeString(*v.EncapsulatedValue().(*cty.Type)), true
 }
 
-// ContainsDescribedType reports whether type was called somewhere inside an expression rather than as the whole of it,
-// which the console refuses: DescribedType reports false and this reports true.
+// ContainsDescribedType reports whether v was derived from a call of the function type. The console refuses this unless
+// the call is the whole expression, in which case DescribedType reports true.
 func ContainsDescribedType(v cty.Value) bool { return v.HasMarkDeep(typeMark{}) }
 
-// TypeString writes a type in the syntax of type constraints, with the parts of structural types on lines of their own.
+// TypeString returns a type in the syntax of type constraints, with each part of a structural type on its own line.
 func TypeString(ty cty.Type) string {
 	var b strings.Builder
 	writeType(&b, ty, "")

@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// conversionFunc converts its argument to one type, as tostring and its kin do. Marks keep their places, as far as the
-// result has them.
+// conversionFunc returns a function that converts its argument to one type, such as tostring. Marks are kept where the
+// result has the marked parts.
 func conversionFunc(want cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{
@@ -31,7 +31,7 @@ func conversionFunc(want cty.Type) function.Function {
 				want) == nil {
 				return cty.NilType, cannotConvert(args[0].Type().FriendlyName(), want)
 			}
-			return want, nil // another error is one of the value
+			return want, nil // other errors are about the value
 		},
 		Impl: func(args []cty.Value, want cty.Type) (cty.Value, error) {
 			converted, err := ctyfast.Convert(args[0], want)
@@ -39,7 +39,7 @@ func conversionFunc(want cty.Type) function.Function {
 				return cty.NilVal, function.NewArgError(0, err)
 			}
 			if err != nil {
-				// only the value, not its type, can be wrong here
+				// the value rather than its type is wrong here
 				return cty.NilVal, explainConversion(args[0], want)
 			}
 			if ctyfast.TooLong(converted) {
@@ -61,7 +61,7 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 		return cannotConvert("this sensitive "+name, want)
 	case value.HasDeepEphemeral(arg):
 		return cannotConvert("this ephemeral "+name, want)
-	case arg.ContainsMarked(): // an element of something secret
+	case arg.ContainsMarked(): // an element of a secret value
 		return cannotConvert("this sensitive "+name, want)
 	case arg.Type() != cty.String || arg.IsNull():
 		return cannotConvert(name, want)
@@ -78,7 +78,7 @@ func explainConversion(arg cty.Value, want cty.Type) error {
 	}
 }
 
-// retiredFunc replaces a function of old language versions. Its error says what to write now.
+// retiredFunc replaces a function of old language versions. Its error names the replacement.
 func retiredFunc(name, instead string) function.Function {
 	message := fmt.Sprintf(
 		"the %q function was deprecated in Terraform v0.12 and is no longer available; write %s instead", name, instead)
@@ -93,14 +93,14 @@ func retiredFunc(name, instead string) function.Function {
 	})
 }
 
-// constraint is a type as it is written, with the defaults of its optional attributes; nil without any.
+// constraint is a written type with the defaults of its optional attributes, or nil defaults.
 type constraint struct {
 	want     cty.Type
 	defaults *typeexpr.Defaults
 }
 
-// constraintType is the type of an argument that is written as a type and not as a value. It refers to itself: its
-// values are created where it is decoded.
+// constraintType is the type of an argument that is a type rather than a value. It refers to itself: its values are
+// created where it is decoded.
 var constraintType cty.Type
 
 func init() {
@@ -129,7 +129,7 @@ func decodeConstraint(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Di
 	return cty.CapsuleVal(constraintType, &constraint{want, defaults}), diags
 }
 
-// convertFunc returns the function convert, which converts a value to a type, as variables do.
+// convertFunc returns the function convert, which converts a value to a type, like a variable.
 func convertFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
@@ -167,9 +167,9 @@ func converted(args []cty.Value) (cty.Value, error) {
 	return out, nil
 }
 
-// Mentions returns the references of an expression, without the words and names of types in calls of convert, which
-// look like references. JSON does not show the place of a single word, so it counts as one of a type there; if it is
-// not, evaluation reports an unknown variable.
+// Mentions returns the references of an expression, without the keywords and type names in calls of convert, which look
+// like references. In JSON the position of a single word is not known, so it counts as a type there; if it is not, the
+// evaluation reports an unknown variable.
 func Mentions(e hcl.Expression) []hcl.Traversal {
 	list := e.Variables()
 	if !slices.ContainsFunc(list, isType) {
@@ -195,7 +195,7 @@ func Mentions(e hcl.Expression) []hcl.Traversal {
 	})
 }
 
-// mentionsInJSON is Mentions for an expression in JSON that converts something.
+// mentionsInJSON is Mentions for a JSON expression with a call of convert.
 func mentionsInJSON(e hcl.Expression, list []hcl.Traversal) []hcl.Traversal {
 	var out []hcl.Traversal
 	if !templates(e, func(template hclsyntax.Expression) { out = append(out, Mentions(template)...) }) {
@@ -206,8 +206,8 @@ func mentionsInJSON(e hcl.Expression, list []hcl.Traversal) []hcl.Traversal {
 
 func isConvert(call Call) bool { return call.Name == "convert" || call.Name == "core::convert" }
 
-// typesAsWritten returns the arguments of a call, the type that convert reads as it was written: it has words of
-// functions in it, such as list, and calls none.
+// typesAsWritten returns the arguments of a call, with the type argument of convert unchanged: it uses the names of
+// functions, such as list, but calls none.
 func typesAsWritten(call *hclsyntax.FunctionCallExpr, args []hclsyntax.Expression) []hclsyntax.Expression {
 	if isConvert(Call{Name: call.Name}) {
 		copy(args[1:], call.Args[1:])
@@ -215,29 +215,29 @@ func typesAsWritten(call *hclsyntax.FunctionCallExpr, args []hclsyntax.Expressio
 	return args
 }
 
-// isType reports whether a reference may be a word or a name of a type.
+// isType reports whether a reference may be a keyword or a name of a type.
 func isType(t hcl.Traversal) bool {
 	return isTypeWord(t) || len(t) > 1 && slices.Contains([]string{"type", "module", "resource", "data", "ephemeral"},
 		t.RootName())
 }
 
-// isTypeWord reports whether a reference is one word that names a type.
+// isTypeWord reports whether a reference is a single keyword of a type.
 func isTypeWord(t hcl.Traversal) bool {
 	return len(t) == 1 && slices.Contains([]string{"any", "bool", "number", "string"}, t.RootName())
 }
 
-// TypeNames knows the names of types in a module. It may be asked concurrently.
+// TypeNames resolves the names of types in a module. It may be used concurrently.
 type TypeNames interface {
-	// Expand returns a written type with all names in it replaced by what they stand for.
+	// Expand returns a type expression with all type names replaced by their definitions.
 	Expand(e hcl.Expression) (hcl.Expression, hcl.Diagnostics)
 }
 
-// typesName is under which a table of functions has the names of types. No expression can call it.
+// typesName is the key of the TypeNames in a function table. No expression can call it.
 const typesName = "\x00\x00\x00\x00\x00\x00 names of types"
 
 var typeNamesType = cty.Capsule("names", reflect.TypeFor[TypeNames]())
 
-// AddTypeNames adds the names of types to those functions of a table that take a type.
+// AddTypeNames adds the names of types to the functions of a table that accept a type.
 func AddTypeNames(table map[string]function.Function, names TypeNames) {
 	v := cty.CapsuleVal(typeNamesType, &names)
 	table[typesName] = function.New(&function.Spec{
@@ -246,7 +246,7 @@ func AddTypeNames(table map[string]function.Function, names TypeNames) {
 	})
 }
 
-// typeNamesOf finds the names of types that an expression can use, or nil if there are none.
+// typeNamesOf returns the names of types that an expression can use, or nil if there are none.
 func typeNamesOf(ctx *hcl.EvalContext) TypeNames {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[typesName]; ok {
@@ -261,10 +261,10 @@ func typeNamesOf(ctx *hcl.EvalContext) TypeNames {
 // Call is the call of a function in an expression.
 type Call struct {
 	Name  string
-	Range hcl.Range // of the name
+	Range hcl.Range // range of the name
 }
 
-// Calls returns all calls in an expression, those in the templates of JSON included.
+// Calls returns all calls in an expression, including those in JSON templates.
 func Calls(e hcl.Expression) []Call {
 	if native, ok := e.(hclsyntax.Expression); ok {
 		return callsIn(native)
@@ -274,7 +274,7 @@ func Calls(e hcl.Expression) []Call {
 	return out
 }
 
-// templates visits all templates in an expression in JSON; ok is false for other expressions.
+// templates visits all templates in a JSON expression; ok is false for other expressions.
 func templates(e hcl.Expression, visit func(hclsyntax.Expression)) (ok bool) {
 	if reflect.TypeOf(e) != jsonExpression {
 		return false

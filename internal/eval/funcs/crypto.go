@@ -20,8 +20,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// digest is a hash function and the encoding of its sum. Functions that hash a string and those that hash a file share
-// them.
+// digest is a hash function and the encoding of its sum. Functions that hash strings and functions that hash files
+// share them.
 type digest struct {
 	start func() hash.Hash
 	write func(sum []byte) string
@@ -44,7 +44,7 @@ func hashFunc(d digest) function.Function {
 	})
 }
 
-// longCost is the cost of bcrypt up to which it takes about a second.
+// longCost is the cost up to which bcrypt takes about a second.
 const longCost = 14
 
 func bcryptFunc(pure bool, work *Work) function.Function {
@@ -71,7 +71,7 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 			if pure {
 				return cty.UnknownVal(cty.String), nil
 			}
-			work.called()
+			work.impureCall()
 			type answer struct {
 				hashed []byte
 				err    error
@@ -125,7 +125,7 @@ var rsaDecryptFunc = function.New(&function.Spec{
 
 func uuidFunc(pure bool, work *Work) function.Function {
 	return ambientString(pure, func() (string, error) {
-		work.called()
+		work.impureCall()
 		id, err := uuid.NewRandom()
 		return id.String(), err
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// ambientString is a function without arguments that returns a string, or an unknown one if there is none yet.
+// ambientString returns a function without arguments that returns a string, which may be unknown.
 func ambientString(unknown bool, get func() (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Type:         function.StaticReturnType(cty.String),
@@ -28,7 +28,7 @@ func ambientString(unknown bool, get func() (string, error)) function.Function {
 
 func timestampFunc(pure bool, work *Work) function.Function {
 	return ambientString(pure, func() (string, error) {
-		work.called()
+		work.impureCall()
 		return time.Now().UTC().Format(time.RFC3339), nil
 	})
 }
@@ -54,8 +54,8 @@ var timeCmpFunc = function.New(&function.Spec{
 	},
 })
 
-// parseTimestamp reads RFC 3339, also with a comma before fractions of a second. The library's own time functions are
-// stricter than that; their parser is asked only to explain a failure.
+// parseTimestamp parses RFC 3339, and also accepts a comma before fractions of a second. The library's time functions
+// are stricter; their parser is only used to explain a failure.
 func parseTimestamp(text cty.Value) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text.AsString())
 	if err == nil {

@@ -3,7 +3,7 @@ package funcs
 import "github.com/zclconf/go-cty/cty/function"
 
 // describe returns the function with its description for tools that list functions. The descriptions of its parameters
-// stay as they are.
+// are not changed.
 func describe(name string, f function.Function) function.Function {
 	var params []string
 	for _, p := range f.Params() {

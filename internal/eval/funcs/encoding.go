@@ -22,7 +22,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// textFunc is a function from one string to another. run also gets the argument value, to show it (quoted) in an error.
+// textFunc returns a function from one string to another. run also receives the argument value, to quote it in an
+// error.
 func textFunc(name string, run func(text string, arg cty.Value) (string, error)) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{{Name: name, Type: cty.String, AllowUnknown: true, AllowMarked: true}},
@@ -42,7 +43,7 @@ func textFunc(name string, run func(text string, arg cty.Value) (string, error))
 	})
 }
 
-// jsonEncodeFunc returns what the library's returns, which sorts sets in its slow way.
+// jsonEncodeFunc returns the same as the library's function, which sorts sets slowly.
 var jsonEncodeFunc = function.New(&function.Spec{
 	Params:       stdlib.JSONEncodeFunc.Params(),
 	Type:         function.StaticReturnType(cty.String),
@@ -91,7 +92,7 @@ var base64GzipFunc = textFunc("str", func(text string, _ cty.Value) (string, err
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 })
 
-// base64GunzipFunc is OpenTofu's reverse of base64gzip.
+// base64GunzipFunc is OpenTofu's inverse of base64gzip.
 var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	packed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -113,7 +114,7 @@ var base64GunzipFunc = textFunc("str", func(text string, arg cty.Value) (string,
 	return string(content), nil
 })
 
-// urlDecodeFunc is OpenTofu's reverse of urlencode.
+// urlDecodeFunc is OpenTofu's inverse of urlencode.
 var urlDecodeFunc = textFunc("str", func(text string, arg cty.Value) (string, error) {
 	decoded, err := url.QueryUnescape(text)
 	if err != nil {
@@ -175,7 +176,7 @@ var textDecodeBase64Func = function.New(&function.Spec{
 	},
 })
 
-// findCharset finds an encoding by its IANA name or an alias of it, and returns its official name.
+// findCharset returns the encoding with an IANA name or alias, and its official name.
 func findCharset(alias string) (encoding.Encoding, string, error) {
 	charset, err := ianaindex.IANA.Encoding(alias)
 	if err != nil || charset == nil {
@@ -188,8 +189,8 @@ func findCharset(alias string) (encoding.Encoding, string, error) {
 	return charset, name, nil
 }
 
-// jsonDecodeFunc refuses texts with too many members and elements, each of which but the first has a comma before it,
-// and numbers with too many digits.
+// jsonDecodeFunc refuses texts with too many members and elements (which are counted by their commas), and numbers with
+// too many digits.
 var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	text := knownText(args[0])
 	if strings.Count(text, ",") >= limits.parts && commas(text) >= limits.parts {
@@ -201,11 +202,11 @@ var jsonDecodeFunc = wrapped(stdlib.JSONDecodeFunc, func(args []cty.Value) (cty.
 	return stdlib.JSONDecodeFunc.Call(args)
 })
 
-// longNumber reports whether there are more digits in a row than numbers may have, without one of the given quotes
-// before them.
+// longNumber reports whether a text has more consecutive digits than a number may have, unless one of the given quotes
+// precedes them.
 func longNumber(text, quotes string) bool {
 	const most = ctyfast.MaxDigits
-	// Such a row covers one of these places.
+	// Such a run of digits covers one of these positions.
 	for i := most; i < len(text); i += most + 1 {
 		if !digit(text[i]) {
 			continue
@@ -220,14 +221,14 @@ func longNumber(text, quotes string) bool {
 		if to-from > most && (from == 0 || !strings.Contains(quotes, text[from-1:from])) {
 			return true
 		}
-		i = to // whatever is behind a row, it begins anew
+		i = to // continues after the run
 	}
 	return false
 }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// commas counts those of a JSON text that are outside of its strings.
+// commas counts the commas of a JSON text that are outside of strings.
 func commas(text string) (n int) {
 	inside := false
 	for i := 0; i < len(text); i++ {
@@ -243,7 +244,7 @@ func commas(text string) (n int) {
 	return n
 }
 
-// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a text for each column.
+// csvDecodeFunc refuses texts with too many lines, each of which becomes an object with a string for each column.
 var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	text := knownText(args[0])
 	header, _, _ := strings.Cut(text, "\n")
@@ -253,8 +254,8 @@ var csvDecodeFunc = wrapped(stdlib.CSVDecodeFunc, func(args []cty.Value) (cty.Va
 	return stdlib.CSVDecodeFunc.Call(args)
 })
 
-// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: on such text
-// the emitter of the library never ends.
+// yamlEncodeFunc refuses text that is not UTF-8, which can come from the command line or from a provider: the library's
+// emitter never ends on such text.
 var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Value, error) {
 	err := cty.Walk(args[0], func(_ cty.Path, v cty.Value) (bool, error) {
 		if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !utf8.ValidString(v.AsString()) {
@@ -268,12 +269,12 @@ var yamlEncodeFunc = wrapped(yaml.YAMLEncodeFunc, func(args []cty.Value) (cty.Va
 	return yaml.YAMLEncodeFunc.Call(args)
 })
 
-// maxYAMLValues limits a document after its aliases are expanded: ten lines, each of which repeats the one before ten
-// times, are ten thousand million values.
+// maxYAMLValues limits a document with expanded aliases: ten lines, each of which repeats the previous one ten times,
+// have 10 billion values.
 const maxYAMLValues = 1_000_000
 
 // multiplies reports whether the aliases of a document expand to more than maxYAMLValues values. The library shares
-// repeated values, but everything that reads them visits each.
+// repeated values, but their readers visit each.
 func multiplies(text string) bool {
 	if !strings.Contains(text, "&") || !strings.Contains(text, "*") {
 		return false
@@ -282,7 +283,7 @@ func multiplies(text string) bool {
 	return err == nil && !fewer(ty, new(int))
 }
 
-// fewer reports whether a type has no more than maxYAMLValues parts.
+// fewer reports whether a type has at most maxYAMLValues parts.
 func fewer(ty cty.Type, n *int) bool {
 	if *n++; *n > maxYAMLValues {
 		return false
@@ -304,8 +305,8 @@ func fewer(ty cty.Type, n *int) bool {
 	return true
 }
 
-// yamlDecodeFunc refuses texts that the library would spend minutes, all memory or the whole stack on. For each token
-// its scanner looks at all brackets that are open, and a stack that overflows ends the process.
+// yamlDecodeFunc refuses texts for which the library would take minutes, all memory or the whole stack. For each token
+// its scanner checks all open brackets, and a stack overflow ends the process.
 var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Value, error) {
 	switch text := knownText(args[0]); {
 	case strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff"):
@@ -323,8 +324,8 @@ var yamlDecodeFunc = wrapped(yaml.YAMLDecodeFunc, func(args []cty.Value) (cty.Va
 	return withheldErrors(yaml.YAMLDecodeFunc).Call(args)
 })
 
-// yamlPlaces counts the places of a text at which another value may begin: behind commas and brackets, and behind the
-// dashes, question marks and colons that end a word. Those inside of quoted text count as well.
+// yamlPlaces counts the positions in a text at which a value may begin: after commas and brackets, and after the
+// dashes, question marks and colons that end a word. It includes those within quoted text.
 func yamlPlaces(text string) (n int) {
 	if len(text) < limits.parts {
 		return 0

@@ -17,15 +17,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// disk is the file system of filesystem functions.
+// disk provides files to the filesystem functions.
 type disk struct {
 	baseDir string
 	home    string
 	work    *Work
 }
 
-// filesystemTable holds the functions about files, except templatefile. Those that read files are recorded; those that
-// only compute with names are not.
+// filesystemTable returns the functions for files, except templatefile. The results of those that read files are
+// recorded.
 func filesystemTable(o Options) map[string]function.Function {
 	d := disk{baseDir: o.BaseDir, home: o.Home, work: o.Work}
 	table := map[string]function.Function{
@@ -154,7 +154,7 @@ func fileSetFunc(d disk) function.Function {
 // files returns the regular files that match, relative to dir, with slashes. The whole joined path is a pattern,
 // including the part from dir.
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
-	d.work.looked()
+	d.work.fileRead()
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
 	matches, err := glob(filepath.Join(dir, pattern), d.work)
@@ -184,14 +184,15 @@ func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value,
 	return names, nil
 }
 
-// ownJournal returns the files of a state's journal (docs/journal.md). They are there while applying and not while
-// planning, so the same call would see other files; Terraform, which has no such files, sees the same ones.
+// ownJournal reports whether a path is a file of a state's journal (docs/journal.md). These files exist during an apply
+// but not during a plan, so that the same call would return other files. Terraform has no such files; hiding them gives
+// the same results.
 func ownJournal(path string) bool {
 	_, rest, found := strings.Cut(filepath.Base(path), ".tfstate.journal")
 	return found && (rest == "" || rest == ".new" || rest == ".image" || rest == ".fresh")
 }
 
-// readText reads a file that must be text.
+// readText reads a text file.
 func (d disk) readText(path, shown string) (string, error) {
 	content, err := d.read(path, shown)
 	if err != nil {
@@ -220,11 +221,11 @@ func (d disk) read(path, shown string) ([]byte, error) {
 	return content, nil
 }
 
-// reading is an open file whose reading ends with the work.
+// reading is an open file; reads end with the work.
 type reading struct {
 	file *os.File
 	work *Work
-	kib  int64 // that have been read
+	kib  int64 // read so far
 }
 
 func (r *reading) Read(b []byte) (int, error) {
@@ -245,7 +246,7 @@ func (d disk) open(path, shown string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := regular.Open(path) // of a pipe or a device nobody knows the end
+	f, err := regular.Open(path) // a pipe or a device may never end
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no file exists at %s; functions can only read files that exist before the plan is "+
@@ -260,7 +261,7 @@ func unreadable(shown string, err error) error {
 	return fmt.Errorf("failed to read %s: %w", shown, bare(err))
 }
 
-// bare removes the path from an error of the file system; messages name it in their own way, or not at all.
+// bare removes the path from an error of the file system; messages add the path themselves, or omit it.
 func bare(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
@@ -268,9 +269,9 @@ func bare(err error) error {
 	return err
 }
 
-// locate returns the path to open for a path as written.
+// locate returns the path to open for a path in an expression.
 func (d disk) locate(path string) (string, error) {
-	d.work.looked()
+	d.work.fileRead()
 	path, err := d.expand(path)
 	if err != nil {
 		return "", err
@@ -290,7 +291,7 @@ func (d disk) absolute(path string) (string, error) {
 	return filepath.ToSlash(absolute), err
 }
 
-// expand replaces a leading ~ by the home directory.
+// expand returns a path with a leading ~ replaced by the home directory.
 func (d disk) expand(path string) (string, error) {
 	rest, found := strings.CutPrefix(path, "~")
 	if !found {

@@ -82,7 +82,7 @@ func writeFixture(t *testing.T) (dir, home string) {
 	return dir, home
 }
 
-// scope returns what expressions in testdata may refer to.
+// scope returns the scope of expressions in testdata.
 func scope(dir string, functions map[string]function.Function) *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Functions: functions,
@@ -94,7 +94,7 @@ func scope(dir string, functions map[string]function.Function) *hcl.EvalContext 
 	}
 }
 
-// evaluate parses and evaluates an expression; the result is what HCL gives, errors included.
+// evaluate parses and evaluates an expression, and returns HCL's result and errors.
 func evaluate(expression string, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	parsed, diags := hclsyntax.ParseExpression([]byte(expression), "<expression>", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -103,7 +103,7 @@ func evaluate(expression string, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnosti
 	return parsed.Value(ctx)
 }
 
-// expressionsIn reads a file of testdata: an expression a line, # comments.
+// expressionsIn reads a file of testdata: one expression per line, # comments.
 func expressionsIn(t *testing.T, name string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -119,7 +119,7 @@ func expressionsIn(t *testing.T, name string) []string {
 	return expressions
 }
 
-// plannedScope returns what expressions in unknown.txt may refer to.
+// plannedScope returns the scope of expressions in unknown.txt.
 func plannedScope(dir, home string) *hcl.EvalContext {
 	ctx := scope(dir, Table(Options{BaseDir: dir, Home: home, Pure: true}))
 	ctx.Variables["local"] = cty.ObjectVal(map[string]cty.Value{
@@ -135,7 +135,7 @@ func plannedScope(dir, home string) *hcl.EvalContext {
 // encoded wraps an expression so that its result prints on one line.
 func encoded(expression string) string { return "jsonencode([" + expression + "])" }
 
-// printResult evaluates an expression and prints its result, as JSON, as the console does.
+// printResult evaluates an expression and returns its result as JSON, printed like in the console.
 func printResult(t *testing.T, expression string, ctx *hcl.EvalContext) string {
 	t.Helper()
 	v, diags := evaluate(encoded(expression), ctx)
@@ -151,7 +151,7 @@ func printResult(t *testing.T, expression string, ctx *hcl.EvalContext) string {
 	return string(hclwrite.TokensForValue(v).Bytes())
 }
 
-// update rewrites what terraform gave, which tests without terraform rely on:
+// update records terraform's results for tests without terraform:
 //
 //	go test ./internal/eval/funcs -update
 var update = flag.Bool("update", false, "record the results of terraform in testdata")
@@ -174,7 +174,7 @@ func writeOutcomes[T any](t *testing.T, name, dir string, expressions []string, 
 	}
 }
 
-// recordedOutcomes reads what writeOutcomes wrote.
+// recordedOutcomes reads the output of writeOutcomes.
 func recordedOutcomes[T any](t *testing.T, name, dir string) map[string]T {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))

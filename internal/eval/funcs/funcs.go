@@ -1,15 +1,14 @@
-// Package funcs is the function table of the language: the functions of Terraform 1.11, of later versions and of
-// OpenTofu, and those of the built-in provider terraform.io/builtin/terraform.
+// Package funcs has the function table of the language: the functions of Terraform 1.11, of later versions and of
+// OpenTofu, and the functions of the built-in provider terraform.io/builtin/terraform.
 //
-// Table builds the table for one run; Options has their surroundings (directories, times, whether results may be
-// random). A table and its functions may be used by many goroutines at once. The evaluator resolves names of provider
+// Table builds the table for one run; Options configures them (directories, times, whether results may be random). A
+// table and its functions may be used by many goroutines concurrently. The evaluator resolves names of provider
 // functions, and converts errors to diagnostics.
 //
 // Functions take and return marked values (internal/value). An error message never shows a marked argument: functions
-// either withhold the value in the text themselves or, where a library writes the text, withhold the whole of it
-// (withheldErrors).
+// either omit the value from their text or, for texts of a library, the whole text (withheldErrors).
 //
-// conformance/testdata/console tests the results against those of Terraform. Known differences from Terraform 1.11.4 in
+// conformance/testdata/console compares the results with those of Terraform. Known differences from Terraform 1.11.4 in
 // calls with unknown arguments, all in cases in which Terraform is wrong, are in the table knownDifferences of the
 // tests.
 package funcs
@@ -24,30 +23,30 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Options holds the surroundings of functions. The zero value is usable: relative paths start at the process's working
-// directory, times and random results are real.
+// Options configures the functions. The zero value is usable: relative paths start at the process's working directory,
+// and times and random results are real.
 type Options struct {
 	// BaseDir is the base of relative paths in filesystem functions. Empty means the working directory.
 	BaseDir string
 	// Home is the value of ~ in pathexpand and in paths of files. Empty means the user's home directory.
 	Home string
-	// PlanTime is the result of plantimestamp. The zero time makes it unknown, as validation needs it.
+	// PlanTime is the result of plantimestamp. The zero time makes it unknown, for validation.
 	PlanTime time.Time
 	// Pure makes the results of bcrypt, timestamp and uuid unknown, because they differ between planning and applying.
 	Pure bool
-	// Files, if set, records results of functions that read files, or checks them against what it has recorded.
+	// Files, if set, records results of functions that read files, or compares them with the recorded ones.
 	Files *FileRecord
-	// Nonsensitive, if set, receives what the function of this name makes public.
+	// Nonsensitive, if set, receives the results of the function nonsensitive.
 	Nonsensitive func(cty.Value)
-	// Work is the walk of the expressions that call the functions. It limits them and can end them.
+	// Work is the walk of the expressions that call the functions. It limits and can end them.
 	Work *Work
-	// Recursive lets templates render others, and themselves.
+	// Recursive lets templates render templates, even themselves.
 	Recursive bool
-	// ConsoleMode adds type, which has a meaning only at a prompt, and removes plantimestamp, which has none there.
+	// ConsoleMode adds the function type, which only exists in the console, and removes plantimestamp.
 	ConsoleMode bool
 }
 
-// Table returns all functions by name, each as name and as core::name. The caller owns the map.
+// Table returns all functions by name, each under its name and as core::NAME. The caller owns the map.
 func Table(o Options) map[string]function.Function {
 	plain := maps.Clone(fixedTable())
 	for name, f := range ambientTable(o) {
@@ -66,7 +65,7 @@ func Table(o Options) map[string]function.Function {
 	return table
 }
 
-// ambientTable holds the functions that depend on Options, except those that render templates: they need the table.
+// ambientTable holds the functions that depend on Options, except those for templates, which need the table.
 func ambientTable(o Options) map[string]function.Function {
 	table := filesystemTable(o)
 	table["bcrypt"] = bcryptFunc(o.Pure, o.Work)
@@ -81,7 +80,7 @@ func ambientTable(o Options) map[string]function.Function {
 	return table
 }
 
-// fixedTable holds the functions that depend on nothing but their arguments. It is built once for the process.
+// fixedTable holds the functions that only depend on their arguments. It is built once in the process.
 var fixedTable = sync.OnceValue(func() map[string]function.Function {
 	table := map[string]function.Function{
 		"abs":              writableNumbers(stdlib.AbsoluteFunc),
@@ -194,10 +193,10 @@ var fixedTable = sync.OnceValue(func() map[string]function.Function {
 	return table
 })
 
-// param is a parameter of the plain kind: no nulls, no unknowns, no marks.
+// param returns a parameter that accepts no nulls, unknown values or marks.
 func param(name string, ty cty.Type) function.Parameter {
 	return function.Parameter{Name: name, Type: ty}
 }
 
-// notNull refines the result of nearly all functions, so that comparing an unknown result with null is known.
+// notNull refines the result of nearly all functions, so that the comparison of an unknown result with null is known.
 func notNull(b *cty.RefinementBuilder) *cty.RefinementBuilder { return b.NotNull() }

@@ -31,7 +31,7 @@ func BenchmarkWithheldErrors(b *testing.B) {
 	b.Run("format-of-library", func(b *testing.B) { call(b, stdlib.FormatFunc) })
 }
 
-// BenchmarkCall is one call of a function with arguments of a usual size.
+// BenchmarkCall measures calls of functions with arguments of typical size.
 func BenchmarkCall(b *testing.B) {
 	table := Table(Options{})
 	text := cty.StringVal
@@ -62,7 +62,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeArguments is about growth: ten times the elements may take little more than ten times the time.
+// BenchmarkLargeArguments measures growth: ten times the elements may take little more than ten times the time.
 func BenchmarkLargeArguments(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		strings := make([]cty.Value, n)
@@ -117,8 +117,8 @@ func setOfObjects(n int) cty.Value {
 	return cty.SetVal(objects)
 }
 
-// TestLargeArgumentsTakeNoSquareOfTime would take minutes if one of these compared all elements with all.
-func TestLargeArgumentsTakeNoSquareOfTime(t *testing.T) {
+// TestLargeArgumentsAreNotQuadratic would take minutes if one of these functions compared all pairs of elements.
+func TestLargeArgumentsAreNotQuadratic(t *testing.T) {
 	const n = 30_000
 	elements := make([]cty.Value, n)
 	for i := range elements {

@@ -53,7 +53,7 @@ func (o oracle) run(stdin string, args ...string) (stdout, stderr string, err er
 	return plainText(out.String()), plainText(errs.String()), err
 }
 
-// console evaluates one expression. (Of several lines of input, terraform prints the result of the last only.)
+// console evaluates one expression. (Of several lines of input, terraform prints only the result of the last.)
 func (o oracle) console(expression string, args ...string) (stdout, stderr string, err error) {
 	args = append([]string{"console", "-state=" + filepath.Join(o.home, "state")}, args...)
 	return o.run(expression+"\n", args...)
@@ -81,7 +81,7 @@ locals {
 }
 `
 
-func TestUnknownAndEphemeralArgumentsGiveWhatTerraformGives(t *testing.T) {
+func TestUnknownAndEphemeralArgumentsEqualTerraform(t *testing.T) {
 	terraform := newOracle(t)
 	terraform.configure(t, planned)
 	ctx := plannedScope(terraform.dir, terraform.home)
@@ -129,8 +129,8 @@ func (o oracle) printedResults(t *testing.T, expressions []string) []string {
 	return lines
 }
 
-// TestKnownDifferencesFromTerraform is the list of what differs on purpose. It fails when terraform is found to do what
-// is said here of it no longer.
+// TestKnownDifferencesFromTerraform lists intended differences. It fails if terraform's results are no longer as
+// listed.
 func TestKnownDifferencesFromTerraform(t *testing.T) {
 	terraform := newOracle(t)
 	terraform.configure(t, planned)
@@ -145,7 +145,7 @@ func TestKnownDifferencesFromTerraform(t *testing.T) {
 	}
 }
 
-func TestSignaturesAreThoseOfTerraform(t *testing.T) {
+func TestSignaturesEqualTerraform(t *testing.T) {
 	terraform := newOracle(t)
 	stdout, stderr, err := terraform.run("", "metadata", "functions", "-json")
 	if err != nil {
@@ -207,12 +207,12 @@ func TestSignaturesAreThoseOfTerraform(t *testing.T) {
 		}
 		got.Return = typeJSON(returned)
 		for i := range got.Params {
-			// terraform writes the type of templatestring's template by hand
+			// terraform sets the type of templatestring's template itself
 			if strings.HasSuffix(name, "templatestring") && i == 0 {
 				got.Params[i].Type = typeJSON(cty.String)
 			}
 		}
-		// Known difference: the library has learnt to tell the type even of unknown arguments.
+		// Known difference: newer versions of the library return the type even for unknown arguments.
 		if f := strings.TrimPrefix(name, "core::"); f == "format" || f == "formatlist" {
 			got.Return = typeJSON(cty.DynamicPseudoType)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestUnknownAndEphemeralArgumentsGiveRecordedResults(t *testing.T) {
+func TestUnknownAndEphemeralArgumentsHaveRecordedResults(t *testing.T) {
 	dir, home := writeFixture(t)
 	ctx := plannedScope(dir, home)
 	recorded := recordedOutcomes[string](t, "unknown.json", dir)
@@ -20,8 +20,8 @@ func TestUnknownAndEphemeralArgumentsGiveRecordedResults(t *testing.T) {
 	}
 }
 
-// knownDifferences lists what terraform 1.11.4 and this package print for an expression while planning, where they
-// differ. An error is just that.
+// knownDifferences lists expressions for which terraform 1.11.4 and this package print different results while
+// planning. "error" stands for any error.
 var knownDifferences = []struct{ expression, terraform, tombolo, why string }{
 	{`element([1, 2, 3], -1)`, `error`, `"[3]"`, "terraform crashes on tuples, not on lists"},
 	{`format("%v", null)`, `(known after apply)`, `"[\"null\"]"`, "terraform takes it for unknown for ever"},

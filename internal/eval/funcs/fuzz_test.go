@@ -13,7 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// FuzzParsingFunctions feeds any text to the functions that read some syntax: they answer or refuse, and never panic.
+// FuzzParsingFunctions passes arbitrary text to functions that parse a syntax: they return a result or an error, and
+// never panic.
 func FuzzParsingFunctions(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"a":[1,null]}`, "a: [1, x]\nb: &c\n  d: *c", "a,b\n1,2",
 		"YYYY-MM-DD'T'hh:mm:ssZ", "10.0.0.0/8", "fd00::/64", "(a)(?P<b>c)", "zz", "YQ==", "2020-01-01T00:00:00Z",
@@ -47,12 +48,12 @@ func FuzzParsingFunctions(f *testing.F) {
 			}
 		}
 		ctx := &hcl.EvalContext{Functions: table, Variables: map[string]cty.Value{"s": text(s)}}
-		_, _ = evaluate(`templatestring(s, {a = 1, b = [s]})`, ctx) // a panic is what is looked for
+		_, _ = evaluate(`templatestring(s, {a = 1, b = [s]})`, ctx) // must not panic
 	})
 }
 
-// TestYamlencodeRefusesWhatIsNotUTF8 is about strings that the language cannot write but the command line and providers
-// can send.
+// TestYamlencodeRefusesWhatIsNotUTF8 uses strings that the language cannot write, but that the command line and
+// providers can pass.
 func TestYamlencodeRefusesWhatIsNotUTF8(t *testing.T) {
 	f := Table(Options{})["yamlencode"]
 	for _, s := range []string{"\xff", "a\xffb", "\xed\xa0\x80", "\xf0\x9f"} {
@@ -69,7 +70,7 @@ func TestYamlencodeRefusesWhatIsNotUTF8(t *testing.T) {
 func TestYamldecodeRefusesMoreLevelsThanJSONMayHave(t *testing.T) {
 	f := Table(Options{})["yamldecode"]
 	brackets := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	right := func(levels, each int) string { // each line goes farther to the right, and nests more than once
+	right := func(levels, each int) string { // each line is indented further, and nests more than once
 		var b strings.Builder
 		for i := 0; i < levels; i += each {
 			b.WriteString(strings.Repeat(" ", 2*i) + strings.Repeat("- ", each) + "\n")
@@ -82,7 +83,7 @@ func TestYamldecodeRefusesMoreLevelsThanJSONMayHave(t *testing.T) {
 		strings.Repeat(`["]", `, 100_000): true, strings.Repeat("[']', ", 100_000): true,
 		strings.Repeat("[ # ]\n", 100_000):                   true,
 		strings.Repeat("- ", 1_000_000) + "x":                true,
-		"a\u2028: b\n" + strings.Repeat("- ", 100_000):       false, // no document
+		"a\u2028: b\n" + strings.Repeat("- ", 100_000):       false, // not a document
 		right(20_000, 5_000):                                 true,
 		"a:\n\u2028" + strings.Repeat("- ", 1_000_000) + "x": true,
 		brackets(1000): false,

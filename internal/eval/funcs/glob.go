@@ -14,9 +14,9 @@ var errBadPattern = errors.New("syntax error in pattern")
 // glob returns the paths that match a pattern: * and ? within a name, [a-z] and [^a-z] for a character, {a,b} for
 // alternatives within a name, ** for any number of directories, \ before a literal character. Links are followed.
 //
-// It is implemented here because the result must not differ between engines, and later versions of the library that set
-// the rules (doublestar 1) differ from it. So its edge cases are kept, too: alternatives do not nest, only * may remain
-// of a pattern at the end of a name, and an error in a pattern is found when matching reaches it.
+// It is implemented here because the result must be the same in all engines, and later versions of the library that
+// defined the rules (doublestar 1) differ from it. So its edge cases are kept: alternatives do not nest, only * may be
+// left of a pattern at the end of a name, and an error in a pattern is found when matching reaches it.
 func glob(pattern string, work *Work) ([]string, error) {
 	dir := "."
 	if filepath.IsAbs(pattern) {
@@ -28,7 +28,7 @@ func glob(pattern string, work *Work) ([]string, error) {
 	return s.found, err
 }
 
-// search is one search for files. The number of visited files is limited: links that lead back up make an infinite
+// search is one search for files. The number of visited files is limited: links to a parent directory form an infinite
 // tree.
 type search struct {
 	work   *Work
@@ -103,7 +103,7 @@ func (s *search) below(dir string, rest []string) error {
 	return nil
 }
 
-// everyFile finds all files in a directory and below it, except for broken links.
+// everyFile returns all files in a directory and below it, except for broken links.
 func (s *search) everyFile(dir string) error {
 	entries, err := s.readDir(dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *search) everyFile(dir string) error {
 	return nil
 }
 
-// fileSteps is the work of a look at a file, in rounds of a loop.
+// fileSteps is the cost of visiting a file, in rounds of a loop.
 const fileSteps = 1 << 6
 
 // readDir treats a directory that cannot be read as an empty one. Its entries are sorted.
@@ -133,7 +133,7 @@ func (s *search) readDir(dir string) (entries []os.DirEntry, err error) {
 	if err := s.look(1); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // to open a pipe takes as long as its writer likes
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() { // opening a pipe may block
 		return nil, nil
 	}
 	f, err := os.Open(dir)
@@ -153,7 +153,7 @@ func (s *search) readDir(dir string) (entries []os.DirEntry, err error) {
 	return entries, nil
 }
 
-// look is called before or after that many files are looked at.
+// look must be called before or after the given number of files is visited.
 func (s *search) look(files int) error {
 	if s.looked += files; s.looked > limits.elements {
 		return errEntries()
@@ -161,7 +161,7 @@ func (s *search) look(files int) error {
 	return s.work.stoppedLong(int64(s.looked) * fileSteps)
 }
 
-// isDir follows links. (For a link that leads back up, the system reports too many links.)
+// isDir follows links. (For a link to a parent directory, the system eventually reports too many links.)
 func isDir(path string, entry os.DirEntry) bool {
 	if entry.Type()&os.ModeSymlink == 0 {
 		return entry.IsDir()
@@ -214,7 +214,7 @@ func matchStar(pattern, name string) (bool, error) {
 	return false, nil
 }
 
-// matchAlternatives gets the pattern after the opening brace.
+// matchAlternatives matches a pattern that starts after an opening brace.
 func matchAlternatives(pattern, name string) (bool, error) {
 	var alternatives []string
 	start := 0
@@ -237,7 +237,7 @@ func matchAlternatives(pattern, name string) (bool, error) {
 	return false, errBadPattern
 }
 
-// matchClass gets the pattern after the opening bracket and returns what follows the closing one.
+// matchClass matches a pattern that starts after an opening bracket, and returns the rest after the closing one.
 func matchClass(pattern string, char rune) (matched bool, rest string, err error) {
 	if strings.HasPrefix(pattern, "]") {
 		return false, "", errBadPattern
@@ -272,7 +272,7 @@ func classMember(pattern string) (char rune, rest string, ok bool) {
 	return literal(pattern)
 }
 
-// literal cuts one character, which may be escaped, from a pattern.
+// literal splits the first character, which may be escaped, from a pattern.
 func literal(pattern string) (char rune, rest string, ok bool) {
 	pattern = strings.TrimPrefix(pattern, `\`)
 	char, size := utf8.DecodeRuneInString(pattern)

@@ -26,7 +26,7 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		arg  cty.Value
-		want string // empty: withheld
+		want string // empty if it is withheld
 	}{
 		{errors.New("bad value hunter22, sorry"), secret(cty.StringVal("hunter22")),
 			"bad value (sensitive value), sorry"},
@@ -66,7 +66,7 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 	}
 }
 
-func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
+func FuzzSecretsAreRemovedCompletely(f *testing.F) {
 	f.Add("bad value hunter22", "hunter22")
 	f.Add("größenwahn", "größen")
 	f.Add("aaaaaaaa", "aaaaa")
@@ -75,7 +75,7 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What is put in its place may look like a secret, and does not count.
+		// The replacement may look like a secret, and is ignored.
 		for _, rest := range strings.Split(clean, hidden) {
 			for i := range max(0, len(secret)-piece+1) {
 				if strings.Contains(foldASCII(rest), foldASCII(secret[i:i+piece])) && !strings.Contains(foldASCII(text),
@@ -87,7 +87,7 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 	})
 }
 
-func TestTryTellsNothingOfAnElementInJSON(t *testing.T) {
+func TestTryHidesElementsInJSON(t *testing.T) {
 	vars := map[string]cty.Value{
 		"m": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("canary-secret")}).Mark(value.Sensitive),
 		"n": cty.ListVal([]cty.Value{cty.NumberIntVal(4711)}).Mark(value.Sensitive),

@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// lookupFunc differs from the library's in the optional default, and in its treatment. Marks of elements that are not
-// read do not reach the result.
+// lookupFunc differs from the library's function in its optional default. Marks of elements that are not read do not
+// reach the result.
 var lookupFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "inputMap", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowMarked: true, AllowDynamicType: true},
@@ -121,11 +121,11 @@ var matchKeysFunc = function.New(&function.Spec{
 			return cty.ListValEmpty(ty.ElementType()), nil
 		}
 		if !ctyfast.WhollyKnown(args[0]) {
-			return cty.UnknownVal(ty), nil // as in Terraform, even if no unknown value would be picked
+			return cty.UnknownVal(ty), nil // as in Terraform, even if no unknown value would be selected
 		}
 		values := args[0].AsValueSlice()
 		var matched []cty.Value
-		var known valueSet // when all of wanted is known
+		var known valueSet // if all of wanted is known
 		if ctyfast.WhollyKnown(wanted) {
 			known = newValueSet(ctyfast.Elements(wanted))
 		}
@@ -150,16 +150,16 @@ var matchKeysFunc = function.New(&function.Spec{
 	},
 })
 
-// A call of a function takes as long as its arguments are large, whatever it does with them: the library looks for
-// marks in every part of them. That is a product where each instance asks for a small part of something large that all
-// share. So what only looks something up does without the library where no argument is out of the ordinary, and gives
-// what the function would. Everything else, mistakes above all, goes the usual way.
+// A function call takes time proportional to its arguments, whatever it does with them: the library searches every part
+// of them for marks. If each instance needs a small part of a large shared value, the total is quadratic. So functions
+// that only look something up do not use the library for ordinary arguments, and return what the library's function
+// would. All other calls, above all those with errors, use the library.
 
-// quickly finds what a call comes to; ok is false where that is left to the function. first is what is known of the
-// first argument if it is shared, or nil.
-type quickly func(first *sharedResult, args []cty.Value) (v cty.Value, ok bool)
+// fastPath computes the result of a call; ok is false if the library's function has to be called. first holds facts
+// about a shared first argument, or is nil.
+type fastPath func(first *sharedResult, args []cty.Value) (v cty.Value, ok bool)
 
-var quickTable = map[string]quickly{
+var quickTable = map[string]fastPath{
 	"contains": quickContains,
 	"element":  quickElement,
 	"index":    quickIndex,
@@ -167,14 +167,14 @@ var quickTable = map[string]quickly{
 	"lookup":   quickLookup,
 }
 
-// quickCall is a call of a function that only computes with its arguments.
-type quickCall struct {
+// fastCall is a call of a function that only computes with its arguments.
+type fastCall struct {
 	hclsyntax.Expression
 	of *hclsyntax.FunctionCallExpr
-	do quickly // nil if there is no quicker way
+	do fastPath // nil if there is no faster way
 }
 
-// quick returns a call that is made without the library where that gives the same, and that ends with the work.
+// quick returns a call that does not use the library if the result is the same, and that ends with the work.
 func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 	do := quickTable[strings.TrimPrefix(c.Name, "core::")]
 	if c.ExpandFinal {
@@ -184,21 +184,21 @@ func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 		return c
 	}
 	if do == nil {
-		return &quickCall{c, c, nil}
+		return &fastCall{c, c, nil}
 	}
 	t, ok := c.Args[0].(*hclsyntax.ScopeTraversalExpr)
 	if name := ""; ok && !s.fixed {
-		if name = t.Traversal.RootName(); !slices.Contains(s.own, name) { // shared for what there is to know of it
+		if name = t.Traversal.RootName(); !slices.Contains(s.own, name) { // shared, to keep facts about it
 			c.Args[0] = &share{Expression: visible(t), mentions: t.Variables(), roots: []string{name}}
 		}
 	}
-	return &quickCall{c, c, do}
+	return &fastCall{c, c, do}
 }
 
-func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (e *fastCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	work := workOf(ctx)
 	if work == nil {
-		return e.of.Value(ctx) // the functions may be others
+		return e.of.Value(ctx) // the scope may have other functions
 	}
 	results, values := make([]found, len(e.of.Args)), make([]cty.Value, len(e.of.Args))
 	var first *sharedResult
@@ -230,7 +230,7 @@ func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return of.Value(ctx)
 }
 
-// openText returns a text that is known and open to all.
+// openText returns a known text without marks.
 func openText(v cty.Value) (string, bool) {
 	if v.IsMarked() || v.Type() != cty.String || !v.IsKnown() || v.IsNull() {
 		return "", false

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// anything is the parameter of functions about marks: they see any value as it is.
+// anything returns a parameter of functions about marks, which accept any value unchanged.
 func anything(name string) function.Parameter {
 	return function.Parameter{
 		Name: name, Type: cty.DynamicPseudoType,
@@ -25,8 +25,8 @@ var sensitiveFunc = function.New(&function.Spec{
 	},
 })
 
-// nonsensitiveFunc unmarks the value itself only; sensitive parts of it stay sensitive. What it makes public goes to a
-// function, if there is one.
+// nonsensitiveFunc only removes the mark of the value itself; sensitive parts of it stay sensitive. It passes the
+// result to tell, if that is not nil.
 func nonsensitiveFunc(tell func(cty.Value)) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{anything("value")},
@@ -41,7 +41,8 @@ func nonsensitiveFunc(tell func(cty.Value)) function.Function {
 	})
 }
 
-// isSensitiveFunc returns an unknown value for values that are neither known nor sensitive: they may become sensitive.
+// isSensitiveFunc returns an unknown value for unknown values that are not sensitive, because they may become
+// sensitive.
 var isSensitiveFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{anything("value")},
 	Type:         function.StaticReturnType(cty.Bool),
@@ -71,8 +72,8 @@ var ephemeralAsNullFunc = function.New(&function.Spec{
 			}
 			kept := value.WithoutMark(v, value.Ephemeral)
 			if !v.IsKnown() {
-				// Its type may become more exact, which the null must have then. Its other refinements are not true of
-				// the null.
+				// Its type may become more exact, and the null must have that type. Its other refinements do not apply
+				// to null.
 				return cty.UnknownVal(v.Type()).WithSameMarks(kept), nil
 			}
 			return cty.NullVal(v.Type()).WithSameMarks(kept), nil

@@ -19,9 +19,8 @@ import (
 var nativeWork = reflect.TypeFor[Work]()
 
 // Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
-// an error, and that a `for` expression ends with the Work of its functions. The expression itself is not changed.
-//
-// What is written in the JSON syntax is parsed here for that.
+// an error, and that a `for` expression ends with the Work of its functions. The original expression is not changed.
+// JSON strings are parsed for this purpose.
 func Metered(e hcl.Expression) hcl.Expression {
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {
@@ -30,7 +29,7 @@ func Metered(e hcl.Expression) hcl.Expression {
 	return metered(native, outside)
 }
 
-// metered copies the nodes above the measured and the shared ones.
+// metered copies the nodes above the metered and shared ones.
 func metered(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	part := s.shareable(e)
 	if part == nil {
@@ -67,7 +66,7 @@ func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	case *hclsyntax.SplatExpr:
 		c := *e
 		s.inside(&c.Source)
-		s.fixed = true // what is evaluated for each element refers to it by no name
+		s.fixed = true // the part that is evaluated for each element has no name for it
 		s.inside(&c.Each)
 		return &splat{Expression: e, of: &c}
 	case *hclsyntax.TupleConsExpr:
@@ -90,7 +89,7 @@ func meteredNode(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	return meteredSingle(e, s)
 }
 
-// meteredSingle is metered for nodes with one child.
+// meteredSingle is like metered, for nodes with one child.
 func meteredSingle(e hclsyntax.Expression, s surroundings) hclsyntax.Expression {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateWrapExpr:
@@ -124,7 +123,7 @@ func meteredSingle(e hclsyntax.Expression, s surroundings) hclsyntax.Expression 
 	return e
 }
 
-// meteredCall is metered for calls of functions.
+// meteredCall is like metered, for function calls.
 func meteredCall(e *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 	if len(e.Args) == 0 {
 		return e
@@ -151,7 +150,7 @@ func (s surroundings) all(children []hclsyntax.Expression) []hclsyntax.Expressio
 	return out
 }
 
-// Unmetered returns the expression inside of a measured one.
+// Unmetered returns the original of a metered expression.
 func Unmetered(e hcl.Expression) hcl.Expression {
 	switch e := e.(type) {
 	case *loop:
@@ -162,7 +161,7 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 		return e.Expression
 	case *splat:
 		return e.Expression
-	case *quickCall:
+	case *fastCall:
 		return e.Expression
 	case *share:
 		return Unmetered(e.Expression)
@@ -170,27 +169,27 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 	return e
 }
 
-// exceeded ends a `for` expression from within one of its rounds: the library would run all the others first. The
-// outermost loop catches it.
+// exceeded ends a `for` expression from within one of its rounds: otherwise the library would run all other rounds
+// first. The outermost loop recovers it.
 type exceeded struct{ diagnostic *hcl.Diagnostic }
 
-// counter counts the work of a `for` expression, including those inside of it.
+// counter counts the work of a `for` expression and of those within it.
 type counter struct {
 	work  *Work
 	held  int          // elements of the running loops
-	text  int          // bytes of the texts that templates have made for them
+	text  int          // bytes of the texts of templates in them
 	total int64        // rounds
 	fresh int64        // rounds that are not yet added to work
-	over  *exceeded    // what has ended it: functions such as try treat a panic as an error
-	alone *atomic.Bool // whether nobody waits for it any more; nil if that cannot be
+	over  *exceeded    // the panic that ended it: functions such as try treat it as an error
+	alone *atomic.Bool // whether it is abandoned; nil if it cannot be
 }
 
-// counterName is the variable through which inner loops find the counter.
+// counterName is the variable in which inner loops find the counter.
 const counterName = "\x00\x00\x00\x00\x00\x00 counter of the loop"
 
 var counterType = cty.Capsule("counter", reflect.TypeFor[counter]())
 
-// counterOf returns the counter of the enclosing loop; nil outside of loops.
+// counterOf returns the counter of the enclosing loop, or nil outside of loops.
 func counterOf(ctx *hcl.EvalContext) *counter {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if found, ok := ctx.Variables[counterName]; ok {
@@ -200,9 +199,10 @@ func counterOf(ctx *hcl.EvalContext) *counter {
 	return nil
 }
 
-// longText reports that a text is too long. It ends the enclosing loops: in the next round it would be as long.
+// longText returns the error for a text that is too long. It ends the enclosing loops: the next round would exceed the
+// limit, too.
 func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
-	problem := tooMuch(errText(), at)
+	problem := limitError(errText(), at)
 	if c := counterOf(ctx); c != nil {
 		c.over = &exceeded{problem}
 		panic(*c.over)
@@ -234,7 +234,7 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 				panic(r)
 			}
 			if err := c.work.spend(c.fresh); err != nil && !diags.HasErrors() {
-				v, diags = cty.DynamicVal, append(diags, tooMuch(err, e.Expression))
+				v, diags = cty.DynamicVal, append(diags, limitError(err, e.Expression))
 			}
 		}()
 	}
@@ -256,8 +256,8 @@ func withRounds(of *hclsyntax.ForExpr, c *counter) *hclsyntax.ForExpr {
 	return of
 }
 
-// sortedApart is the value of a loop over a long set, which the library sorts before the first round. With a counter of
-// its own, what is abandoned there ends in that round.
+// sortedApart evaluates a loop over a long set, which the library sorts before the first round. It has its own counter,
+// so that an abandoned evaluation ends in that round.
 func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	own := *c
 	own.alone = new(atomic.Bool)
@@ -269,7 +269,7 @@ func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalConte
 	})
 	if !ok {
 		own.alone.Store(true)
-		c.over = &exceeded{tooMuch(ErrStopped, e.Expression)}
+		c.over = &exceeded{limitError(ErrStopped, e.Expression)}
 		panic(*c.over)
 	}
 	own.alone = c.alone
@@ -277,7 +277,8 @@ func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalConte
 	return a.v, a.diags
 }
 
-// round is the work of a loop for each element: to test it, or to store something for it.
+// round wraps the expressions that a loop evaluates for each element: its condition, or the key and value that it
+// stores.
 type round struct {
 	hclsyntax.Expression
 	counter *counter
@@ -301,7 +302,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		err = ErrStopped
 	}
 	if err != nil && c.over == nil {
-		c.over = &exceeded{tooMuch(err, e.Expression)}
+		c.over = &exceeded{limitError(err, e.Expression)}
 	}
 	if c.over != nil {
 		panic(*c.over)
@@ -313,7 +314,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// leftText returns how many bytes of a round's texts may still be in its result.
+// leftText returns the maximum number of bytes of a round's texts that its result may hold.
 func (c *counter) leftText(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -325,7 +326,7 @@ func (c *counter) leftText(v cty.Value, made int) int {
 	return made - s.text
 }
 
-// left returns how many elements of inner loops may still be in their results.
+// left returns the maximum number of elements of inner loops that their results may hold.
 func (c *counter) left(v cty.Value, made int) int {
 	if made == 0 || v == cty.NilVal {
 		return 0
@@ -365,7 +366,7 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	if whole {
-		// Its length is known, so it is written once. The library grows a buffer and copies it.
+		// Its length is known, so it is written once. The library would grow a buffer and copy it.
 		return held(ctx, cty.StringVal(strings.Join(texts, "")).WithMarks(marks...), nil, e.Expression)
 	}
 	of := *e.of
@@ -378,8 +379,8 @@ func (e *text) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return held(ctx, v, diags, e.Expression)
 }
 
-// single evaluates a template that is one literal text, or the body of a `for` directive with one interpolation. A text
-// is not copied.
+// single evaluates a template that is one literal text, or the body of a `for` directive with one interpolation. The
+// text is not copied.
 func (e *text) single(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	p := e.of.Parts[0]
 	v, diags := p.Value(ctx)
@@ -391,7 +392,7 @@ func (e *text) single(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return held(ctx, v, diags, e.Expression)
 }
 
-// held counts the text of a template in a loop, which holds the texts of all its rounds.
+// held counts the text of a template in a loop, which keeps the texts of all its rounds.
 func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	c := counterOf(ctx)
 	if bare, _ := v.Unmark(); c != nil && bare.Type() == cty.String && bare.IsKnown() && !bare.IsNull() {
@@ -405,7 +406,7 @@ func held(ctx *hcl.EvalContext, v cty.Value, diags hcl.Diagnostics, at hcl.Expre
 // part is a part of a template.
 type part struct {
 	hclsyntax.Expression
-	left *int // of the limit
+	left *int // the remaining limit
 }
 
 func (e *part) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
@@ -418,7 +419,7 @@ func (e *part) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// join is the part of a template that repeats.
+// join is a `for` directive of a template.
 type join struct {
 	hclsyntax.Expression
 	tuple hclsyntax.Expression
@@ -442,7 +443,7 @@ func (e *join) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return held(ctx, v, diags, e.Expression)
 }
 
-// found is an expression that has been evaluated.
+// found is the result of an evaluated expression.
 type found struct {
 	*hclsyntax.ParenthesesExpr
 	value cty.Value
@@ -451,13 +452,13 @@ type found struct {
 
 func (e *found) Value(*hcl.EvalContext) (cty.Value, hcl.Diagnostics) { return e.value, e.diags }
 
-// visible puts an expression where those who walk through a tree see it, inside of something else that is there.
+// visible wraps an expression so that walks of the syntax tree visit it.
 func visible(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// tooMuch returns the error of an expression. It shows no values: these are too large.
-func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
+// limitError returns the error for an expression. It shows no values, because they are too large.
+func limitError(err error, at hcl.Expression) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err),
 		Subject: at.Range().Ptr()}
 }
@@ -475,13 +476,13 @@ func Detail(err error) string {
 	return "This is too much: " + text + "."
 }
 
-// jsonExpression is the type of the library's JSON expressions, whose content it does not export.
+// jsonExpression is the library's type of JSON expressions, whose content is not exported.
 var jsonExpression = func() reflect.Type {
 	e, _ := json.ParseExpression([]byte("0"), "")
 	return reflect.TypeOf(e)
 }()
 
-// meteredJSON returns an expression in JSON with its templates parsed and metered. The library parses them at each
+// meteredJSON returns a JSON expression with its templates parsed and metered. The library parses them at each
 // evaluation.
 func meteredJSON(e hcl.Expression) hcl.Expression {
 	if reflect.TypeOf(e) != jsonExpression {
@@ -504,14 +505,14 @@ func meteredJSON(e hcl.Expression) hcl.Expression {
 	}
 	template, ok := templateIn(e)
 	if !ok {
-		return e // which reports it
+		return e // which reports the error
 	}
 	return &jsonText{e, metered(template, outside)}
 }
 
-// templateIn returns the template in a string of JSON; ok is false for anything else, and for one with mistakes.
+// templateIn returns the template in a JSON string; ok is false for other expressions and for invalid templates.
 func templateIn(e hcl.Expression) (template hclsyntax.Expression, ok bool) {
-	v, diags := e.Value(nil) // a text as it is written
+	v, diags := e.Value(nil) // the literal text
 	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String {
 		return nil, false
 	}
@@ -521,7 +522,7 @@ func templateIn(e hcl.Expression) (template hclsyntax.Expression, ok bool) {
 	return template, len(diags) == 0
 }
 
-// jsonText is a template in JSON.
+// jsonText is a JSON string with a template.
 type jsonText struct {
 	hcl.Expression
 	template hclsyntax.Expression
@@ -531,7 +532,7 @@ func (e *jsonText) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return e.template.Value(ctx)
 }
 
-// jsonArray is an array in JSON.
+// jsonArray is a JSON array.
 type jsonArray struct {
 	hcl.Expression
 	items []hcl.Expression
@@ -547,7 +548,7 @@ func (e *jsonArray) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return cty.TupleVal(values), diags
 }
 
-// jsonObject is an object in JSON. Its keys are templates, too.
+// jsonObject is a JSON object. Its keys are templates, too.
 type jsonObject struct {
 	hcl.Expression
 	members []jsonMember
@@ -556,10 +557,10 @@ type jsonObject struct {
 type jsonMember struct {
 	key, value hcl.Expression
 	of         hcl.Expression // the value as the library returns it
-	at         hcl.Range      // of the key
+	at         hcl.Range      // range of the key
 }
 
-// Value behaves as the library's, including its messages.
+// Value evaluates like the library's, with the same messages.
 func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	var diags hcl.Diagnostics
 	values, places := map[string]cty.Value{}, map[string]hcl.Range{}

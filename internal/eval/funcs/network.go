@@ -12,7 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// maxNewBits is how many bits one call can add to a prefix, because the library counts subnets in an int.
+// maxNewBits is the maximum number of bits that one call can add to a prefix, because the library counts subnets in an
+// int.
 const maxNewBits = 32
 
 var cidrHostFunc = function.New(&function.Spec{
@@ -69,7 +70,7 @@ var cidrContainsFunc = function.New(&function.Spec{
 	},
 })
 
-// withoutMapping returns the IPv4 network for one that is mapped into IPv6, and others as they are.
+// withoutMapping returns the IPv4 network for one that is mapped into IPv6, and others unchanged.
 func withoutMapping(n *net.IPNet) *net.IPNet {
 	const mapped = 8 * (net.IPv6len - net.IPv4len)
 	if ones, bits := n.Mask.Size(); bits == 8*net.IPv6len && ones >= mapped && n.IP.To4() != nil {
@@ -151,8 +152,8 @@ var cidrSubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// nextSubnet returns the first subnet of network that is newBits longer than it and starts after last, if there is a
-// last.
+// nextSubnet returns the first subnet of network whose prefix is newBits longer and which starts after last, if that is
+// not nil.
 func nextSubnet(network, last *net.IPNet, newBits cty.Value) (*net.IPNet, error) {
 	var bits int
 	if err := gocty.FromCtyValue(newBits, &bits); err != nil {
@@ -185,7 +186,7 @@ func nextSubnet(network, last *net.IPNet, newBits cty.Value) (*net.IPNet, error)
 }
 
 // parsePrefix reads an address prefix. Numbers of an IPv4 address may have leading zeros and are decimal: older
-// versions of the language accepted them, the standard library no longer does.
+// versions of the language accept them, the standard library does not.
 func parsePrefix(text string) (*net.IPNet, error) {
 	address, length, found := strings.Cut(text, "/")
 	colon := strings.LastIndexByte(address, ':')

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// writableNumbers returns a function that refuses to parse a number which takes too long to write. The text of a
+// writableNumbers returns a function that refuses to parse numbers that take too long to format. The text of a
 // configuration has none (package nesting).
 func writableNumbers(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
@@ -29,7 +29,7 @@ func writableNumbers(f function.Function) function.Function {
 	})
 }
 
-// writableArguments returns a function that refuses such numbers: computing with them takes their digits.
+// writableArguments returns a function that refuses such numbers as arguments: computing with them needs their digits.
 func writableArguments(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		if i := slices.IndexFunc(args, ctyfast.TooLong); i >= 0 {
@@ -39,8 +39,8 @@ func writableArguments(f function.Function) function.Function {
 	})
 }
 
-// Operators of the language also create numbers, from texts ("1e99999999" + 0) and from each other. The library looks
-// them up in these variables for every syntax, so this is the one place that all of them pass.
+// Operators of the language also create numbers, from strings ("1e99999999" + 0) and from each other. The library has
+// the operators of all syntaxes in these variables, so this one place handles all of them.
 func init() {
 	for _, op := range []*hclsyntax.Operation{
 		hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply, hclsyntax.OpDivide, hclsyntax.OpModulo,
@@ -50,8 +50,8 @@ func init() {
 	}
 }
 
-// writableOperator is writableNumbers for an operator. It also checks the operands: adding something to 1e99999999
-// takes its digits.
+// writableOperator is writableNumbers for an operator. It also checks the operands: adding to 1e99999999 needs its
+// digits.
 func writableOperator(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		Params:       f.Params(),
@@ -70,14 +70,15 @@ func writableOperator(f function.Function) function.Function {
 	})
 }
 
-// longWidth finds a width or precision of eight digits in a format without doubled percent signs; verb finds each verb.
+// longWidth matches a width or precision of eight digits in a format without doubled percent signs; verb matches each
+// verb.
 var (
 	longWidth = regex.Lazy(`%[-+ #0-9.*\[\]]*[0-9]{8}`)
 	verb      = regex.Lazy(`%[-+ #0]*([0-9]*)(?:\.([0-9]*))?(\[[0-9]+\])?([A-Za-z]?)`)
 )
 
-// boundedFormat returns a function that refuses a format with which the library would fill the memory. Each element of
-// lists goes into its own text, other arguments go into all of them.
+// boundedFormat returns a function that refuses a format with which the library would exhaust the memory. Each element
+// of a list is used in one text, other arguments in all of them.
 func boundedFormat(f function.Function, lists bool) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		format, _ := args[0].Unmark()
@@ -100,7 +101,7 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 				each += n
 			}
 		}
-		next := 1 // the argument of the next verb
+		next := 1 // the index of the next verb's argument
 		for _, v := range verb().FindAllStringSubmatch(plain, -1) {
 			if v[3] != "" {
 				next, _ = strconv.Atoi(strings.Trim(v[3], "[]"))
@@ -113,7 +114,7 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 			precision, _ := strconv.Atoi(v[2])
 			each += width + precision
 			if v[3] != "" {
-				each += longest // an argument may be named again and again
+				each += longest // an argument may be used repeatedly
 			}
 		}
 		if float64(each)*float64(rows)+float64(once) > float64(limits.text) {
@@ -123,11 +124,11 @@ func boundedFormat(f function.Function, lists bool) function.Function {
 	})
 }
 
-// numericVerbs are those of a format that make a number of their argument.
+// numericVerbs are the verbs that convert their argument to a number.
 const numericVerbs = "bdoxXeEfgG"
 
-// longDigits reports whether an argument of a format is, or becomes, a number that takes too long to write; also an
-// element of a list.
+// longDigits reports whether an argument of a format, or an element of a list, is or becomes a number that takes too
+// long to format.
 func longDigits(arg cty.Value, lists bool) bool {
 	arg, _ = arg.Unmark()
 	switch ty := arg.Type(); {
@@ -142,7 +143,7 @@ func longDigits(arg cty.Value, lists bool) bool {
 	return ctyfast.TooLong(arg)
 }
 
-// textIn returns the length of all texts in a value, up to the limit.
+// textIn returns the total length of all texts in a value, up to the limit.
 func textIn(v cty.Value) int {
 	s := size{parts: limits.parts, text: limits.text}
 	if s.take(v) != nil {
@@ -167,10 +168,10 @@ func boundedText(f function.Function) function.Function {
 	})
 }
 
-// maxProduct bounds the combinations that are made of sets: each takes some hundred bytes.
+// maxProduct limits the combinations of sets: each takes some hundred bytes.
 const maxProduct = 1 << 22
 
-// setProductFunc refuses results with which the library would end the process.
+// setProductFunc refuses results that would exhaust the memory.
 var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.Value, error) {
 	product := 1
 	for _, arg := range args {
@@ -186,7 +187,7 @@ var setProductFunc = wrapped(stdlib.SetProductFunc, func(args []cty.Value) (cty.
 	return stdlib.SetProductFunc.Call(args)
 })
 
-// parseIntFunc refuses more digits than the numbers that can be written down have, whatever the base.
+// parseIntFunc refuses more digits than supported numbers have, in any base.
 var parseIntFunc = wrapped(stdlib.ParseIntFunc, func(args []cty.Value) (cty.Value, error) {
 	if text := args[0]; text.Type() == cty.String && len(knownText(text)) > 4*ctyfast.MaxDigits {
 		return cty.NilVal, function.NewArgError(0, ctyfast.ErrManyDigits)
@@ -194,8 +195,8 @@ var parseIntFunc = wrapped(stdlib.ParseIntFunc, func(args []cty.Value) (cty.Valu
 	return stdlib.ParseIntFunc.Call(args)
 })
 
-// realNumber returns a function that reports a result that is not a real number, such as the logarithm of a negative
-// one. The library panics then.
+// realNumber returns a function that returns an error for a result that is not a real number, such as the logarithm of
+// a negative one, for which the library panics.
 func realNumber(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -203,7 +204,7 @@ func realNumber(f function.Function) function.Function {
 	})
 }
 
-// notReal returns the error for a panic of arithmetic, such as that of the remainder of infinity.
+// notReal returns the error for an arithmetic panic, such as for the remainder of infinity.
 func notReal(err error) error {
 	if _, panicked := errors.AsType[function.PanicError](err); panicked {
 		return errors.New("the result is not a real number")

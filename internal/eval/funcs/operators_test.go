@@ -8,9 +8,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Every pair of operands that there can be: true, false, null, unknown, and one that is wrong. Terraform 1.11.4 says
-// the same except for two things: a left operand that decides keeps mistakes on the right from mattering, and what
-// decides on either side makes the result known.
+// All pairs of operands: true, false, null, unknown and invalid. Terraform 1.11.4 has the same results with two
+// exceptions: here, mistakes in the right operand do not matter if the left one decides, and an operand that decides
+// makes the result known on either side.
 func TestLogicalOperators(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"t": cty.True, "f": cty.False, "n": cty.NullVal(cty.Bool), "d": cty.NullVal(cty.DynamicPseudoType),

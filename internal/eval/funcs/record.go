@@ -16,18 +16,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// providerPrefix begins the names of functions of providers in a record.
+// providerPrefix is the prefix of provider functions in a record.
 const providerPrefix = "provider::"
 
-// FileRecord holds the results of functions about the outside world, as hashes, so that a plan is applied with the
-// files that it was made from. It is filled while planning, stored with the plan (Results), and restored for applying
-// (NewFileRecord). It may be used by many goroutines at once.
+// FileRecord holds hashes of the results of functions that read files and other external data, so that a plan is
+// applied with the files that it was made from. It is filled while planning, stored with the plan (Results), and
+// restored for applying (NewFileRecord). It may be used concurrently.
 type FileRecord struct {
 	mu      sync.Mutex
 	results map[string]string // hash of function and arguments -> hash of result; guarded by mu
 }
 
-// NewFileRecord returns a record that starts with what another had; nil starts empty.
+// NewFileRecord returns a record with the results of another one; nil means empty.
 func NewFileRecord(results map[string]string) *FileRecord {
 	known := maps.Clone(results)
 	if known == nil {
@@ -43,8 +43,8 @@ func (r *FileRecord) Results() map[string]string {
 	return maps.Clone(r.results)
 }
 
-// Check compares the result of a call with that of the same call before, or records it. Calls whose arguments or result
-// are not known yet always pass. The error names the function but shows no value. Provider functions may be checked
+// Check compares the result of a call with the recorded one of the same call, or records it. It accepts calls with
+// unknown arguments or results. The error names the function but shows no value. Provider functions can be checked,
 // too, under a name that distinguishes them.
 func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) error {
 	if !result.IsWhollyKnown() || !allWhollyKnown(args) {
@@ -74,7 +74,7 @@ func (r *FileRecord) Check(name string, args []cty.Value, result cty.Value) erro
 	return nil
 }
 
-// checked returns a function whose results go through the record.
+// checked returns a function whose results are checked against the record.
 func (r *FileRecord) checked(name string, f function.Function) function.Function {
 	if r == nil {
 		return f

@@ -17,8 +17,8 @@ import (
 
 // This file replaces operators and functions of the hcl library: ==, !=, &&, ||, try and can.
 
-// What == and != do is a function of the hcl library, which asks cty, and what that says of objects with something
-// unknown in them depends on luck (ctyfast.Equals). A plan must not.
+// In the hcl library, == and != are functions that use cty, whose result is random for objects with unknown parts
+// (ctyfast.Equals). A plan must be deterministic.
 func init() {
 	hclsyntax.OpEqual.Impl = comparison(stdlib.EqualFunc, func(equal cty.Value) cty.Value { return equal })
 	hclsyntax.OpNotEqual.Impl = comparison(stdlib.NotEqualFunc, cty.Value.Not)
@@ -28,7 +28,7 @@ func init() {
 
 type shortCircuit = func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics)
 
-// leftDecides corrects the library, which reads null as false, and drops errors of one operand because of the other.
+// leftDecides corrects the library, which treats null as false, and drops errors of one operand because of the other.
 // Here the right operand is ignored only if the left one decides. With NilVal the library reports all errors.
 func leftDecides(deciding cty.Value, library shortCircuit) shortCircuit {
 	return func(left, right cty.Value, leftDiags, rightDiags hcl.Diagnostics) (cty.Value, hcl.Diagnostics) {
@@ -56,8 +56,8 @@ func comparison(library function.Function, result func(equal cty.Value) cty.Valu
 	})
 }
 
-// tryFunc and canFunc behave as those of HCL's tryfunc extension, which evaluates every expression twice, for the type
-// and for the value: nested three deep, that is eight times. These have a dynamic type and evaluate once.
+// tryFunc and canFunc behave like those of HCL's tryfunc extension, which evaluates every expression twice, for the
+// type and for the value: three nested calls evaluate it eight times. These have a dynamic type and evaluate once.
 var tryFunc = function.New(&function.Spec{
 	VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -74,7 +74,7 @@ var tryFunc = function.New(&function.Spec{
 			case diags.HasErrors():
 				failures = append(failures, diags...)
 			case !v.IsWhollyKnown():
-				// once everything is known, the expression may fail, and another be chosen
+				// when everything is known, the expression may fail, so that another one is chosen
 				return cty.DynamicVal, nil
 			default:
 				return v, nil
@@ -100,8 +100,8 @@ var canFunc = function.New(&function.Spec{
 	},
 })
 
-// attempt evaluates an argument. One that exceeds a limit fails as others do; if it is in a loop, that ends with its
-// next round.
+// attempt evaluates an argument. An argument that exceeds a limit fails like others; within a loop, the loop ends with
+// its next round.
 func attempt(arg cty.Value) (v cty.Value, diags hcl.Diagnostics) {
 	defer func() {
 		switch r := recover().(type) {
@@ -128,7 +128,7 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 			fmt.Fprintf(&text, " (at %s)", failure.Subject)
 		}
 		detail := failure.Detail
-		if mayTell(failure) {
+		if mayQuoteSecret(failure) {
 			detail = "The reason is withheld because it could show a value that is sensitive or ephemeral."
 		}
 		fmt.Fprintf(&text, "\n  %s\n", detail)
@@ -137,9 +137,9 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 	return errors.New(text.String())
 }
 
-// mayTell reports whether a failure may quote something derived from a secret: inside of a `for` expression in JSON,
-// elements have lost their marks. The error of try is shown with the scope around the call alone.
-func mayTell(failure *hcl.Diagnostic) bool {
+// mayQuoteSecret reports whether a failure may quote a value derived from a secret: within a `for` expression in JSON,
+// elements have lost their marks. The error of try is only shown with the scope around the call.
+func mayQuoteSecret(failure *hcl.Diagnostic) bool {
 	ctx := failure.EvalContext
 	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename,
 		".json") {

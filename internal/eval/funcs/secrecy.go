@@ -14,7 +14,7 @@ import (
 
 var errWithheld = errors.New("the reason is withheld because it could show an argument that is sensitive or ephemeral")
 
-// quoted renders a string argument for an error message, or a placeholder if it is marked.
+// quoted returns a string argument for an error message, or a placeholder if it is marked.
 func quoted(arg cty.Value) string {
 	if text, yes := value.Withheld(arg); yes {
 		return text
@@ -23,9 +23,8 @@ func quoted(arg cty.Value) string {
 	return strconv.Quote(arg.AsString())
 }
 
-// withheldErrors returns a function with the same signature and results whose error text is withheld whenever an
-// argument is marked. It is for functions whose messages quote their arguments or parts of them. The error stays
-// tied to its argument.
+// withheldErrors returns a function with the same signature and results whose error text is withheld if an argument is
+// marked. It is for functions whose messages quote their arguments. The error keeps its argument index.
 func withheldErrors(f function.Function) function.Function {
 	return wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -39,10 +38,10 @@ func withheldErrors(f function.Function) function.Function {
 	})
 }
 
-// OfProvider returns a function of a provider in the form of the table's own: no error shows a marked argument, and
-// with a record the results are checked. name identifies it among the functions of all providers.
+// OfProvider returns a provider function for the function table: no error shows a marked argument, and the results are
+// checked with record, if that is not nil. name identifies the function among those of all providers.
 //
-// Only their authors know the errors of such functions, so they are shown as far as possible.
+// The errors of such functions can have any form, so as much of them as possible is shown.
 func OfProvider(name string, f function.Function, record *FileRecord) function.Function {
 	return record.checked(name, wrapped(f, func(args []cty.Value) (cty.Value, error) {
 		result, err := f.Call(args)
@@ -60,10 +59,10 @@ func OfProvider(name string, f function.Function, record *FileRecord) function.F
 	}))
 }
 
-// wrapped returns a function with the signature of f that hands all its arguments to call just as they are.
+// wrapped returns a function with the signature of f that passes all its arguments unchanged to call.
 //
-// The type of a call with known arguments is dynamic, since computing it would do the work of f twice; the result
-// decides.
+// The type of a call with known arguments is dynamic, because computing it would do the work of f twice; the result has
+// the exact type.
 func wrapped(f function.Function, call func(args []cty.Value) (cty.Value, error)) function.Function {
 	params := f.Params()
 	for i := range params {
@@ -82,7 +81,7 @@ func wrapped(f function.Function, call func(args []cty.Value) (cty.Value, error)
 				if !arg.IsKnown() {
 					ty, err := f.ReturnTypeForValues(args)
 					if err != nil && anyMarked(args) {
-						// call will fail the same way, and knows what may be shown
+						// call will fail the same way, and withholds secrets
 						return cty.DynamicPseudoType, nil
 					}
 					return ty, err
@@ -94,8 +93,8 @@ func wrapped(f function.Function, call func(args []cty.Value) (cty.Value, error)
 	})
 }
 
-// passEverything leaves the treatment of special values to the wrapped function. Nulls are still refused outside, so
-// that the signature says whether they are allowed.
+// passEverything makes a parameter accept all special values, which the wrapped function handles. Nulls are still
+// refused before the call, so that the signature shows whether they are allowed.
 func passEverything(p *function.Parameter) {
 	p.AllowUnknown = true
 	p.AllowMarked = true
@@ -117,11 +116,11 @@ const hidden = "(sensitive value)"
 // piece is the minimum length in bytes of a part of an argument that is hidden in a text.
 const piece = 4
 
-// withoutArguments returns the text of an error of a provider's function without the marked arguments, or any part of
-// them. A program may quote them in part, in other case, or with escapes, so whatever has four bytes in a row with one
-// of them is hidden. ok is false if the text has an argument that is too short to be hidden so.
+// withoutArguments returns the text of an error of a provider's function without the marked arguments and parts of
+// them. A program may quote parts of them, in other case, or with escapes, so everything that shares four consecutive
+// bytes with one of them is hidden. ok is false if the text contains an argument that is too short for that.
 //
-// An error whose method Quoted tells which parts of it the function wrote keeps all others.
+// If the error has a method Quoted that returns the parts that the function quoted, all other text is kept.
 func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
 	text = err.Error()
 	quoted := []string{text}
@@ -139,11 +138,11 @@ func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
 	return text, true
 }
 
-// leaves returns everything in marked arguments that a text could show.
+// leaves returns all texts and numbers in marked arguments that an error could show.
 func leaves(args []cty.Value) (list []string) {
 	for _, arg := range args {
 		if !arg.ContainsMarked() {
-			continue // the others may be shown
+			continue // unmarked arguments may be shown
 		}
 		arg, _ = arg.UnmarkDeep()
 		_ = cty.Walk(arg, func(path cty.Path, v cty.Value) (bool, error) {
@@ -161,7 +160,7 @@ func leaves(args []cty.Value) (list []string) {
 					list = append(list, f.Text('f', -1))
 				}
 			case v.Type() == cty.Bool:
-				list = append(list, "true", "false") // "must be true" says as much
+				list = append(list, "true", "false") // "must be true" reveals the value, too
 			}
 			return true, nil
 		})
@@ -169,7 +168,7 @@ func leaves(args []cty.Value) (list []string) {
 	return list
 }
 
-// hide replaces every run of bytes that pieces of secrets cover.
+// hide replaces every run of bytes covered by pieces of secrets.
 func hide(text string, secrets []string) (string, bool) {
 	lower := foldASCII(text)
 	pieces := map[string]bool{}

@@ -16,8 +16,8 @@ import (
 // secret is part of every secret value that the test plants.
 const secret = "hunter2"
 
-// TestErrorsNeverShowSensitiveArguments calls every function with every mixture of secret and ordinary arguments that
-// it can be given, most of which fail, and looks for the secret in what it says.
+// TestErrorsNeverShowSensitiveArguments calls every function with every mixture of secret and ordinary arguments , most
+// of which fail, and searches the errors for the secret.
 func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 	dir, home := writeFixture(t)
 	secrets := map[string]cty.Value{
@@ -72,7 +72,7 @@ func TestErrorsNeverShowSensitiveArguments(t *testing.T) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if strings.HasPrefix(name, "core::") || name == "bcrypt" { // bcrypt takes long
+		if strings.HasPrefix(name, "core::") || name == "bcrypt" { // bcrypt is slow
 			continue
 		}
 		most := len(table[name].Params())

@@ -14,16 +14,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// A part of an expression that mentions nothing but what a scope has for all who evaluate in it comes to the same for
-// all of them: for every instance of a block, in every round of a loop. Metered puts a share around each such part, and
-// a scope that Share has prepared keeps what the part came to when it was first wanted. Nothing is evaluated earlier
-// than it would be, nor when it would not be, and what fails or warns is evaluated each time, for its messages.
+// A part of an expression that only refers to the common values of a scope has the same result for all evaluations in
+// that scope: for every instance of a block, in every round of a loop. Metered wraps each such part in a share, and a
+// scope prepared by Share caches the part's first result. Nothing is evaluated earlier than otherwise, or
+// unnecessarily, and a part with errors or warnings is evaluated each time, for its messages.
 //
-// Whether a part is the same for all is decided when it is evaluated: none of the names in it may have a meaning of its
-// own between the scope and the place of the evaluation, such as each, the variable of a loop, or the iterator of a
-// dynamic block.
+// Whether a part can be shared is decided when it is evaluated: none of its names may be redefined between the scope
+// and the place of the evaluation, such as each, the variable of a loop, or the iterator of a dynamic block.
 
-// sharedName and lateName are variables of scopes that no expression can mention.
+// sharedName and lateName are variables of scopes that no expression can refer to.
 const (
 	sharedName = "\x00\x00\x00\x00\x00\x00 parts of the scope"
 	lateName   = "\x00\x00\x00\x00\x00\x00 files may change"
@@ -31,10 +30,10 @@ const (
 
 var sharedType = cty.Capsule("shared", reflect.TypeFor[shared]())
 
-// shared has, for a scope, what parts of expressions came to.
+// shared holds the results of parts of expressions for a scope.
 type shared struct{ cells sync.Map } // *share -> *cell
 
-// Share prepares a scope: what is evaluated in it or in a child of it shares what is the same for all.
+// Share prepares a scope: evaluations in it and its children share the results of common parts.
 func Share(ctx *hcl.EvalContext) *hcl.EvalContext {
 	if ctx.Variables == nil {
 		ctx.Variables = map[string]cty.Value{}
@@ -47,32 +46,33 @@ func Share(ctx *hcl.EvalContext) *hcl.EvalContext {
 // files.
 func AfterApply(ctx *hcl.EvalContext) { ctx.Variables[lateName] = cty.True }
 
-// cell is what one part came to.
+// cell holds the result of one part.
 type cell struct {
-	mu     sync.Mutex // held by who evaluates
+	mu     sync.Mutex // held during the evaluation
 	spoilt atomic.Int32
 	result atomic.Pointer[sharedResult]
 }
 
-// patientCell is how often a part may turn out to differ between uses before it is no longer waited for.
-const patientCell = 3
+// maxDifferences is the number of times that a part may turn out to differ before other evaluations no longer wait for
+// its result.
+const maxDifferences = 3
 
-// sharedResult is a value that is the same for all, with what there is to know of it, which is found out once.
+// sharedResult is a shared value with facts about it, which are computed once.
 type sharedResult struct {
 	value cty.Value
 
-	sound  atomic.Bool // it is no larger than values may be
+	sound  atomic.Bool // its size is within the limits
 	once   sync.Once
-	places map[string]int // of a collection of texts: where each is first; nil if it is none that can be searched so
+	places map[string]int // first index of each text in a collection, or nil
 }
 
-// share is a part of an expression that may come to the same each time.
+// share is a part of an expression whose result may be shared.
 type share struct {
 	hclsyntax.Expression
-	// mentions are the references in it, roots the names that they begin with.
+	// mentions are the references in it, roots the first names of these.
 	mentions []hcl.Traversal
 	roots    []string
-	// lesser parts are inside of one that the scope keeps, and only remembered for other scopes.
+	// lesser means that the part is within one that the scope caches, and is only cached for other scopes.
 	lesser bool
 }
 
@@ -81,7 +81,7 @@ func (e *share) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// evaluate returns, with the value, what is known of it if it is shared.
+// evaluate returns, with the value, the facts about it if it is shared.
 func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sharedResult) {
 	in, late := e.scope(ctx)
 	switch {
@@ -89,7 +89,7 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 		v, diags := e.Expression.Value(ctx)
 		return v, diags, nil
 	case e.lesser:
-		return e.anew(ctx, late)
+		return e.reevaluate(ctx, late)
 	}
 	known, ok := in.cells.Load(e)
 	if !ok {
@@ -99,7 +99,7 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 	if r := c.result.Load(); r != nil {
 		return r.value, nil, r
 	}
-	if c.spoilt.Load() >= patientCell {
+	if c.spoilt.Load() >= maxDifferences {
 		v, diags := e.Expression.Value(ctx)
 		return v, diags, nil
 	}
@@ -108,21 +108,21 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 	if r := c.result.Load(); r != nil {
 		return r.value, nil, r
 	}
-	v, diags, r := e.anew(ctx, late)
+	v, diags, r := e.reevaluate(ctx, late)
 	switch {
 	case r != nil:
 		c.result.Store(r)
 	case len(diags) > 0:
-		c.spoilt.Store(patientCell)
+		c.spoilt.Store(maxDifferences)
 	default:
 		c.spoilt.Add(1)
 	}
 	return v, diags, r
 }
 
-// anew evaluates the part, or recalls what it came to in another scope. What is known of it is nil if it may be
-// something else the next time.
-func (e *share) anew(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostics, *sharedResult) {
+// reevaluate evaluates the part, or returns its cached result from another scope. The facts are nil if the result may
+// differ the next time.
+func (e *share) reevaluate(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostics, *sharedResult) {
 	work := workOf(ctx)
 	r, remember := work.recall(e, ctx, late)
 	if r != nil {
@@ -138,7 +138,7 @@ func (e *share) anew(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostic
 	return v, nil, r
 }
 
-// bounded is evaluate for a whole expression, whose size is measured once.
+// bounded is like evaluate, for a whole expression, whose size is measured once.
 func (e *share) bounded(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags, r := e.evaluate(ctx)
 	if r != nil && r.sound.Load() {
@@ -151,7 +151,7 @@ func (e *share) bounded(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return v, diags
 }
 
-// scope finds the scope that has all names of the part, if it shares.
+// scope returns the scope in which the part can be shared, if it has all of its names.
 func (e *share) scope(ctx *hcl.EvalContext) (in *shared, late bool) {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if v, ok := ctx.Variables[sharedName]; ok {
@@ -169,7 +169,7 @@ func (e *share) scope(ctx *hcl.EvalContext) (in *shared, late bool) {
 	return nil, false
 }
 
-// texts returns where each text of a collection is, if that is all there is in it, known and open to all.
+// texts returns the index of each text in a collection of known texts without marks.
 func (r *sharedResult) texts() map[string]int {
 	r.once.Do(func() {
 		v := r.value
@@ -195,14 +195,14 @@ func (r *sharedResult) texts() map[string]int {
 	return r.places
 }
 
-// surroundings are what Metered knows of where a part stands.
+// surroundings describes the position of a part for Metered.
 type surroundings struct {
-	// own are the names that differ between those who evaluate: count, each, self, caller, and the variables of loops
-	// around.
+	// own are the names whose values differ between evaluations: count, each, self, caller, and the variables of
+	// enclosing loops.
 	own []string
-	// within is the shared part that this one is in, or nil if there is none.
+	// within is the enclosing shared part, or nil if there is none.
 	within *share
-	// fixed parts have to stay what they are: a function reads the expression itself.
+	// fixed parts must not be replaced: a function reads the expression itself.
 	fixed bool
 }
 
@@ -217,8 +217,8 @@ func (s surroundings) loopOf(f *hclsyntax.ForExpr) surroundings {
 	return s
 }
 
-// shareable returns a share for a part, or nil if it is not worth sharing. A part inside of one that is shared is if
-// that one mentions more: something that might have its own meaning, or another value in another scope.
+// shareable returns a share for a part, or nil if sharing it is not worthwhile. A part within a shared one is shared if
+// the outer one has more references, which may be redefined or differ in another scope.
 func (s surroundings) shareable(e hclsyntax.Expression) *share {
 	if s.fixed || cheap(e) {
 		return nil
@@ -243,13 +243,13 @@ func (s surroundings) shareable(e hclsyntax.Expression) *share {
 			return nil
 		}
 	}
-	if fickle(e) {
+	if callsImpure(e) {
 		return nil
 	}
 	return part
 }
 
-// sameReference reports whether two references are written alike.
+// sameReference reports whether two references have the same text.
 func sameReference(a, b hcl.Traversal) bool {
 	return slices.EqualFunc(a, b, func(x, y hcl.Traverser) bool {
 		switch x := x.(type) {
@@ -267,7 +267,7 @@ func sameReference(a, b hcl.Traversal) bool {
 	})
 }
 
-// ambiguous reports whether a name can be an iterator: all but the words of the language may be.
+// ambiguous reports whether a name can be that of an iterator: all except the language's own names can.
 func ambiguous(name string) bool {
 	switch name {
 	case "var", "local", "module", "data", "path", "terraform", "tofu":
@@ -276,7 +276,7 @@ func ambiguous(name string) bool {
 	return true
 }
 
-// cheap reports whether evaluating an expression takes no more than looking up what it came to.
+// cheap reports whether evaluating an expression takes no longer than finding its cached result.
 func cheap(e hclsyntax.Expression) bool {
 	switch e := e.(type) {
 	case *hclsyntax.TemplateExpr:
@@ -299,9 +299,9 @@ func cheap(e hclsyntax.Expression) bool {
 	return true
 }
 
-// fickle reports whether an expression calls what gives something else each time. Calls in templates show when they
-// are made: see Work.changing.
-func fickle(e hclsyntax.Expression) bool {
+// callsImpure reports whether an expression calls functions whose results change. Calls in templates are found when
+// they are made: see Work.changing.
+func callsImpure(e hclsyntax.Expression) bool {
 	found := false
 	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
@@ -315,7 +315,7 @@ func fickle(e hclsyntax.Expression) bool {
 	return found
 }
 
-// reads reports whether a function reads an argument as an expression that has to be there as it was written.
+// reads reports whether a function needs an argument as an unchanged expression.
 func reads(function string) bool {
 	switch strings.TrimPrefix(function, "core::") {
 	case "convert", "templatestring", "type":
@@ -324,8 +324,7 @@ func reads(function string) bool {
 	return false
 }
 
-// changing counts the calls of functions that give something else each time, and late those of functions that read
-// files as well.
+// changing returns the number of calls of functions whose results change and, with late, of functions that read files.
 func (w *Work) changing(late bool) int64 {
 	switch {
 	case w == nil:
@@ -336,39 +335,39 @@ func (w *Work) changing(late bool) int64 {
 	return w.fickle.Load()
 }
 
-// ImpureCalls returns how often functions whose results differ from call to call, such as uuid, were called through a
-// scope.
+// ImpureCalls returns the number of calls, through a scope, of functions such as uuid whose results differ from call to
+// call.
 func ImpureCalls(ctx *hcl.EvalContext) int64 { return workOf(ctx).changing(false) }
 
-// called notes the call of a function that gives something else each time.
-func (w *Work) called() {
+// impureCall records a call of a function whose results change.
+func (w *Work) impureCall() {
 	if w != nil {
 		w.fickle.Add(1)
 	}
 }
 
-// looked notes the call of a function that reads files.
-func (w *Work) looked() {
+// fileRead records a call of a function that reads files.
+func (w *Work) fileRead() {
 	if w != nil {
 		w.read.Add(1)
 	}
 }
 
-// The instances of a module have a scope each, and often a large value in common that the call passes to all of them.
-// What a part of an expression makes of that alone is the same for them, too. So a part that mentions something large
-// remembers for which values it was evaluated last, and from the second time on what it came to.
+// Each instance of a module has its own scope, but they often share a large value that the call passes to all of them.
+// The result of a part of an expression that only depends on that value is the same for them, too. So a part that
+// refers to a large value records for which values it was last evaluated, and from the second time on its result.
 
-// manyElements is from how many elements on a collection is worth it.
+// manyElements is the minimum number of elements for caching a collection.
 const manyElements = 16
 
-// recollection is what is remembered of a part.
-type recollection struct {
+// cachedResult is the cached result of a part.
+type cachedResult struct {
 	mu     sync.Mutex
-	of     []any         // identities of collections, and texts, numbers and truth values as they are
-	result *sharedResult // nil if it was evaluated for these once only
+	of     []any         // identities of collections; strings, numbers and bools themselves
+	result *sharedResult // nil if it was evaluated only once for these
 }
 
-// recall returns what a part came to for the values that it mentions in a scope, or else how to remember it.
+// recall returns the cached result of a part for the values in a scope, or a function that caches it.
 func (w *Work) recall(e *share, ctx *hcl.EvalContext, late bool) (*sharedResult, func(*sharedResult)) {
 	forget := func(*sharedResult) {}
 	if w == nil || late {
@@ -380,9 +379,9 @@ func (w *Work) recall(e *share, ctx *hcl.EvalContext, late bool) (*sharedResult,
 	}
 	known, ok := w.recalls.Load(e)
 	if !ok {
-		known, _ = w.recalls.LoadOrStore(e, &recollection{})
+		known, _ = w.recalls.LoadOrStore(e, &cachedResult{})
 	}
-	r := known.(*recollection)
+	r := known.(*cachedResult)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Equal(r.of, of) {
@@ -398,8 +397,8 @@ func (w *Work) recall(e *share, ctx *hcl.EvalContext, late bool) (*sharedResult,
 	}
 }
 
-// mentioned returns what tells the values that a part mentions from others; ok is false where there is nothing large
-// among them, or something that cannot be told so.
+// mentioned returns the identities of the values that a part refers to; ok is false if none of them is large, or one
+// has no identity.
 func (e *share) mentioned(ctx *hcl.EvalContext) (of []any, ok bool) {
 	for _, t := range e.mentions {
 		v, diags := t.TraverseAbs(ctx)

@@ -20,10 +20,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// writer writes expressions at random. Most have a value; some fail, always or for some instances.
+// writer generates random expressions. Most have a value; some fail, for all or some instances.
 type writer struct {
 	*rand.Rand
-	loops []string // variables of the loops around
+	loops []string // variables of the enclosing loops
 	item  bool     // whether there is an iterator
 }
 
@@ -74,7 +74,7 @@ func (w *writer) text(depth int) string {
 	return fmt.Sprintf(`(%s)`, w.text(depth))
 }
 
-// variable names the variable of a loop, which may hide something else.
+// variable returns a name for the variable of a loop, which may shadow another name.
 func (w *writer) variable() string { return w.of("v", "w", "v", "local", "each", "thing") }
 
 func (w *writer) inLoop(name string, depth int, write func(int) string) string {
@@ -165,7 +165,7 @@ func (w *writer) table(depth int) string {
 	return fmt.Sprintf("tomap(%s)", w.table(depth))
 }
 
-// module returns the values of an instance of a module. Those of odd ones share their large list.
+// module returns the values of an instance of a module. Modules with odd numbers share their large list.
 func module(n int, common cty.Value) map[string]cty.Value {
 	texts := func(list ...string) []cty.Value {
 		out := make([]cty.Value, len(list))
@@ -210,7 +210,7 @@ func named(name string) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal(name)})
 }
 
-// instance returns the scope of an instance of a block in a scope.
+// instance returns a child scope for an instance of a block.
 func instance(in *hcl.EvalContext, n int, key string) *hcl.EvalContext {
 	ctx := in.NewChild()
 	ctx.Variables = map[string]cty.Value{
@@ -228,7 +228,7 @@ func instance(in *hcl.EvalContext, n int, key string) *hcl.EvalContext {
 	return ctx
 }
 
-// described writes down all that a reader sees of problems.
+// described returns all visible parts of problems as text.
 func described(diags hcl.Diagnostics) string {
 	var b strings.Builder
 	for _, d := range diags {
@@ -246,8 +246,8 @@ func described(diags hcl.Diagnostics) string {
 
 var addresses = regexp.MustCompile("0x[0-9a-f]+")
 
-// TestSharingChangesNothing evaluates expressions for instances of a block in instances of a module, and beside that as
-// the library does.
+// TestSharingChangesNothing evaluates expressions for instances of a block in instances of a module, and compares the
+// results with the library's.
 func TestSharingChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "present"), []byte("content"), 0o644); err != nil {
@@ -303,7 +303,7 @@ func TestSharingChangesNothing(t *testing.T) {
 	}
 }
 
-// iterated is the scope of a content block of a dynamic block.
+// iterated returns the scope of a content block of a dynamic block.
 func iterated(in *hcl.EvalContext, n int) *hcl.EvalContext {
 	ctx := in.NewChild()
 	ctx.Variables = map[string]cty.Value{"item": cty.ObjectVal(map[string]cty.Value{"key": cty.StringVal("k1"),
@@ -319,7 +319,7 @@ func numbered(n int) cty.Value {
 	return cty.ListVal(list)
 }
 
-// counted is a scope whose function "count_calls" counts how often it is called, and gives its argument.
+// counted returns a scope with a function "count_calls" that counts its calls and returns its argument.
 func counted(t *testing.T, dir string, calls *int) *hcl.EvalContext {
 	ctx := bounded(t.Context(), dir, map[string]cty.Value{"local": cty.ObjectVal(map[string]cty.Value{
 		"list": numbered(20), "text": cty.StringVal("t")})})
@@ -334,7 +334,7 @@ func counted(t *testing.T, dir string, calls *int) *hcl.EvalContext {
 	return Share(ctx)
 }
 
-func TestPartsAreEvaluatedOnceAndOnlyWhenTheyAreWanted(t *testing.T) {
+func TestSharedPartsAreEvaluatedOnceOnDemand(t *testing.T) {
 	for text, want := range map[string]int{
 		`"${each.key}/${length(count_calls(local.list))}"`:                      1,
 		`[for v in local.list : "${v}${each.key}${count_calls(local.text)}"]`:   1,
@@ -342,10 +342,10 @@ func TestPartsAreEvaluatedOnceAndOnlyWhenTheyAreWanted(t *testing.T) {
 		`try(each.key, count_calls(local.list))`:                                0,
 		`try(each.key.none, count_calls(local.text))`:                           1,
 		`[for v in local.list : count_calls(local.text) if v == each.key]`:      0,
-		`can(each.key) || count_calls(local.text) == "t"`:                       1, // the library looks at both
+		`can(each.key) || count_calls(local.text) == "t"`:                       1, // the library evaluates both
 		`[each.key, [for local in ["x", "y"] : count_calls(local)]]`:            2,
 		`[each.key, try(tonumber(count_calls(local.text)), 1)]`:                 1,
-		`try([each.key, tonumber(count_calls(local.text))], 1)`:                 4, // what fails is not kept
+		`try([each.key, tonumber(count_calls(local.text))], 1)`:                 4, // failures are not cached
 		`templatestring(local.text, { a = count_calls(each.key) })`:             4,
 		`{ (each.key) = count_calls(local.list), b = count_calls(local.list) }`: 2,
 	} {
@@ -367,9 +367,9 @@ func TestPartsAreEvaluatedOnceAndOnlyWhenTheyAreWanted(t *testing.T) {
 	}
 }
 
-// TestWhatChangesIsNotShared: what functions such as uuid give is another thing each time, also in a template, and so
-// is what is in a file once something has been done.
-func TestWhatChangesIsNotShared(t *testing.T) {
+// TestChangingResultsAreNotShared: the results of functions such as uuid differ each time, even in a template, and so
+// may the content of a file after an operation.
+func TestChangingResultsAreNotShared(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -392,7 +392,7 @@ func TestWhatChangesIsNotShared(t *testing.T) {
 			write("changing", fmt.Sprint(i))
 			n := 0
 			if late {
-				n = 1 // instance makes a scope with self
+				n = 1 // instance then adds self
 			}
 			v, diags := Evaluate(e, instance(ctx, n, "a"))
 			if diags.HasErrors() {

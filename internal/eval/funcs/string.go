@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// startsWithFunc returns a known result for a string whose beginning alone is known.
+// startsWithFunc returns a known result for a string of which only a prefix is known.
 var startsWithFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		{Name: "str", Type: cty.String, AllowUnknown: true},
@@ -53,8 +53,8 @@ var strContainsFunc = function.New(&function.Spec{
 	},
 })
 
-// replaceFunc takes its second argument as a regular expression if it is written between slashes. (The library's
-// replace never does.)
+// replaceFunc uses its second argument as a regular expression if it is between slashes. (The library's replace never
+// does.)
 var replaceFunc = function.New(&function.Spec{
 	Params: []function.Parameter{
 		param("str", cty.String), param("substr", cty.String), param("replace", cty.String),
@@ -81,7 +81,7 @@ var replaceFunc = function.New(&function.Spec{
 	},
 })
 
-// replacesTooMuch reports whether a replacement could make a text that is too long. The match of a group is not longer
+// replacesTooMuch reports whether the result of a replacement could be too long. The match of a group is not longer
 // than the whole match.
 func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
 	groups := strings.Count(replace, "$")
@@ -96,7 +96,7 @@ func replacesTooMuch(pattern *regexp.Regexp, str, replace string) bool {
 	return total > limits.text
 }
 
-// splitFunc refuses to make too many parts.
+// splitFunc refuses to return too many parts.
 var splitFunc = wrapped(stdlib.SplitFunc, func(args []cty.Value) (cty.Value, error) {
 	separator, text := knownText(args[0]), knownText(args[1])
 	if len(text) >= limits.parts && strings.Count(text, separator) >= limits.parts {
@@ -105,7 +105,7 @@ var splitFunc = wrapped(stdlib.SplitFunc, func(args []cty.Value) (cty.Value, err
 	return stdlib.SplitFunc.Call(args)
 })
 
-// regexAllFunc refuses to find too many parts: a text for each match, or an object with one for each group.
+// regexAllFunc refuses to return too many parts: a string for each match, or an object with a string for each group.
 var regexAllFunc = wrapped(stdlib.RegexAllFunc, func(args []cty.Value) (cty.Value, error) {
 	if pattern, err := regexp.Compile(knownText(args[0])); err == nil {
 		most := limits.parts
@@ -120,7 +120,7 @@ var regexAllFunc = wrapped(stdlib.RegexAllFunc, func(args []cty.Value) (cty.Valu
 	return stdlib.RegexAllFunc.Call(args)
 })
 
-// knownText returns a text without its marks; "" if it is not known.
+// knownText returns a text without its marks, or "" if it is unknown.
 func knownText(v cty.Value) string {
 	if v, _ = v.Unmark(); v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
 		return v.AsString()
@@ -128,7 +128,7 @@ func knownText(v cty.Value) string {
 	return ""
 }
 
-// joinFunc refuses to make a text that is too long.
+// joinFunc refuses to return a text that is too long.
 var joinFunc = wrapped(stdlib.JoinFunc, func(args []cty.Value) (cty.Value, error) {
 	separator, _ := args[0].Unmark()
 	if separator.IsKnown() && !separator.IsNull() {
@@ -150,8 +150,8 @@ var joinFunc = wrapped(stdlib.JoinFunc, func(args []cty.Value) (cty.Value, error
 	return stdlib.JoinFunc.Call(args)
 })
 
-// indentFunc refuses arguments for which the library's function panics: a negative number of spaces, and more than the
-// memory can hold.
+// indentFunc refuses arguments for which the library's function panics: a negative number of spaces, and more than fit
+// into memory.
 var indentFunc = wrapped(stdlib.IndentFunc, func(args []cty.Value) (cty.Value, error) {
 	if spaces, _ := args[0].Unmark(); spaces.IsKnown() && !spaces.IsNull() {
 		if n := spaces.AsBigFloat(); n.Sign() < 0 {

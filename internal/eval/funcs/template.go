@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// deepestTemplate limits how deeply templates may call each other, where they may.
+// deepestTemplate limits how deeply templates may be nested, if they may be.
 const deepestTemplate = 100
 
 // addTemplates adds the functions that render templates to a table with all others. The table must not be changed after
@@ -27,8 +27,8 @@ func addTemplates(table map[string]function.Function, o Options) {
 	}
 }
 
-// templateFuncs returns the functions that render templates, for expressions that are so many templates deep. Inside of
-// a template they are not available, except in OpenTofu (opentofu/small).
+// templateFuncs returns the functions that render templates, for expressions at a nesting depth. Within a template they
+// are not available, except in OpenTofu (opentofu/small).
 func templateFuncs(table map[string]function.Function, o Options, depth int) map[string]function.Function {
 	renderer := renderer{functions: sync.OnceValue(func() map[string]function.Function {
 		inside := make(map[string]function.Function, 2*len(table))
@@ -54,7 +54,7 @@ func templateFuncs(table map[string]function.Function, o Options, depth int) map
 		"templatestring": templateStringFunc(renderer)}
 }
 
-// recursiveFunc stands for a function that may not be called inside of a template, or not so deeply.
+// recursiveFunc replaces a function that must not be called within a template, or not at this depth.
 func recursiveFunc(name string, deep bool) function.Function {
 	err := fmt.Errorf("cannot recursively call %s from inside another template function", name)
 	if deep {
@@ -74,7 +74,7 @@ var varsParam = function.Parameter{
 	AllowUnknown: true, AllowMarked: true, AllowDynamicType: true,
 }
 
-// templateFileFunc returns a value of any type: a template that is a single interpolation results in its value.
+// templateFileFunc returns a value of any type: the result of a template that is a single interpolation is its value.
 func templateFileFunc(d disk, r renderer, record *FileRecord) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{
@@ -109,13 +109,13 @@ func templateFileFunc(d disk, r renderer, record *FileRecord) function.Function 
 	})
 }
 
-// checkTemplate checks what templatefile gave. Of a template that gives something else each time, such as one that
-// calls uuid, the text has to be the same.
+// checkTemplate checks the result of templatefile. If the result differs each time, such as with a call of uuid, only
+// the text of the template has to be the same.
 func (r *FileRecord) checkTemplate(args []cty.Value, source string, t hcl.Expression, result cty.Value) error {
 	if r == nil {
 		return nil
 	}
-	if native, ok := t.(hclsyntax.Expression); ok && fickle(native) {
+	if native, ok := t.(hclsyntax.Expression); ok && callsImpure(native) {
 		args, result = args[:1], cty.StringVal(source)
 	}
 	return r.Check("templatefile", args, result)
@@ -159,8 +159,8 @@ func templateStringFunc(r renderer) function.Function {
 	})
 }
 
-// templateSource evaluates the first argument of templatestring. It must refer to a template elsewhere: a template in
-// place should be an ordinary template expression, or has wrong quotes.
+// templateSource evaluates the first argument of templatestring. It must refer to a template: a template in place
+// should be an ordinary template expression, or has wrong quotes.
 func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) {
 	switch expr := Unmetered(closure.Expression).(type) {
 	case *hclsyntax.TemplateWrapExpr:
@@ -194,7 +194,7 @@ func templateSource(closure *customdecode.ExpressionClosure) (cty.Value, error) 
 	return v, nil
 }
 
-// isReference reports whether the expression only walks from a named value to a part of it.
+// isReference reports whether the expression is a reference to a named value or a part of it.
 func isReference(expr hcl.Expression) bool {
 	switch expr := Unmetered(expr).(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -222,7 +222,7 @@ func parseTemplate(source, filename string) (hcl.Expression, error) {
 	return t, nil
 }
 
-// renderer evaluates templates with the functions that may be called in one.
+// renderer evaluates templates, with the functions that templates may call.
 type renderer struct {
 	functions func() map[string]function.Function
 }
@@ -263,7 +263,7 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 	return result.WithMarks(varsMarks), nil
 }
 
-// unlessMarked withholds an error about values with marks.
+// unlessMarked returns an error, or withholds its text if there are marks.
 func unlessMarked(marks cty.ValueMarks, err error) error {
 	if len(marks) > 0 {
 		return errWithheld

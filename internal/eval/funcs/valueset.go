@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// valueSet finds a value in constant time. The library's set sorts itself for every lookup, and its distinct compares
-// every element with every other. Values are wholly known, without marks, and of one type.
+// valueSet finds a value in constant time. The library's set is sorted for every lookup, and its distinct compares all
+// pairs of elements. Values are wholly known, unmarked, and of one type.
 type valueSet map[int][]cty.Value
 
 func newValueSet(values []cty.Value) valueSet {
@@ -45,7 +45,7 @@ func (s valueSet) add(v cty.Value) bool {
 	return true
 }
 
-// distinctFunc keeps the first of equal elements.
+// distinctFunc returns the first of equal elements.
 var distinctFunc = function.New(&function.Spec{
 	Params:       []function.Parameter{param("list", cty.List(cty.DynamicPseudoType))},
 	Type:         sameType,
@@ -68,16 +68,16 @@ var distinctFunc = function.New(&function.Spec{
 	},
 })
 
-// The functions that combine sets have the same results as the library's. The library sorts the intermediate result
-// slowly for each further set; here each set is sorted once, fast.
+// The set operations have the same results as the library's. The library slowly sorts the intermediate result for each
+// further set; here each set is sorted once.
 var (
 	setUnionFunc        = setOperationFunc(stdlib.SetUnionFunc, union, true)
 	setIntersectionFunc = setOperationFunc(stdlib.SetIntersectionFunc, intersection, false)
 	setSubtractFunc     = setOperationFunc(stdlib.SetSubtractFunc, difference, false)
 )
 
-// setOperationFunc returns a function with the parameters of one of the library. If unknown elements matter, the result
-// is unknown if an element is: it may become equal to another.
+// setOperationFunc returns a function with the parameters of the library's. If an element is unknown, the result is
+// unknown where that matters, because the element may become equal to another.
 func setOperationFunc(library function.Function, combine func(sets [][]cty.Value) []cty.Value,
 	unknownsDoNoHarm bool) function.Function {
 	return function.New(&function.Spec{
@@ -102,8 +102,8 @@ func setOperationFunc(library function.Function, combine func(sets [][]cty.Value
 	})
 }
 
-// setOperationType returns the type of a set to whose elements all elements can be converted. An empty set without a
-// type does not count.
+// setOperationType returns the type of a set to whose element type all elements can be converted. An empty set without
+// a type is ignored.
 func setOperationType(args []cty.Value) (cty.Type, error) {
 	var etys []cty.Type
 	for _, arg := range args {

@@ -31,7 +31,7 @@ func randomElement(r *rand.Rand, kind int) cty.Value {
 		}
 		return cty.StringVal(fmt.Sprint(r.IntN(9)))
 	}
-	// of the last four the first ten digits are the same, and so the hash of cty
+	// the last four have the same first ten digits, and so the same hash in cty
 	number := []cty.Value{cty.Zero, cty.MustParseNumberVal("-0"), cty.NumberIntVal(1), cty.NumberFloatVal(0.1),
 		cty.MustParseNumberVal("0.1"), cty.NumberIntVal(12345678901), cty.NumberIntVal(12345678902),
 		cty.NumberIntVal(12345678903), cty.NumberIntVal(12345678904)}[r.IntN(9)]
@@ -70,7 +70,7 @@ func randomSet(r *rand.Rand, kind int) cty.Value {
 	case 1:
 		return cty.NullVal(set.Type())
 	case 2:
-		// what the evaluator makes of a value of which nothing is known
+		// the evaluator's value if nothing is known
 		return cty.UnknownVal(cty.Set(cty.DynamicPseudoType))
 	case 3:
 		return set.Mark("n")
@@ -90,14 +90,15 @@ func sameOutcome(got, want cty.Value, gotErr, wantErr error) bool {
 	return fmt.Sprintf("%#v", got) == fmt.Sprintf("%#v", want) // the order of elements, and all digits
 }
 
-// luck reports that the library may or may not find out that objects are different when something in them is unknown.
+// luck reports whether the library's comparison of objects with unknown parts is random.
 func luck(args []cty.Value) bool {
 	return args[0].Type().IsSetType() && args[0].Type().ElementType().IsObjectType() &&
 		!(args[0].IsWhollyKnown() && args[1].IsWhollyKnown())
 }
 
-// TestFunctionsOfSetsGiveWhatTheLibraryGives holds those that were written again because the library takes too long.
-func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
+// TestSetFunctionsEqualTheLibrary compares the reimplemented functions, which are too slow in the library,
+// with the library's.
+func TestSetFunctionsEqualTheLibrary(t *testing.T) {
 	table := Table(Options{})
 	library := map[string]function.Function{
 		"setunion": stdlib.SetUnionFunc, "setintersection": stdlib.SetIntersectionFunc,
@@ -118,7 +119,7 @@ func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 		}
 		sought := randomElement(r, kind)
 		if sought.IsNull() {
-			sought = cty.StringVal("1") // contains refuses null on purpose
+			sought = cty.StringVal("1") // contains intentionally refuses null
 		}
 		for name, args := range map[string][]cty.Value{
 			"setunion": sets, "setintersection": sets, "setsubtract": {sets[0], sets[len(sets)-1]}, "jsonencode": {
@@ -149,7 +150,7 @@ func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 	}
 }
 
-func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
+func TestTolistOfASetEqualsTheLibrary(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		kind := r.IntN(6)
@@ -190,7 +191,7 @@ func TestOperatorsCompareTheSameWayEachTime(t *testing.T) {
 		"[{a = u, b = 1}] == [{a = \"x\", b = 2}] ? \"same\" : \"different\"": cty.StringVal("different"),
 		"1 == 1 && \"1\" != 1 && null == null && u != null":                   maybe,
 	} {
-		for range 50 { // the order in which Go ranges over members would decide
+		for range 50 { // Go's random order of map iteration would decide
 			got, diags := evaluate(text, ctx)
 			if diags.HasErrors() || !got.RawEquals(want) {
 				t.Fatalf("%s: got %#v, want %#v, %v", text, got, want, diags)

@@ -19,18 +19,18 @@ import (
 // The results of expressions are limited, so that a mistake in a few lines of configuration is an error and does not
 // exhaust the machine. The limits are documented in docs/functions.md.
 const (
-	// MaxText is how many bytes a text may have, and all texts of a value together.
+	// MaxText is the maximum size in bytes of a text, and of all texts of a value together.
 	MaxText = 1 << 28
-	// MaxParts is how many parts a value may have: each text, number, truth value and null counts as often as it can be
-	// reached, each collection once.
+	// MaxParts is the maximum number of parts of a value: each string, number, bool and null counts as often as it can
+	// be reached, each collection once.
 	MaxParts = 1 << 24
-	// MaxElements is how many elements `for` expressions inside of each other may hold at a time.
+	// MaxElements is the maximum number of elements that nested `for` expressions may hold at a time.
 	MaxElements = 1 << 23
 	// patience is the number of elements after which a `for` expression ends at the first interrupt.
 	patience = 1 << 20
-	// maxRounds is how often `for` expressions may look at an element in one walk.
+	// maxRounds is the maximum number of rounds of all `for` expressions in one walk.
 	maxRounds = 1 << 30
-	// maxCost bounds the work of bcrypt, which doubles with each step: this is about a minute.
+	// maxCost limits the cost of bcrypt, which doubles with each step: this is about a minute.
 	maxCost = 20
 )
 
@@ -38,7 +38,7 @@ const (
 var limits = struct{ text, parts, elements, product, patience, set int }{MaxText, MaxParts, MaxElements, maxProduct,
 	patience, longSet}
 
-// tooLarge is the error of something that exceeds a limit.
+// tooLarge is the error for a value that exceeds a limit.
 type tooLarge string
 
 func (e tooLarge) Error() string { return string(e) }
@@ -61,28 +61,28 @@ func errElements() error {
 		limits.elements))
 }
 
-// ErrStopped is the error of work that an interrupt has ended.
+// ErrStopped is the error of work that an interrupt ended.
 var ErrStopped = errors.New("the run was interrupted")
 
-// Work counts the work of the expressions of one walk, and can end it. Many goroutines may use it at once; nil bounds
-// nothing.
+// Work counts the work of the expressions of one walk, and can end it. It may be used concurrently; nil means no
+// limits.
 type Work struct {
 	ctx     context.Context
-	asked   context.Context // ends when long work should end
+	asked   context.Context // cancelled when long work should end
 	rounds  atomic.Int64
-	fickle  atomic.Int64 // calls of functions that give something else each time
+	fickle  atomic.Int64 // calls of functions whose results change
 	read    atomic.Int64 // calls of functions that read files
-	recalls sync.Map     // *share -> *recollection
+	recalls sync.Map     // *share -> *cachedResult
 	metered sync.Map     // hclsyntax.Expression -> result of Metered
 }
 
-// NewWork returns work that ends with a context.
+// NewWork returns a Work that ends with a context.
 func NewWork(ctx context.Context) *Work { return &Work{ctx: ctx, asked: ctx} }
 
-// NewWorkWithGrace returns work that ends with a context. Long work ends earlier, with asked.
+// NewWorkWithGrace returns a Work that ends with ctx. Long work ends earlier, with asked.
 func NewWorkWithGrace(asked, ctx context.Context) *Work { return &Work{ctx: ctx, asked: asked} }
 
-// stopped returns the error of work that has to end.
+// stopped returns the error if the work has to end.
 func (w *Work) stopped() error {
 	if w == nil || w.ctx.Err() == nil {
 		return nil
@@ -90,7 +90,7 @@ func (w *Work) stopped() error {
 	return ErrStopped
 }
 
-// stoppedLong is stopped for work that has taken some steps already.
+// stoppedLong is like stopped, for work that has already taken some steps.
 func (w *Work) stoppedLong(steps int64) error {
 	if w != nil && steps >= int64(limits.patience) && w.asked.Err() != nil {
 		return ErrStopped
@@ -98,7 +98,7 @@ func (w *Work) stoppedLong(steps int64) error {
 	return w.stopped()
 }
 
-// done is closed when the work has to end, which is sooner for long work.
+// done returns a channel that is closed when the work has to end, which is earlier for long work.
 func (w *Work) done(long bool) <-chan struct{} {
 	switch {
 	case w == nil:
@@ -109,7 +109,7 @@ func (w *Work) done(long bool) <-chan struct{} {
 	return w.ctx.Done()
 }
 
-// spend adds rounds to those of the walk.
+// spend adds n rounds to the total of the walk.
 func (w *Work) spend(n int64) error {
 	if w == nil {
 		return nil
@@ -122,8 +122,7 @@ func (w *Work) spend(n int64) error {
 	return w.stopped()
 }
 
-// workName is the key of the Work in a table of functions: no expression can call it, and no mistyped name is close to
-// it.
+// workName is the key of the Work in a function table: no expression can call it, and no mistyped name is similar.
 const workName = "\x00\x00\x00\x00\x00\x00 work of the walk"
 
 var workType = cty.Capsule("work", nativeWork)
@@ -136,7 +135,7 @@ func (w *Work) function() function.Function {
 	})
 }
 
-// workOf returns the work that an expression is part of, or nil if there is none.
+// workOf returns the work that a scope belongs to, or nil if there is none.
 func workOf(ctx *hcl.EvalContext) *Work {
 	for ; ctx != nil; ctx = ctx.Parent() {
 		if f, ok := ctx.Functions[workName]; ok {
@@ -148,19 +147,19 @@ func workOf(ctx *hcl.EvalContext) *Work {
 	return nil
 }
 
-// Evaluate returns the value of an expression, which is an error if it is too large, and whose evaluation ends with the
-// Work of the functions in the scope.
+// Evaluate returns the value of an expression, or an error if it is too large. The evaluation ends with the Work of the
+// scope's functions.
 func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	switch e.(type) {
 	case *hclsyntax.ScopeTraversalExpr, *hclsyntax.LiteralValueExpr:
-		return e.Value(ctx) // nothing is created here
+		return e.Value(ctx) // no new value is created
 	}
 	w := workOf(ctx)
 	if w == nil {
 		return e.Value(ctx)
 	}
 	if err := w.stopped(); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	if _, native := e.(hclsyntax.Expression); native || reflect.TypeOf(e) == jsonExpression {
 		known, ok := w.metered.Load(e)
@@ -176,11 +175,11 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 	return withinBounds(v, diags, e)
 }
 
-// withinBounds returns what an expression came to if it is not larger than values may be.
+// withinBounds returns the result of an expression, or an error if it is too large.
 func withinBounds(v cty.Value, diags hcl.Diagnostics, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		if err := CheckSize(v); err != nil {
-			return cty.DynamicVal, append(diags, tooMuch(err, e))
+			return cty.DynamicVal, append(diags, limitError(err, e))
 		}
 	}
 	return v, diags
@@ -192,15 +191,15 @@ func CheckSize(v cty.Value) error {
 	return s.take(v)
 }
 
-// size is the rest of the limits while a value is measured.
+// size is the remaining limits while a value is measured.
 type size struct {
 	parts, text int
 	visits      int
-	taken       map[ctyfast.Identity]size // what collections have that occur more than once
+	taken       map[ctyfast.Identity]size // sizes of repeated collections
 }
 
-// manyVisits is the number of visits after which collections are remembered: a few that have each other twice have many
-// parts.
+// manyVisits is the number of visits after which sizes of collections are cached: a few that each contain another one
+// twice have many parts.
 const manyVisits = 1 << 14
 
 func (s *size) take(v cty.Value) error {
@@ -256,19 +255,19 @@ func (s *size) visit(v cty.Value) error {
 	return nil
 }
 
-// callSteps is the work of a call of a function that is written in the language, in rounds of `for` expressions.
+// callSteps is the work of a call of a function defined in a configuration, in rounds of `for` expressions.
 const callSteps = 64
 
-// EvaluateCalled is Evaluate for the result of a function that is written in the language: each call counts as some
-// work. Functions that call each other twice each double it with every level.
+// EvaluateCalled is like Evaluate, for the result of a function defined in a configuration: each call counts as work,
+// because functions that call each other twice double the work at every level.
 func EvaluateCalled(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if err := workOf(ctx).spend(callSteps); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	return Evaluate(e, ctx)
 }
 
-// HasWork reports whether a table of functions has a Work that bounds what calls them.
+// HasWork reports whether a function table has a Work.
 func HasWork(table map[string]function.Function) bool {
 	_, ok := table[workName]
 	return ok

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/iteration"
 )
 
-// bounded is a scope in which work is bounded.
+// bounded returns a scope with limited work.
 func bounded(ctx context.Context, dir string, vars map[string]cty.Value) *hcl.EvalContext {
 	return &hcl.EvalContext{Functions: Table(Options{BaseDir: dir, Work: NewWork(ctx)}), Variables: vars}
 }
@@ -28,11 +28,11 @@ func evaluated(t *testing.T, text string, ctx *hcl.EvalContext) (cty.Value, hcl.
 	if diags.HasErrors() {
 		t.Fatalf("%s: %v", text, diags)
 	}
-	iteration.Guard(e) // as the loader does
+	iteration.Guard(e) // like the loader
 	return Evaluate(e, ctx)
 }
 
-func TestWhatIsTooLargeIsAnError(t *testing.T) {
+func TestTooLargeValuesAreErrors(t *testing.T) {
 	before := limits
 	t.Cleanup(func() { limits = before })
 	limits.text, limits.parts, limits.elements = 1<<18, 1<<14, 1<<12
@@ -107,7 +107,7 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 					t.Errorf("the message is not for people: %.500s", d.Detail)
 				}
 			}
-			// Each round makes a part of the text or an element, so that there are no more of them than of those.
+			// Each round adds a part of the text or an element, so that there are no more rounds than these.
 			if rounds = workOf(ctx).rounds.Load() - rounds; rounds > int64(limits.text+limits.parts) {
 				t.Errorf("it took %d rounds to see that it is too much", rounds)
 			}
@@ -119,7 +119,7 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTooLargeIsAsBefore(t *testing.T) {
+func TestMeteredResultsAreUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.tftpl"), []byte("%{ for x in xs ~}\n<${x}>%{ endfor }"),
 		0o644); err != nil {
@@ -197,9 +197,9 @@ func TestShortLoopsCount(t *testing.T) {
 	}
 }
 
-// Each call of a function that is written in the language is some work, whatever it does: functions that call each
-// other twice each would otherwise continue for ever.
-func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
+// Each call of a function defined in a configuration counts as work: functions that call each other twice would
+// otherwise run forever.
+func TestCallsOfDefinedFunctionsAreCounted(t *testing.T) {
 	w := NewWork(t.Context())
 	ctx := &hcl.EvalContext{Functions: Table(Options{Work: w})}
 	e := hcl.StaticExpr(cty.True, hcl.Range{})
@@ -212,7 +212,7 @@ func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreReadAreCounted reads a file in a walk that has read as much as it may.
+// TestFilesThatAreReadAreCounted reads a file in a walk that has reached the limit for files.
 func TestFilesThatAreReadAreCounted(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 1<<20), 0o644); err != nil {

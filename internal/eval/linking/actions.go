@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// actionTriggers adds what the action_trigger blocks of a resource mention. Actions and conditions of an event before
-// the change come before the resource. The others come later, so that they may refer to it.
+// actionTriggers adds the references of the action_trigger blocks of a resource. Actions and conditions for an event
+// before the change are evaluated before the resource. All others are evaluated after it, so that they may refer to it.
 func (l *linker) actionTriggers(s *Slot) {
 	late := &linker{p: l.p, u: l.u, s: s, deps: map[int]bool{}}
 	refs := s.Refs
@@ -31,7 +31,7 @@ func (l *linker) actionTriggers(s *Slot) {
 	s.late = sortedKeys(late.deps)
 }
 
-// triggerCondition adds what the condition of a trigger mentions. It may use self and caller: the object that changes.
+// triggerCondition adds the references in the condition of a trigger. It may use self and caller: the changed object.
 func (l *linker) triggerCondition(late *linker, t *config.ActionTrigger) {
 	own := &linker{p: l.p, u: l.u, s: l.s, deps: map[int]bool{}, late: late.late, self: true, judged: true}
 	own.traversals(t, funcs.Mentions(t.Condition))
@@ -43,7 +43,7 @@ func (l *linker) triggerCondition(late *linker, t *config.ActionTrigger) {
 	}
 }
 
-// Late returns the slots that the triggers of a resource mention. They have their values when these are judged.
+// Late returns the slots that the triggers of a resource refer to. They have been evaluated when the triggers are.
 func (s *Slot) Late() []*Slot {
 	list := make([]*Slot, len(s.late))
 	for n, i := range s.late {
@@ -65,7 +65,7 @@ func (l *linker) callersOf(s *Slot) (list []*Slot) {
 	return list
 }
 
-// invokes reports whether a trigger of the resource names an action.
+// invokes reports whether a trigger of the resource invokes an action.
 func (s *Slot) invokes(action addr.Resource) bool {
 	for _, t := range s.Resource.ActionTriggers {
 		for _, e := range t.Actions {
@@ -79,8 +79,8 @@ func (s *Slot) invokes(action addr.Resource) bool {
 	return false
 }
 
-// resolveCaller checks a reference to the object that an action is invoked for: its attribute must be one of every
-// resource that invokes the action.
+// resolveCaller checks a reference to the object that an action is invoked for: every resource that invokes the action
+// must have the attribute.
 func (l *linker) resolveCaller(ref addr.Reference, undeclared problemAt) (diags diag.List) {
 	if l.judged {
 		if l.s.Type == nil {
@@ -105,7 +105,7 @@ func (l *linker) resolveCaller(ref addr.Reference, undeclared problemAt) (diags 
 	return diags
 }
 
-// ActsAtEnd reports whether the end of an object of the block triggers actions.
+// ActsAtEnd reports whether destroying an object of the block triggers actions.
 func (s *Slot) ActsAtEnd() bool {
 	return s.Kind == SlotResource &&
 		slices.ContainsFunc(s.Resource.ActionTriggers, (*config.ActionTrigger).OfDestruction)
@@ -121,7 +121,7 @@ func (l *linker) actionReference(late *linker, t *config.ActionTrigger, e hcl.Ex
 		}
 		i, ok := l.u.Resources[ref.Resource]
 		if !ok {
-			continue // the loader has reported it
+			continue // reported by the loader
 		}
 		late.deps[i] = true
 		if t.Before() {

@@ -15,7 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// compile finds the provider configuration and schema of every block of a module and compiles the bodies against them.
+// compile determines the provider configuration and schema of every block of a module, and compiles the bodies against
+// the schemas.
 func (p *Program) compile(u *Unit) diag.List {
 	var diags diag.List
 	for _, s := range u.slots {
@@ -38,8 +39,7 @@ func (p *Program) compile(u *Unit) diag.List {
 	return diags
 }
 
-// schema returns the schema of a provider. A problem of the provider is reported once, at the first block that needs
-// it.
+// schema returns the schema of a provider. A problem of the provider is reported once, at the first block that uses it.
 func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.List) {
 	schema, diags := p.Schemas.Schema(a)
 	if len(diags) == 0 || !p.FirstReport(a) {
@@ -48,7 +48,7 @@ func (p *Program) schema(a addr.Provider, at hcl.Range) (*provider.Schema, diag.
 	return schema, located(diags, at)
 }
 
-// located returns diagnostics, of which those without a place have the given one.
+// located returns diagnostics with the given range for those without one.
 func located(diags diag.List, at hcl.Range) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {
@@ -61,8 +61,8 @@ func located(diags diag.List, at hcl.Range) diag.List {
 	return out
 }
 
-// FirstReport reports whether the problems of a provider with its schema have not been reported yet, by linking or a
-// walk, and notes that they are now. It may be called concurrently.
+// FirstReport reports whether neither linking nor a walk has reported the problems of a provider's schema yet, and
+// marks them as reported. It may be called concurrently.
 func (p *Program) FirstReport(a addr.Provider) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Program) compileResource(s *Slot) diag.List {
 	var diags diag.List
 	abs, ok := s.unit.Module.ResolveProvider(r.ProviderConfig())
 	if !ok {
-		return diags // the loader has reported it
+		return diags // reported by the loader
 	}
 	s.ProviderConfig = abs
 	if ps := p.providers[abs]; ps != nil {
@@ -105,15 +105,15 @@ func (p *Program) compileResource(s *Slot) diag.List {
 		s.Type = listType(s.Type)
 	}
 	s.Body = blocks.Compile(r.Body, s.Type.Block)
-	if r.Addr.Mode == addr.Managed || r.Addr.Mode == addr.Data { // the protocol has no other place for it
+	if r.Addr.Mode == addr.Managed || r.Addr.Mode == addr.Data { // the protocol only supports it for these
 		s.meta = s.unit.metaOf(abs.Provider, schema)
 	}
 	s.Provisioners, d = compileProvisioners(r.Provisioners, r.Connection)
 	return diags.Extend(d)
 }
 
-// resourceType returns the type of the objects of a resource type that a written type names. It is called while linking
-// and, for types in expressions, later.
+// resourceType returns the object type of a resource type that is named in a type expression. It is called while
+// linking and, for types in expressions, later.
 func (p *Program) resourceType(m *config.Module, ref config.ResourceType) (cty.Type, diag.List) {
 	a := m.ProviderOf(ref)
 	schema, diags := p.Schemas.Schema(a)
@@ -129,7 +129,7 @@ func (p *Program) resourceType(m *config.Module, ref config.ResourceType) (cty.T
 		Addr: addr.Resource{Mode: ref.Mode, Type: ref.Type}}, a)
 }
 
-// unknownType explains that a provider has no such type, and what it has instead.
+// unknownType explains that a provider has no such type, and suggests others.
 func unknownType(schema *provider.Schema, r *config.Resource, p addr.Provider) diag.List {
 	rng := r.TypeRange
 	what, other := "resource type", ""

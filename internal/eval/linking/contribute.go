@@ -11,8 +11,8 @@ import (
 
 // Contributors visits, once each, the resource references that contribute to slots: their own, and those of the objects
 // that they refer to, through variables, local values, outputs and other resources. It reads only the configuration, so
-// it also works for modules that have no instances any more. A reference comes with its module; a reference to a whole
-// repeated module leads into it without a key.
+// it also works for modules without instances. A reference is passed with its module; a reference to a whole repeated
+// module has a module address without a key.
 type Contributors struct {
 	visit func(addr.ModuleInstance, addr.Reference)
 	seen  map[contributor]bool
@@ -22,7 +22,7 @@ type Contributors struct {
 type contributor struct {
 	module addr.ModuleInstance
 	slot   *Slot
-	attr   string // of a resource: only the references of this attribute; "" means all
+	attr   string // for a resource, only the references of this attribute; "" means all
 }
 
 // NewContributors returns an empty search.
@@ -70,7 +70,7 @@ func (c *Contributors) follow(m addr.ModuleInstance, u *Unit, ref addr.Reference
 	case addr.RefResource:
 		i, ok := u.Resources[ref.Resource]
 		if !ok {
-			return // reported where it is evaluated
+			return // reported by its evaluation
 		}
 		c.visit(m, ref)
 		k := contributor{module: m, slot: u.slots[i]}
@@ -109,8 +109,8 @@ func (p *Program) OutputSlot(m addr.Module, name string) *Slot {
 	return nil
 }
 
-// refs returns the references that determine the value of a slot, or of one attribute of a resource. Conditions and
-// triggers do not, and count and for_each do only where count or each is used.
+// refs returns the references that determine the value of a slot, or of one attribute of a resource. Those of
+// conditions and triggers are not included, and those of count and for_each only if count or each is used.
 func (k contributor) refs() []addr.Reference {
 	s := k.slot
 	switch s.Kind {

@@ -13,7 +13,7 @@ import (
 )
 
 // deprecatedOutput warns about the use of a deprecated output value in an expression, once for each such value.
-// Terraform tracks such values during evaluation; here the references show them.
+// Terraform tracks such values during evaluation; here they are found by references.
 func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	child := l.u.Calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil || l.judging || quiet(l.u.Module) {
@@ -37,7 +37,7 @@ func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	}
 }
 
-// quiet reports whether a caller suppresses warnings about deprecated values in a module.
+// quiet reports whether a module call suppresses warnings about deprecated values in a module.
 func quiet(m *config.Module) bool {
 	for ; m != nil && m.Call != nil; m = m.Parent {
 		if m.Call.IgnoreNestedDeprecations {
@@ -47,7 +47,7 @@ func quiet(m *config.Module) bool {
 	return false
 }
 
-// usePlace returns the place to show for a reference: the whole expression, in a body the element of the argument.
+// usePlace returns the source range for a reference: the whole expression or, in a body, the element of the argument.
 func usePlace(of any, at hcl.Range) *hcl.Range {
 	var e hcl.Expression
 	switch of := of.(type) {
@@ -62,7 +62,7 @@ func usePlace(of any, at hcl.Range) *hcl.Range {
 	return element(e, at).Range().Ptr()
 }
 
-// element returns the element of nested lists and objects that a range lies in.
+// element returns the element of nested lists and objects that contains a range.
 func element(e hcl.Expression, at hcl.Range) hcl.Expression {
 	var parts []hclsyntax.Expression
 	switch e := e.(type) {
@@ -95,7 +95,7 @@ func (s *Slot) deprecatedArgument(m *config.Module) {
 		Extra: diag.Deprecation{Remote: m.FromElsewhere()}})
 }
 
-// deprecatedRootOutputs refuses deprecations of root outputs: no configuration would see them.
+// deprecatedRootOutputs reports deprecations of root outputs: no configuration would see them.
 func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
 	for _, o := range root.SortedOutputs() {
 		if o.DeprecatedRange != nil {

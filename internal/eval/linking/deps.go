@@ -9,21 +9,21 @@ import (
 )
 
 // maxDependencies limits the indirect dependencies that are recorded for one resource, in addition to all direct ones.
-// Terraform records all of them, so that a chain of n resources costs n*n; the direct ones are enough for the order,
-// and the nearest indirect ones keep it when an object between them has left the state.
+// Terraform records all of them, so that a chain of n resources costs n*n; the direct ones are sufficient for the
+// order, and the nearest indirect ones keep it when an object between them was removed from the state.
 const maxDependencies = 32
 
-// findResourceDeps finds, for every resource, the resources that it depends on, nearest first. They include the
+// findResourceDeps determines, for every resource, the resources that it depends on, nearest first. They include the
 // dependencies of its provider's configuration: without these an object cannot be destroyed.
 func (p *Program) findResourceDeps() {
-	near := make([][]int, p.total) // nearest resource slots of each slot, through other kinds of slots
+	near := make([][]int, p.total) // the nearest resource slots of each slot, through other kinds of slots
 	done := make([]bool, p.total)
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			p.nearResources(u.base+s.Index, near, done)
 		}
 	}
-	seen := make([]int, p.total) // the last slot that visited it, plus one: no clearing between slots
+	seen := make([]int, p.total) // the last slot that visited it, plus one, so that it need not be cleared
 	for _, u := range p.order {
 		for _, s := range u.slots {
 			if s.Kind == SlotResource || s.Kind == SlotProvider || s.Kind == SlotImport || s.Kind == SlotCallOutput {
@@ -43,7 +43,7 @@ func (p *Program) findResourceDeps() {
 	}
 }
 
-// nearResources fills near for a slot and for those on the way, without recursion.
+// nearResources fills near for a slot and those between, without recursion.
 func (p *Program) nearResources(start int, near [][]int, done []bool) {
 	type frame struct {
 		n     int
@@ -86,7 +86,8 @@ func (p *Program) joinNear(edges []int, near [][]int) []int {
 	return slices.Compact(out)
 }
 
-// valueEdges is edges without those through import blocks: these order work but are not dependencies of the object.
+// valueEdges is like edges, without dependencies of import blocks: these order work but are not dependencies of the
+// object.
 func (p *Program) valueEdges(n int) []int {
 	s := p.bySlotNumber(n)
 	edges := p.edges(s)
@@ -96,7 +97,7 @@ func (p *Program) valueEdges(n int) []int {
 	return slices.DeleteFunc(edges, func(e int) bool { return p.bySlotNumber(e).Kind == SlotImport })
 }
 
-// closure walks breadth first from a resource over resources.
+// closure traverses resources breadth first, starting at a resource.
 func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigResource {
 	mark := start + 1
 	seen[start] = mark
@@ -127,7 +128,7 @@ func (p *Program) closure(start int, near [][]int, seen []int) []addr.ConfigReso
 	return out
 }
 
-// ResourcesBehind returns all resources that a slot depends on, directly or not, without a limit.
+// ResourcesBehind returns all resources that a slot depends on, directly or indirectly, without a limit.
 func (p *Program) ResourcesBehind(s *Slot) []addr.ConfigResource {
 	start := s.unit.base + s.Index
 	seen := map[int]bool{start: true}
@@ -184,8 +185,7 @@ func (p *Program) ProviderDeps(a addr.AbsProviderConfig) []addr.ConfigResource {
 	return nil
 }
 
-// LocateProvider returns a provider's diagnostics about its configuration with a place in the source, if there is a
-// block.
+// LocateProvider returns a provider's diagnostics about its configuration with a source range, if there is a block.
 func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag.List {
 	if s := p.ProviderSlot(a); s != nil && s.Body != nil {
 		return s.Body.Locate(diags)
@@ -193,10 +193,10 @@ func (p *Program) LocateProvider(a addr.AbsProviderConfig, diags diag.List) diag
 	return diags
 }
 
-// ProviderSlot finds the block of a provider configuration, or nil.
+// ProviderSlot returns the slot of a provider configuration, or nil.
 func (p *Program) ProviderSlot(a addr.AbsProviderConfig) *Slot { return p.providers[a.Block()] }
 
-// Dependencies returns all slots of a program, each with the numbers of its direct dependencies. There are no cycles.
+// Dependencies returns all slots of a program, each with the numbers of its direct dependencies, without cycles.
 func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	slots, edges = make([]*Slot, p.total), make([][]int, p.total)
 	for _, u := range p.order {
@@ -208,8 +208,8 @@ func (p *Program) Dependencies() (slots []*Slot, edges [][]int) {
 	return slots, edges
 }
 
-// usersOf returns the slots that may use the value of an ephemeral resource, directly or not; kept reports that a
-// provider's configuration is among them, whose users are not counted.
+// usersOf returns the slots that may use the value of an ephemeral resource, directly or indirectly; kept reports
+// whether a provider's configuration is among them, whose users are not counted.
 func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	if p.dependents == nil {
 		p.findDependents()
@@ -244,7 +244,7 @@ func (p *Program) usersOf(s *Slot) (users []*Slot, kept bool) {
 	return users, false
 }
 
-// findDependents turns the edges of the program around, once, for programs that have ephemeral resources.
+// findDependents reverses the edges of the program, once, for programs with ephemeral resources.
 func (p *Program) findDependents() {
 	p.dependents = make([][]int, p.total)
 	for _, u := range p.order {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// CalledProviders finds the local names of providers whose functions a source text may call. Only these providers are
-// started for their functions. An extra name does no harm.
+// CalledProviders returns the local names of providers whose functions a source text may call. Only these providers are
+// started for their functions. Additional names are harmless.
 func CalledProviders(src []byte, filename string) []string {
 	if !bytes.Contains(src, []byte("provider")) || !bytes.Contains(src, []byte("::")) {
 		return nil
@@ -30,11 +30,11 @@ func CalledProviders(src []byte, filename string) []string {
 	return slices.Compact(names)
 }
 
-// jsonCall finds the calls inside the templates of JSON strings.
+// jsonCall matches the calls in the templates of JSON strings.
 var jsonCall = regex.Lazy(`\bprovider\s*::\s*([\p{L}\p{N}_-]+)\s*::`)
 
 func calledInTokens(src []byte, filename string) (names []string) {
-	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // a mistake in the text has been reported
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos) // errors in the text have been reported
 	tokens = slices.DeleteFunc(tokens, func(t hclsyntax.Token) bool {
 		return t.Type == hclsyntax.TokenNewline || t.Type == hclsyntax.TokenComment
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// compileImports ties import blocks to the resources that they import, and reports impossible addresses.
+// compileImports connects import blocks to the resources that they import, and reports invalid addresses.
 func (p *Program) compileImports() diag.List {
 	var diags diag.List
 	for _, u := range p.order {
@@ -52,7 +52,7 @@ func (p *Program) compileImportsOf(u *Unit) diag.List {
 	return diags
 }
 
-// ImportedType returns the resource type of the objects that a block imports; nil when it is not known.
+// ImportedType returns the resource type of the objects that a block imports, or nil if it is unknown.
 func (p *Program) ImportedType(b *config.Import) *provider.ResourceType {
 	if target := p.ResourceSlot(b.To); target != nil {
 		return target.Type
@@ -74,7 +74,7 @@ func (p *Program) identityProblem(b *config.Import) *diag.Diagnostic {
 			"type %s. Write the object's \"id\" instead.", b.To.Resource.Type)}
 }
 
-// generatable reports an import without a resource block for which none can be generated.
+// generatable returns an error for an import without a resource block for which none can be generated.
 func generatable(b *config.Import) (diags diag.List) {
 	const summary, advice = "Configuration for import target does not exist", "Write the block yourself"
 	at, keyed := b.ToExpr.Range().Ptr(), endsInKey(b.ToExpr)
@@ -95,7 +95,7 @@ func generatable(b *config.Import) (diags diag.List) {
 			"There is no block %s, and -generate-config-out cannot generate blocks with count or for_each. %s.", b.To,
 			advice)
 	}
-	return nil // plan may generate one
+	return nil // a plan may generate it
 }
 
 // usedByImport records that an import block without a resource block, for which configuration may be generated, uses
@@ -115,7 +115,7 @@ func (p *Program) importingConfig(b *config.Import) addr.AbsProviderConfig {
 	return cfg
 }
 
-// keyProblem returns the problem of the key at the end of an address, as far as the text of the block shows it.
+// keyProblem returns the problem of the key at the end of an address, as far as it can be found without evaluation.
 func keyProblem(to hcl.Expression, r *config.Resource) string {
 	keyed := endsInKey(to)
 	switch {
@@ -129,7 +129,7 @@ func keyProblem(to hcl.Expression, r *config.Resource) string {
 	return ""
 }
 
-// endsInKey reports whether an address names one instance, by a literal key or by one that has to be evaluated.
+// endsInKey reports whether an address has an instance key at its end, literal or not.
 func endsInKey(to hcl.Expression) bool {
 	var steps hcl.Traversal
 	switch e := to.(type) {
@@ -149,7 +149,7 @@ func endsInKey(to hcl.Expression) bool {
 	return keyed
 }
 
-// importBlock adds the references of an import block. The address is not a reference; its brackets may contain some.
+// importBlock adds the references of an import block. The address is not a reference, but its keys may contain some.
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
 	name, _ := b.Name()

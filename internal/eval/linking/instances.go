@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// checkInstances refuses a for_each of a provider block that depends on a resource or on the result of a module: its
-// instances must be known before anything is planned, and after everything has been destroyed.
+// checkInstances returns errors for each for_each of a provider block that depends on a resource or on the result of a
+// module: its instances must be known before anything is planned, and after everything has been destroyed.
 func (p *Program) checkInstances() {
 	for _, u := range p.order {
 		for _, s := range u.slots {
@@ -29,7 +29,7 @@ func (p *Program) checkInstances() {
 func (p *Program) dynamic(u *Unit, s *Slot, t hcl.Traversal) (diags diag.List) {
 	ref, problems := addr.ParseReference(t)
 	if problems.HasErrors() {
-		return nil // known already
+		return nil // reported already
 	}
 	const summary = "Dynamic value in static context"
 	at := ref.Range
@@ -51,7 +51,7 @@ func (p *Program) dynamic(u *Unit, s *Slot, t hcl.Traversal) (diags diag.List) {
 		}
 		seen[next] = true
 		switch next.Kind {
-		case SlotVariable: // references of its conditions do not count
+		case SlotVariable: // references of its conditions are ignored
 			for _, d := range next.outer {
 				queue = append(queue, next.unit.Parent.slots[d])
 			}

@@ -4,7 +4,7 @@
 // The unit of work is the slot: one variable, local value, output value, module call, provider configuration, resource
 // block or check of a module. New reports cycles, and stores problems of parts of a slot, such as unknown names, for
 // the walk that evaluates them (Slot.Faulty). Program.Needs alone defines which slot waits for which. A Program is
-// immutable and may be walked many times, also at once.
+// immutable and may be walked many times, even concurrently.
 //
 //	prog, diags := linking.New(cfg, schemas)
 //	slot := prog.ResourceSlot(a)
@@ -26,35 +26,35 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Program is a prepared configuration: every slot with its dependencies. It is immutable, except for what it remembers
-// of warnings, and may be walked many times, also at the same time.
+// Program is a prepared configuration: every slot with its dependencies. It is immutable, except for the record of
+// reported warnings, and may be walked many times, even concurrently.
 type Program struct {
 	Config  *config.Config
 	Schemas Schemas
 
 	units     map[addr.Module]*Unit
 	providers map[addr.AbsProviderConfig]*Slot
-	order     []*Unit // parents before children
+	order     []*Unit // sorted with parents before children
 	removed   removals
 	total     int
 	// dependents holds the reversed edges; only programs with ephemeral resources have them.
 	dependents [][]int
 
-	mu       sync.Mutex             // guards what follows
-	reported map[addr.Provider]bool // the providers whose warnings about their schema are reported
+	mu       sync.Mutex             // guards the fields below
+	reported map[addr.Provider]bool // the providers whose schema warnings were reported
 }
 
-// Schemas has the schema of a provider. The engine's provider pool implements it.
+// Schemas returns the schemas of providers. The engine's provider pool implements it.
 type Schemas interface {
 	Schema(p addr.Provider) (*provider.Schema, diag.List)
 }
 
-// Unit is one module of the tree with its slots. The maps lead from a name to the index of a slot.
+// Unit is one module of the tree with its slots. The maps hold slot indexes by name.
 type Unit struct {
 	Module *config.Module
 	Parent *Unit
 	Calls  map[string]*Unit // the called modules
-	// Order has the indices of all slots, dependencies first.
+	// Order holds the indexes of all slots, dependencies first.
 	Order []int
 
 	Variables   map[string]int
@@ -67,7 +67,7 @@ type Unit struct {
 
 	// Called are the local names of the providers whose functions the module calls.
 	Called []string
-	// Declared are the module's declarations with the types that the schemas of providers give them.
+	// Declared are the module's declarations with types resolved by provider schemas.
 	Declared *config.Declared
 
 	slots     []*Slot
@@ -93,7 +93,7 @@ func (p *Program) Units() []*Unit { return p.order }
 // Unit returns the slots of a module, or nil.
 func (p *Program) Unit(m addr.Module) *Unit { return p.units[m] }
 
-// ResourceSlot finds the slot of a resource block, or nil.
+// ResourceSlot returns the slot of a resource block, or nil.
 func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 	u := p.units[r.Module]
 	if u == nil {
@@ -105,9 +105,9 @@ func (p *Program) ResourceSlot(r addr.ConfigResource) *Slot {
 	return nil
 }
 
-// New prepares a configuration: compiles the bodies against the schemas, resolves every reference, reports dependency
-// cycles. Problems of single expressions, such as unknown names, are reported by the walks that evaluate them: a
-// validating walk reports all.
+// New prepares a configuration: it compiles the bodies against the schemas, resolves every reference, and reports
+// dependency cycles. Problems of single expressions, such as unknown names, are reported by the walks that evaluate
+// them: a validating walk reports all.
 func New(cfg *config.Config, schemas Schemas) (*Program, diag.List) {
 	p := &Program{Config: cfg, Schemas: schemas, units: map[addr.Module]*Unit{},
 		providers: map[addr.AbsProviderConfig]*Slot{}, reported: map[addr.Provider]bool{}}
@@ -210,10 +210,10 @@ func (u *Unit) add(s *Slot) int {
 	return s.Index
 }
 
-// bySlotNumber finds a slot by its number in the whole program.
+// bySlotNumber returns a slot by its number in the whole program.
 func (p *Program) bySlotNumber(n int) *Slot {
 	i := sort.Search(len(p.order), func(i int) bool { return p.order[i].base > n }) - 1
-	for len(p.order[i].slots) == 0 { // empty modules share a base with their successor
+	for len(p.order[i].slots) == 0 { // empty modules have the same base as their successor
 		i--
 	}
 	return p.order[i].slots[n-p.order[i].base]
@@ -227,7 +227,7 @@ func (p *Program) cycles() diag.List {
 		names := make([]string, 0, len(g))
 		var members []*Slot
 		for _, n := range g {
-			// it only passes on the output of the module
+			// it only passes the module's output on
 			if s := p.bySlotNumber(n); s.Kind != SlotCallOutput {
 				names = append(names, s.Addr())
 				members = append(members, s)
@@ -243,7 +243,7 @@ func (p *Program) cycles() diag.List {
 	return diags
 }
 
-// ring returns the references between the members of a cycle: the place of the first, and a detail that lists all.
+// ring returns the references between the members of a cycle: the range of the first, and a detail that lists all.
 func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
 	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
 	var lines []string
@@ -258,7 +258,7 @@ func ring(members []*Slot, names []string, detail string) (first *hcl.Range, wit
 				to = from.Module.Path.String() + "." + to
 			}
 			meant := func(n string) bool {
-				n = strings.Replace(n, ".output.", ".", 1) // as a reference from outside has it
+				n = strings.Replace(n, ".output.", ".", 1) // as in a reference from outside
 				return n == to || strings.HasPrefix(n, to+".") || strings.HasPrefix(n, to+" (")
 			}
 			if !slices.ContainsFunc(names, meant) {

@@ -17,15 +17,15 @@ const (
 	ListData    = "data"
 )
 
-// listType returns the schema of a list block around the one that the provider has for its config block. The evaluation
-// checks the types of the language's arguments.
+// listType returns the schema of a list block around the provider's schema of its config block. The evaluation checks
+// the types of the language's arguments.
 func listType(searched *provider.ResourceType) *provider.ResourceType {
 	argument := &provider.Attribute{Type: cty.DynamicPseudoType, Optional: true}
 	config := &provider.NestedBlock{Nesting: provider.NestingSingle, Block: provider.Block{
 		Attributes: searched.Block.Attributes, Blocks: searched.Block.Blocks}}
 	for _, a := range searched.Block.Attributes {
 		if a.Required {
-			config.MinItems = 1 // without the block its argument would be missing
+			config.MinItems = 1 // otherwise the error would be about a missing argument
 		}
 	}
 	return &provider.ResourceType{Version: searched.Version, Block: &provider.Block{
@@ -34,8 +34,8 @@ func listType(searched *provider.ResourceType) *provider.ResourceType {
 	}}
 }
 
-// checkListReference refuses references to anything of a list block except its results. The part after an unknown key
-// or a splat is not checked.
+// checkListReference returns errors for references to parts of a list block other than its results. Parts after an
+// unknown key or a splat are not checked.
 func checkListReference(ref addr.Reference, undeclared problemAt) diag.List {
 	if len(ref.Remaining) == 0 {
 		return nil

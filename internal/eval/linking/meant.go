@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// bareName explains a reference that is only the name of something in the module, without its kind: what is wrong is
-// not, as the rules say, that the name of a resource is missing.
+// bareName explains a reference that is only the name of an object in the module, without its kind. Otherwise the error
+// would be about the missing name of a resource.
 func (l *linker) bareName(t hcl.Traversal, d diag.List) diag.List {
 	at := t[0].SourceRange()
 	meant := l.withKind(t.RootName())
@@ -21,8 +21,8 @@ func (l *linker) bareName(t hcl.Traversal, d diag.List) diag.List {
 		"means. Did you mean %q?", meant).Fixed(diag.Edit{Range: at, New: meant})
 }
 
-// withKind returns the whole reference to the one object of a module that has a name; empty if there is none, or
-// another.
+// withKind returns the full reference to the only object of a module with a name, or "" if there is none or more than
+// one.
 func (l *linker) withKind(name string) string {
 	var found []string
 	if _, ok := l.u.Variables[name]; ok {
@@ -45,13 +45,13 @@ func (l *linker) withKind(name string) string {
 	return found[0]
 }
 
-// otherRoots are words that people write for the kind of an object.
+// otherRoots are words that people use by mistake for the kind of an object.
 var otherRoots = map[string][]string{
 	"var": {"vars", "variable", "variables"}, "local": {"locals", "loc"}, "module": {"modules", "mod"},
 }
 
-// meantByRoot returns what a reference to a resource that there is none of probably means, if its first step is not the
-// type of one: "vars.region" is a variable, and "web.id" an attribute of a resource.
+// meantByRoot returns the probable meaning of a reference to a nonexistent resource whose first step is not a resource
+// type: "vars.region" is a variable, and "web.id" an attribute of a resource.
 func (l *linker) meantByRoot(ref addr.Reference) string {
 	root, name := ref.Resource.Type, ref.Resource.Name
 	if ref.Resource.Mode != addr.Managed || ref.HasKey {
@@ -85,7 +85,7 @@ func (l *linker) meantByRoot(ref addr.Reference) string {
 	return ""
 }
 
-// hasAttribute reports whether the object with a name is, as far as is known, one with an attribute.
+// hasAttribute reports whether the object with a name may have an attribute, as far as that is known.
 func (l *linker) hasAttribute(object, attribute string) bool {
 	for r, i := range l.u.Resources {
 		if r.Name != object {

@@ -13,17 +13,17 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Meta is the provider_meta block of a module for a provider. It is sent with the calls for the objects of that module.
-// As its arguments are constants, one serves all walks.
+// Meta is the provider_meta block of a module for a provider. It is sent with calls for objects of that module. Its
+// arguments are constants, so that all walks share it.
 type Meta struct {
-	Value cty.Value // cty.NilVal when there are problems
-	// Problems are reported by plans that reach an object, as the block may be meant for another version of the
+	Value cty.Value // cty.NilVal if there are problems
+	// Problems are reported by plans that reach an object, because the block may be meant for another version of the
 	// provider.
 	Problems diag.List
-	schema   *provider.Block // nil when the provider takes no such block
+	schema   *provider.Block // nil if the provider has no such block
 }
 
-// Meta is the provider_meta block that counts for a resource, or nil.
+// Meta returns the provider_meta block for a resource, or nil.
 func (s *Slot) Meta() *Meta {
 	if s == nil {
 		return nil
@@ -67,7 +67,7 @@ func compileMeta(b *config.ProviderMeta, schema *provider.Schema) *Meta {
 	return m
 }
 
-// HideMetas keeps the secrets of provider_meta blocks, by their schemas, out of messages.
+// HideMetas adds the secrets of provider_meta blocks, according to their schemas, to secrets.
 func (p *Program) HideMetas(secrets *value.Secrets) {
 	for _, u := range p.order {
 		for _, m := range u.metas {

@@ -7,12 +7,12 @@ import (
 // Need is a dependency of a slot: another slot, in one or several instances of its module.
 type Need struct {
 	Slot *Slot
-	// Each means that the slot counts in every instance of the module that the waiting slot calls. Otherwise it counts
-	// in the one instance of its module that is, or encloses, the waiting one.
+	// Each means that the dependency is the slot in every instance of the module that the dependent slot calls.
+	// Otherwise it is the slot in the one instance of its module that is, or encloses, that of the dependent slot.
 	Each bool
 }
 
-// Needs yields everything that a slot waits for. Everything else is derived from it: the search for cycles, the order
+// Needs yields the dependencies of a slot. All other relations are derived from it: the search for cycles, the order
 // within a module, the dependencies in the state, the closure of targets and the nodes of a walk.
 func (p *Program) Needs(s *Slot) iter.Seq[Need] {
 	return func(yield func(Need) bool) {
@@ -22,7 +22,7 @@ func (p *Program) Needs(s *Slot) iter.Seq[Need] {
 			}
 		}
 		if up := s.unit.Parent; up != nil {
-			// Everything inside of a module waits for its expansion.
+			// Everything within a module waits for its expansion.
 			yield(Need{Slot: up.slots[up.CallSlots[s.unit.Module.Call.Name]]})
 		}
 	}
@@ -46,7 +46,7 @@ func (p *Program) slotNeeds(s *Slot) iter.Seq[Need] {
 	}
 }
 
-// yieldAll yields slots of a module by their indexes, and reports whether more are wanted.
+// yieldAll yields slots of a module by their indexes, and reports whether to continue.
 func yieldAll(yield func(Need) bool, u *Unit, indexes []int) bool {
 	for _, i := range indexes {
 		if !yield(Need{Slot: u.slots[i]}) {
@@ -56,7 +56,7 @@ func yieldAll(yield func(Need) bool, u *Unit, indexes []int) bool {
 	return true
 }
 
-// closeNeeds yields what the end of a call waits for: everything in the module. Unused arguments count, too
+// closeNeeds yields the dependencies of the end of a call: everything in the module. Unused arguments are included, too
 // (modules/unused_arguments_are_dependencies).
 func (s *Slot) closeNeeds(yield func(Need) bool) {
 	child := s.unit.Calls[s.Call.Name]
@@ -70,7 +70,7 @@ func (s *Slot) closeNeeds(yield func(Need) bool) {
 	}
 }
 
-// resourceNeeds yields the provider configuration of a resource, and what its import blocks refer to.
+// resourceNeeds yields the provider configuration of a resource, and the references of its import blocks.
 func (p *Program) resourceNeeds(s *Slot, yield func(Need) bool) {
 	if s.ProviderUnit != nil && s.ProviderSlot >= 0 && !yieldAll(yield, s.ProviderUnit, []int{s.ProviderSlot}) {
 		return
@@ -91,7 +91,7 @@ func (p *Program) edges(s *Slot) []int {
 	return out
 }
 
-// number is the number of a slot in the whole program.
+// number returns the number of a slot in the whole program.
 func (s *Slot) number() int { return s.unit.base + s.Index }
 
 // sort orders the slots of a module so that each comes after its dependencies within the module.

@@ -19,14 +19,14 @@ import (
 type Provisioner struct {
 	Config *config.Provisioner
 	Body   *blocks.Body
-	// Connection describes the connection to the provisioner's machine; nil without such a block.
+	// Connection describes the connection to the provisioner's machine, or nil if there is no such block.
 	Connection *blocks.Body
-	// Refs are the references of the block and its connection. Those that run before a destroy refer only to values
-	// that need no evaluation before them.
+	// Refs are the references of the block and its connection. Those of a destroy provisioner only refer to values that
+	// need no evaluation.
 	Refs []addr.Reference
 }
 
-// compileProvisioners checks the blocks against their schemas. Inherited is the connection block around them; it may be
+// compileProvisioners checks the blocks against their schemas. inherited is the connection block around them; it may be
 // nil. An unknown provisioner is refused, not skipped: the object would differ from its configuration.
 func compileProvisioners(list []*config.Provisioner, inherited *config.Connection) ([]*Provisioner, diag.List) {
 	var out []*Provisioner
@@ -50,7 +50,7 @@ func compileProvisioners(list []*config.Provisioner, inherited *config.Connectio
 	return out, diags
 }
 
-// mentions returns everything that the provisioner and its connection mention.
+// mentions returns the references of the provisioner and its connection.
 func (p *Provisioner) mentions() []hcl.Traversal {
 	if p.Connection == nil {
 		return p.Body.Traversals()
@@ -88,7 +88,7 @@ func (l *linker) provisioners(s *Slot) {
 	}
 }
 
-// byOwnName reports whether a provisioner refers to its object by name, where that can only mean self.
+// byOwnName reports whether a provisioner refers to its object by name, which can only mean self.
 func (l *linker) byOwnName(t hcl.Traversal) bool {
 	r := l.s.Resource
 	ref, diags := addr.ParseReference(t)
@@ -106,7 +106,7 @@ func (l *linker) connection(c *config.Connection) {
 	}
 }
 
-// When returns the provisioners of one end of an object's life.
+// When returns the provisioners that run on creation or destruction.
 func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
 	var out []*Provisioner
 	for _, p := range s.Provisioners {
@@ -117,7 +117,7 @@ func (s *Slot) When(when config.ProvisionerWhen) []*Provisioner {
 	return out
 }
 
-// At is the place of a provisioner in messages about its run: where its own arguments begin.
+// At returns the source range of a provisioner in messages about its run: the start of its arguments.
 func (p *Provisioner) At() hcl.Range { return p.Body.Range() }
 
 // Check reports problems of the evaluated blocks of a provisioner that the schemas cannot find. Parts of the values may

@@ -8,28 +8,28 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Removal holds the removed blocks of a resource that no block declares any more.
+// Removal holds the removed blocks of a resource that is no longer declared.
 type Removal struct {
-	// Forget means that the objects leave the state without being destroyed.
+	// Forget means that the objects are removed from the state without being destroyed.
 	Forget bool
-	// Provisioners run before the objects are destroyed; Unit is the module in which they stand.
+	// Provisioners run before the objects are destroyed; Unit is their module.
 	Provisioners []*Provisioner
 	Unit         *Unit
-	// Unusable lists the provisioners of the blocks that cannot run. It matters only if there is an object to destroy:
-	// a block may stay long after the last one is gone.
+	// Unusable lists the provisioners of the blocks that cannot run. It only matters if there is an object to destroy:
+	// a block may be kept long after the last object was destroyed.
 	Unusable diag.List
 }
 
-// removals holds removed blocks by the address that they name.
+// removals holds removed blocks by their address.
 type removals struct {
 	resources map[addr.ConfigResource]*Removal
 	modules   map[addr.Module]*Removal
-	// instances are the blocks that name instances, by the resource or module that these are of.
+	// instances are the blocks that name instances, by the resource or module of the instances.
 	instances map[addr.ConfigResource][]*config.Removed
 }
 
-// compileRemoved collects the removed blocks of all modules. If several name the same address, one that forgets counts:
-// the object can still be destroyed by hand.
+// compileRemoved collects the removed blocks of all modules. If several have the same address, one that forgets takes
+// precedence: the object can still be destroyed manually.
 func (p *Program) compileRemoved() {
 	p.removed = removals{resources: map[addr.ConfigResource]*Removal{}, modules: map[addr.Module]*Removal{},
 		instances: map[addr.ConfigResource][]*config.Removed{}}
@@ -63,7 +63,8 @@ func (p *Program) compileRemoved() {
 	}
 }
 
-// Removal returns the removed blocks that apply to a resource, or nil if there are none. The nearest block counts.
+// Removal returns the removed blocks that apply to a resource, or nil if there are none. The nearest block takes
+// precedence.
 func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	if found := p.removed.resources[r]; found != nil {
 		return found
@@ -76,8 +77,8 @@ func (p *Program) Removal(r addr.ConfigResource) *Removal {
 	return nil
 }
 
-// RemovalOf returns what removed blocks say of an instance that is not declared: one that names it, or for a resource
-// without a block one that names the whole; nil when they say nothing.
+// RemovalOf returns the removal for an instance that is not declared: that of a block for the instance or, if the
+// resource has no block, for the whole resource. It returns nil if there is none.
 func (p *Program) RemovalOf(a addr.AbsResourceInstance) *Removal {
 	var found *Removal
 	look := func(name addr.ConfigResource) {
@@ -99,7 +100,7 @@ func (p *Program) RemovalOf(a addr.AbsResourceInstance) *Removal {
 	return p.Removal(a.Config())
 }
 
-// RemovedInstances returns the removed blocks that name instances.
+// RemovedInstances returns the removed blocks whose addresses are instances.
 func (p *Program) RemovedInstances() (out []*config.Removed) {
 	for _, u := range p.order {
 		for _, b := range u.Module.Removed {
@@ -127,7 +128,7 @@ func (p *Program) StillDeclared() diag.List {
 	for _, u := range p.order {
 		for _, b := range u.Module.Removed {
 			if b.Keyed {
-				continue // which instances there are is known later
+				continue // the instances are known later
 			}
 			if b.Resource != (addr.Resource{}) {
 				if s := p.ResourceSlot(addr.ConfigResource{Module: b.Module, Resource: b.Resource}); s != nil {

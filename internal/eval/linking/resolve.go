@@ -21,12 +21,12 @@ type problemAt func(summary, format string, args ...any) diag.List
 // linker collects the references of one slot.
 type linker struct {
 	p    *Program
-	u    *Unit // the module whose names count
+	u    *Unit // the module whose names are used
 	s    *Slot
 	deps map[int]bool
 	self bool // self may be used
-	// whole means that the current expressions belong to the block, not to its instances: count and each have no
-	// meaning in them.
+	// whole means that the current expressions belong to the block, not to its instances: count and each are not
+	// available in them.
 	whole bool
 	// late means that the current expressions are evaluated after the slot: they may refer to it.
 	late bool
@@ -74,7 +74,7 @@ func (l *linker) traversals(of any, list []hcl.Traversal) {
 	}
 }
 
-// dependsOn adds explicit dependencies, which order without giving values.
+// dependsOn adds explicit dependencies, which only determine the order.
 func (l *linker) dependsOn(list []hcl.Traversal) {
 	l.whole = true
 	defer func() { l.whole = false }()
@@ -203,7 +203,7 @@ func (l *linker) resolveInstance(ref addr.Reference,
 	return nil
 }
 
-// noInstance returns the reason why count or each is not available.
+// noInstance returns the error that count or each is not available.
 func (l *linker) noInstance(name string) string {
 	switch {
 	case l.whole:
@@ -214,8 +214,8 @@ func (l *linker) noInstance(name string) string {
 	return `each.key and each.value are available only in blocks with the argument "for_each". This block has none.`
 }
 
-// counted and keyed report whether the current expressions belong to a block with count or for_each. A module's
-// arguments belong to the call.
+// counted and keyed report whether the current expressions belong to a block with count or for_each. The arguments of a
+// module call belong to the call.
 func (l *linker) counted() bool {
 	switch l.s.Kind {
 	case SlotCall:
@@ -244,9 +244,9 @@ func (l *linker) keyed() bool {
 	return false
 }
 
-// wholeModule treats a reference to a missing output value as one to the module. Its evaluation reports what exists, or
-// a "try" around it has another result. The same holds for a key of a module without keys: it is the name of an output
-// value.
+// wholeModule changes a reference to a missing output value to one to the module. Its evaluation reports the existing
+// outputs, or a "try" around it has another result. The same applies to a key of a module without keys: it is the name
+// of an output value.
 func (u *Unit) wholeModule(ref addr.Reference) addr.Reference {
 	child := u.Calls[ref.Name]
 	if ref.Kind != addr.RefOutput || child == nil {
@@ -268,13 +268,13 @@ func (l *linker) resolveModule(ref addr.Reference, undeclared problemAt) diag.Li
 	l.deps[call] = true
 	child := l.u.Calls[ref.Name]
 	if child == nil {
-		return nil // the loader has reported it
+		return nil // reported by the loader
 	}
 	if ref.Kind == addr.RefOutput {
 		c := l.u.slots[call].Call
 		if !ref.HasKey && (c.Count != nil || c.ForEach != nil) {
-			// Not an output but an attribute of a collection: the evaluation, which needs the values, reports it.
-			// Nothing waits for the rest of the module.
+			// Not an output but an attribute of a collection: the evaluation, which needs the values, reports it. It
+			// does not depend on the rest of the module.
 			l.allOutputs(ref.Name, child)
 			return nil
 		}
@@ -367,7 +367,7 @@ func (l *linker) noSuchResource(ref addr.Reference, where string, undeclared pro
 	return diags
 }
 
-// moduleName returns which module is meant, as part of a sentence.
+// moduleName returns the name of a module, for a sentence.
 func moduleName(m *config.Module) string {
 	if m.Path.IsRoot() {
 		return "the root module"
@@ -409,7 +409,7 @@ func (p *Program) link(u *Unit) {
 				p := &s.Call.Providers[i]
 				l.expr(p.Key)
 				if at, ok := u.providers[p.InParent]; ok && p.Key != nil {
-					l.deps[at] = true // the key is compared with those of its for_each
+					l.deps[at] = true // the key is checked against its for_each
 				}
 			}
 			l.passing = false
@@ -464,7 +464,7 @@ func (l *linker) resource(s *Slot) {
 	l.dependsOn(r.DependsOn)
 	l.conditions(r.Preconditions)
 	for _, e := range r.ReplaceTriggeredBy {
-		// An index such as each.key is part of the expression, so its variables count one by one.
+		// An index such as each.key is part of the expression, so its references are added separately.
 		for _, t := range funcs.Mentions(e) {
 			if ref, d := addr.ParseReference(t); !d.HasErrors() && (ref.Kind == addr.RefResource ||
 				ref.Kind == addr.RefEach || ref.Kind == addr.RefCount) {
@@ -482,8 +482,8 @@ func (l *linker) resource(s *Slot) {
 	l.provisioners(s)
 }
 
-// guards adds the references of the guards of a resource. They are kept separately: a plan to destroy everything
-// evaluates nothing else of the block.
+// guards adds the references of the guards of a resource. They are kept separately: a plan to destroy everything only
+// evaluates these of a block.
 func (l *linker) guards(list ...*config.Guard) {
 	own := &linker{p: l.p, u: l.u, s: l.s, deps: map[int]bool{}}
 	before := len(l.s.Refs)
@@ -499,7 +499,8 @@ func (l *linker) guards(list ...*config.Guard) {
 	}
 }
 
-// linkVariable links an input variable: its validations belong to its own module, its argument to the caller's.
+// linkVariable links an input variable: the references of its validations are in its own module, those of its argument
+// in the caller's.
 func (p *Program) linkVariable(u *Unit, s *Slot) {
 	inner := &linker{p: p, u: u, s: s, deps: map[int]bool{}, judging: true}
 	for _, v := range s.Variable.Validations {
@@ -545,8 +546,8 @@ func sortedKeys(m map[int]bool) []int {
 }
 
 // LinkOutside resolves the references of expressions outside of the configuration that use the names of a module. It
-// returns the references, the schemas that they need, and their problems. other, when set, reports whether a reference
-// means something other than a name of the module, and its problem then.
+// returns the references, the schemas that they need, and their problems. other, if set, reports whether a reference is
+// not to a name of the module, and then returns its problems.
 func (p *Program) LinkOutside(u *Unit, list []hcl.Expression,
 	other func(hcl.Traversal, *Unit) (bool, diag.List)) (refs []addr.Reference, warnings, diags diag.List) {
 	s := &Slot{unit: u}

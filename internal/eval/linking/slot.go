@@ -12,11 +12,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SlotKind is the kind of block that a slot stands for.
+// SlotKind is the kind of block that a slot represents.
 type SlotKind uint8
 
-// The kinds of slots. A Call expands a module call; a CallOutput is one output value over all instances of the called
-// module; a CallClose for everything inside of it.
+// The kinds of slots. A Call expands a module call; a CallOutput is one output value of all instances of the called
+// module; a CallClose represents everything in it.
 const (
 	SlotVariable SlotKind = iota + 1
 	SlotLocal
@@ -30,7 +30,7 @@ const (
 	SlotImport
 )
 
-// Slot is one configuration object of a module, with what it refers to.
+// Slot is one configuration object of a module, with its references.
 type Slot struct {
 	Kind SlotKind
 	Name string
@@ -46,71 +46,72 @@ type Slot struct {
 
 	// Index is the number of the slot within its module.
 	Index int
-	// Refs holds the references of the slot's expressions, from which scopes are made.
+	// Refs holds the references of the slot's expressions, from which scopes are built.
 	Refs []addr.Reference
 
-	// Arg is, of a variable, the argument of the module call, or nil if there is none; ArgRefs holds its references in
-	// the calling module.
+	// Arg is the argument of the module call for a variable, or nil; ArgRefs holds its references in the calling
+	// module.
 	Arg     hcl.Expression
 	ArgRefs []addr.Reference
 
-	// Body is that of a resource, a data source or a provider block; nil when the schema is not known. Type is the
-	// resource type.
+	// Body is the body of a resource, data source or provider block; nil if its schema is unknown. Type is the resource
+	// type.
 	Body *blocks.Body
 	Type *provider.ResourceType
-	// Provisioners are those of a resource, compiled, in the order in which they stand there.
+	// Provisioners are those of a resource, compiled, in the order of the source.
 	Provisioners []*Provisioner
 	// ProviderConfig is the configuration that manages a resource; ProviderSlot is the index of its block in
 	// ProviderUnit, or -1.
 	ProviderConfig addr.AbsProviderConfig
 	ProviderUnit   *Unit
 	ProviderSlot   int
-	// KeyedBy is, where the configuration has several instances, the call of this module, or of one around it, that
-	// passes one of them; nil when the resource names it itself.
+	// KeyedBy is the call of this module, or of one around it, that passes one of several provider instances; nil if
+	// the resource names the instance itself.
 	KeyedBy *config.PassedProvider
-	// Used reports, of the block of a provider configuration, whether it manages some block of the configuration.
-	// Mistakes in an unused one are not reported, unless stored objects need it (eval.Inputs).
+	// Used reports whether a provider configuration manages any block. Errors in an unused one are not reported, unless
+	// stored objects need it (eval.Inputs).
 	Used bool
 
-	// Users holds, for an ephemeral resource, the slots that may use its value. Kept reports that a provider's
-	// configuration does: the resource stays open until the end.
+	// Users holds, for an ephemeral resource, the slots that may use its value. Kept reports whether a provider's
+	// configuration is one of them: then the resource stays open until the end.
 	Users []*Slot
 	Kept  bool
 
-	// CreateBeforeDestroy is the setting of the block, or true because of a dependent that sets it.
+	// CreateBeforeDestroy is the setting of the block, or true if a dependent sets it.
 	CreateBeforeDestroy bool
 
-	// Direct are the resource slots of the module that the slot's own expressions mention; Explicit are the slots named
-	// in depends_on.
+	// Direct are the resource slots of the module that the slot's own expressions refer to; Explicit are the slots in
+	// depends_on.
 	Direct   []int
 	Explicit []int
 
 	// GuardRefs are the references of prevent_destroy and destroy.
 	GuardRefs []addr.Reference
 	// LateRefs holds the references of the triggers of a resource: conditions and keys of actions. They are evaluated
-	// after the resource is planned, and what is not known then by the apply.
+	// after the resource is planned, or by the apply if they are unknown then.
 	LateRefs []addr.Reference
 
-	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty if it does not.
+	// CalledBy are the resources whose triggers invoke an action that refers to its caller; empty for actions without
+	// caller.
 	CalledBy []*Slot
 
 	unit  *Unit
 	text  string // the address of a resource, for sorting
-	deps  []int  // slots of the same module
-	guard []int  // slots of the same module that prevent_destroy and destroy mention
+	deps  []int  // dependencies in the same module
+	guard []int  // slots of the same module that prevent_destroy and destroy refer to
 	late  []int  // slots of LateRefs and of the actions of triggers; the slot does not wait for them
-	outer []int  // of a variable: the slots of the calling module that its argument mentions
+	outer []int  // of a variable: the slots of the calling module that its argument refers to
 	meta  *Meta
 
-	faults   map[any]diag.List // problems of its parts before anything runs; see Faulty
+	faults   map[any]diag.List // problems of its parts before evaluation; see Faulty
 	warnings diag.List         // problems that New reports
-	imports  []int             // of a resource: numbers in the program of slots that import some of its instances
+	imports  []int             // of a resource: program-wide numbers of slots that import its instances
 
 	resourceDeps []addr.ConfigResource // the resources that the slot depends on, nearest first
-	importDeps   []addr.ConfigResource // of the import blocks for the resource
+	importDeps   []addr.ConfigResource // those of the import blocks for the resource
 }
 
-// Addr names the slot for people.
+// Addr returns the address of the slot for messages.
 func (s *Slot) Addr() string {
 	prefix := ""
 	if !s.unit.Module.Path.IsRoot() {
@@ -145,24 +146,24 @@ func (s *Slot) hasObjects() bool {
 	return s.Kind == SlotResource && s.Resource.Addr.Mode != addr.Action && s.Resource.Addr.Mode != addr.List
 }
 
-// ConfigAddr is the address of a resource slot.
+// ConfigAddr returns the address of a resource slot.
 func (s *Slot) ConfigAddr() addr.ConfigResource { return s.Resource.ConfigAddr() }
 
 // Unit returns the module of the slot.
 func (s *Slot) Unit() *Unit { return s.unit }
 
-// ResourceDeps returns the resources that the slot depends on, directly or not, sorted for the state.
+// ResourceDeps returns the resources that the slot depends on, directly or indirectly, sorted for the state.
 func (s *Slot) ResourceDeps() []addr.ConfigResource { return s.resourceDeps }
 
-// ImportDeps returns the resources that the import blocks for a resource depend on. An imported object that is not
-// changed depends on them, too.
+// ImportDeps returns the resources that the import blocks for a resource depend on. An imported object without changes
+// depends on them, too.
 func (s *Slot) ImportDeps() []addr.ConfigResource { return s.importDeps }
 
 // fault records the problems of a part of a slot. Warnings do not prevent its evaluation.
 func (s *Slot) fault(part any, diags diag.List) {
 	for _, d := range diags {
 		if d.Severity == diag.Warning && part == PartTriggers {
-			continue // it needs no value
+			continue // it has no value
 		}
 		if d.Severity == diag.Warning {
 			s.warnings = append(s.warnings, d)
@@ -175,8 +176,8 @@ func (s *Slot) fault(part any, diags diag.List) {
 	}
 }
 
-// Faulty returns the problems of a part of a slot before anything is evaluated: unresolved references. A part is an
-// expression, a Body, or one of the values below; its evaluation reports its faults instead.
+// Faulty returns the problems of a part of a slot that were found before evaluation: unresolved references. A part is
+// an expression, a Body, or one of the values below; its evaluation returns these problems instead.
 func (s *Slot) Faulty(parts ...any) diag.List {
 	if s.faults == nil {
 		return nil
@@ -198,7 +199,7 @@ const (
 	PartValidations Part = "validation"
 )
 
-// Checkable reports whether a slot has conditions of its own, and its kind among the results.
+// Checkable reports whether a slot has its own conditions, and its kind among check results.
 func (s *Slot) Checkable() (kind string, ok bool) {
 	switch s.Kind {
 	case SlotResource:
@@ -213,8 +214,8 @@ func (s *Slot) Checkable() (kind string, ok bool) {
 	return "", false
 }
 
-// HandsOnEphemeral reports whether the expression of an output value mentions an ephemeral output value of a called
-// module, itself or through local values. While validating, those have no marks, but a later walk has them.
+// HandsOnEphemeral reports whether the expression of an output value refers to an ephemeral output value of a called
+// module, directly or through local values. While validating, those have no marks, but in a later walk they do.
 func (s *Slot) HandsOnEphemeral() bool {
 	u, seen, queue := s.unit, map[*Slot]bool{s: true}, []*Slot{s}
 	for len(queue) > 0 {
@@ -233,7 +234,7 @@ func (s *Slot) HandsOnEphemeral() bool {
 	return false
 }
 
-// Storable reports a value of a root output that a state cannot hold.
+// Storable returns an error for a value of a root output that a state cannot hold.
 func (s *Slot) Storable(v cty.Value) diag.List {
 	rng := s.Output.Expr.Range()
 	if ctyfast.TooDeep(v) {
@@ -249,7 +250,7 @@ func (s *Slot) Storable(v cty.Value) diag.List {
 		"Use a condition that returns another value.", s.Name)
 }
 
-// ConfiguredAs returns the address of a provider block's configuration, without the key of an instance.
+// ConfiguredAs returns the address of a provider block's configuration, without an instance key.
 func (s *Slot) ConfiguredAs() addr.AbsProviderConfig {
 	return addr.AbsProviderConfig{Module: s.unit.Module.Path, Provider: s.Provider.Provider, Alias: s.Provider.Alias}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checkAttribute reports a wrong instance key or attribute before anything runs, where the reference has it literally.
+// checkAttribute reports a wrong instance key or attribute before evaluation, if it is literal.
 func (l *linker) checkAttribute(ref addr.Reference, target *Slot, undeclared problemAt) diag.List {
 	r := target.Resource
 	repeated := r.Count != nil || r.ForEach != nil
@@ -49,7 +49,7 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 	for _, t := range s.Resource.Ignored.EveryPath() {
 		path, err := value.TraversalPath(t)
 		if err != nil || blocks.StaticTraversal(t, s.Type.Block).HasErrors() {
-			continue // reported where the block is validated
+			continue // reported by the validation of the block
 		}
 		if a := attributeAtEnd(s.Type.Block, path); a != nil && a.Computed && !a.Optional {
 			diags = diags.Warnf(&s.Resource.TypeRange, "Redundant ignore_changes element",
@@ -60,7 +60,7 @@ func redundantIgnores(s *Slot) (diags diag.List) {
 	return diags
 }
 
-// attributeAtEnd returns the attribute that a path leads to, or nil if it leads into the value of one.
+// attributeAtEnd returns the attribute at a path, or nil if the path is within the value of one.
 func attributeAtEnd(b *provider.Block, path cty.Path) *provider.Attribute {
 	last, ok := path[len(path)-1].(cty.GetAttrStep)
 	if !ok {

@@ -9,19 +9,19 @@ import (
 )
 
 // Targets is the selection of -target or -exclude: the slots to evaluate, and their instances. Dependencies of the
-// selection are included as whole blocks; of a selected block, only the instances that a target names.
+// selection are included as whole blocks; a selected block only with the targeted instances.
 type Targets struct {
 	Selection
-	except bool // the selection is left out
+	except bool // the selection is excluded
 	direct map[*Slot]bool
 	// Only holds the slots to evaluate, including their dependencies.
 	Only map[*Slot]bool
 }
 
-// Selection is a set of instances, named by a list of addresses of modules, resources and instances.
+// Selection is a set of instances, given by a list of addresses of modules, resources and instances.
 type Selection struct {
 	modules   map[addr.ModuleInstance]bool
-	calls     map[moduleCall]bool // of module targets without a key: all instances
+	calls     map[moduleCall]bool // module targets without a key: all instances
 	resources map[addr.AbsResource]bool
 	instances map[addr.AbsResourceInstance]bool
 	patterns  []*addr.Pattern
@@ -32,7 +32,7 @@ type moduleCall struct {
 	call   string
 }
 
-// Select returns the instances that a list names; nil for an empty list.
+// Select returns the instances in a list, or nil for an empty list.
 func Select(list []addr.Target) *Selection {
 	if len(list) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func Select(list []addr.Target) *Selection {
 	return t
 }
 
-// pattern returns the pattern of a target, which was read before.
+// pattern returns the pattern of a target, which is known to be valid.
 func pattern(t addr.Target) *addr.Pattern {
 	p, err := addr.ParsePattern(t.Pattern)
 	if err != nil {
@@ -68,8 +68,8 @@ func pattern(t addr.Target) *addr.Pattern {
 	return p
 }
 
-// Targets returns the selection of a list of targets; nil for an empty list. prior has the provider configurations of
-// objects without a block.
+// Targets returns the selection for a list of targets, or nil for an empty list. prior has the provider configurations
+// of objects without a block.
 func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -85,8 +85,8 @@ func (p *Program) Targets(list []addr.Target, prior *state.State) *Targets {
 	return t
 }
 
-// Invoking returns the selection that is needed to invoke a list of actions; nil for an empty list. The objects that
-// an action refers to as its caller are part of it.
+// Invoking returns the selection that is needed to invoke a list of actions, or nil for an empty list. It includes the
+// objects that an action refers to as its caller.
 func (p *Program) Invoking(list []addr.Target) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -102,8 +102,8 @@ func (p *Program) Invoking(list []addr.Target) *Targets {
 	return t
 }
 
-// Except returns the selection without a list and everything that depends on it; nil for an empty list. If the list
-// names some instances of a block, the others take part, but dependents of the block do not.
+// Except returns the selection without a list and everything that depends on it, or nil for an empty list. If the list
+// has some instances of a block, the others take part, but dependents of the block do not.
 func (p *Program) Except(list []addr.Target) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -135,10 +135,10 @@ func (p *Program) Except(list []addr.Target) *Targets {
 	return t
 }
 
-// Excepts reports whether the list is one of exclusions.
+// Excepts reports whether the list holds exclusions.
 func (t *Targets) Excepts() bool { return t != nil && t.except }
 
-// named returns the resources that a list names, in whole or in part.
+// named returns the resources that a list selects, wholly or in part.
 func (p *Program) named(list []addr.Target) map[*Slot]bool {
 	direct := map[*Slot]bool{}
 	modules, resources := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
@@ -154,7 +154,7 @@ func (p *Program) named(list []addr.Target) map[*Slot]bool {
 		}
 	}
 	inside := map[addr.Module]bool{}
-	for _, u := range p.order { // parents before children
+	for _, u := range p.order { // sorted with parents before children
 		m := u.Module.Path
 		inside[m] = modules[m] || u.Parent != nil && inside[u.Parent.Module.Path]
 		for _, s := range u.slots {
@@ -166,10 +166,10 @@ func (p *Program) named(list []addr.Target) map[*Slot]bool {
 	return direct
 }
 
-// Declares reports whether a pattern can stand for instances of any block.
+// Declares reports whether a pattern can match instances of any block.
 func (p *Program) Declares(t addr.Target) bool { return len(p.named([]addr.Target{t})) > 0 }
 
-// matchesAny reports whether a pattern can stand for instances of a block.
+// matchesAny reports whether any pattern can match instances of a block.
 func matchesAny(patterns []*addr.Pattern, s *Slot) bool {
 	return slices.ContainsFunc(patterns, func(p *addr.Pattern) bool { return p.MatchesConfig(s.ConfigAddr()) })
 }
@@ -205,7 +205,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	}
 }
 
-// outputVerdict is the relation between the resources behind a slot and the targets.
+// outputVerdict is the relation between the resources that a slot depends on and the targets.
 type outputVerdict uint8
 
 const (
@@ -230,7 +230,7 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 		if s.Kind == SlotResource {
 			verdict[f.n] = somethingOut
 			if only[s] {
-				verdict[f.n] = somethingIn // and so are all its dependencies
+				verdict[f.n] = somethingIn // which includes all its dependencies
 			}
 			stack = stack[:len(stack)-1]
 			continue
@@ -253,12 +253,12 @@ func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict)
 	return verdict[start]
 }
 
-// Contains reports whether a target names an instance. Without targets every instance is.
+// Contains reports whether the targets contain an instance. Without targets, every instance is contained.
 func (t *Targets) Contains(a addr.AbsResourceInstance) bool {
 	return t == nil || t.Selection.Contains(a) != t.except
 }
 
-// Contains reports whether the list names an instance; nil names none.
+// Contains reports whether the list contains an instance; a nil list contains none.
 func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return false
@@ -285,14 +285,14 @@ func (t *Selection) Contains(a addr.AbsResourceInstance) bool {
 	}
 }
 
-// Wants reports whether an instance of a block takes part: all instances of a needed block do, of a targeted block only
-// those that are named.
+// Wants reports whether an instance of a block takes part: all instances of a needed block do, but only the targeted
+// ones of a targeted block.
 func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 	if t == nil {
 		return true
 	}
 	if s != nil && !t.Only[s] {
-		return false // even if it is named itself: it depends on an excluded object
+		return false // even if it is a target: it depends on an excluded object
 	}
 	return s != nil && !t.direct[s] || t.Contains(a)
 }
@@ -300,7 +300,7 @@ func (t *Targets) Wants(s *Slot, a addr.AbsResourceInstance) bool {
 // Includes reports whether a slot takes part.
 func (t *Targets) Includes(s *Slot) bool { return t == nil || t.Only[s] }
 
-// Inputs returns the selection of slots for a walk.
+// Inputs returns the selected slots for a walk.
 func (t *Targets) Inputs() map[*Slot]bool {
 	if t == nil {
 		return nil
@@ -308,8 +308,8 @@ func (t *Targets) Inputs() map[*Slot]bool {
 	return t.Only
 }
 
-// Needed returns the slots that are needed for some of them: the closure over dependencies. A module without needed
-// slots is not expanded, so its count is not evaluated.
+// Needed returns the slots that the wanted ones depend on, with these: the closure over dependencies. A module without
+// needed slots is not expanded, so its count is not evaluated.
 func (p *Program) Needed(want func(*Slot) bool) map[*Slot]bool {
 	wanted := map[*Slot]bool{}
 	for _, u := range p.order {

@@ -2,26 +2,31 @@
 //
 //	m, err := catalog.Parse("registry.terraform.io/corp/net/aws")
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
-//	source, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
+//	pkg, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
 //
-// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as
-// the address of an archive or of a repository; one on this machine, or one without TLS where the registry has it, is
-// refused. Nothing is downloaded here.
+// Registries are not trusted: see package web for how they are read. The location of a package is a module source, such
+// as the address of an archive or of a repository. A location on this machine is refused, and so is one without TLS if
+// the registry has TLS. The token of a registry is only sent for packages on the registry's own host. This package
+// downloads no packages.
 package catalog
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is the name of registries of modules among the services of a host.
+// service is the name of module registries among the services of a host.
 const service = "modules.v1"
 
 // maxVersions limits the number of versions of a module.
@@ -30,7 +35,7 @@ const maxVersions = 20_000
 // Module is the address of a module in a registry.
 type Module struct{ Host, Namespace, Name, System string }
 
-// Parse reads HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
+// Parse parses HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
 func Parse(text string) (Module, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 {
@@ -39,10 +44,10 @@ func Parse(text string) (Module, error) {
 	return Module{parts[0], parts[1], parts[2], parts[3]}, nil
 }
 
-// defaultHost is left out where people read.
+// defaultHost is omitted in messages.
 const defaultHost = "registry.terraform.io"
 
-// String is the address as people write it.
+// String returns the address in the form that users write.
 func (m Module) String() string {
 	short := m.Namespace + "/" + m.Name + "/" + m.System
 	if m.Host == defaultHost {
@@ -51,13 +56,13 @@ func (m Module) String() string {
 	return m.Host + "/" + short
 }
 
-// Catalog is the registry in the address of a module.
+// Catalog queries the registry in the address of a module.
 type Catalog struct{ Client *web.Client }
 
 // NotFoundError means that a registry does not have a module or a version.
 type NotFoundError struct {
 	Module  Module
-	Version string // "" when the module is not known at all
+	Version string // "" if the module does not exist
 }
 
 func (e *NotFoundError) Error() string {
@@ -75,7 +80,7 @@ type versionsAnswer struct {
 	} `json:"modules"`
 }
 
-// Versions lists the versions of a module in the registry's form and order.
+// Versions lists the versions of a module in the registry's spelling and order.
 func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
@@ -105,50 +110,117 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 
 type locationAnswer struct {
 	Location string `json:"location"`
+	// UseRegistryCredentials is true or false: whether the token of the registry is sent to the location. Where it
+	// is present, the location is the address of an archive.
+	UseRegistryCredentials json.RawMessage `json:"use_registry_credentials"`
 }
 
-// maxLocation bounds the address of a package.
+// Package is the location of the package of a module version.
+type Package struct {
+	// Source is a module source, in the normal form of remote sources, with a folder if it has one.
+	Source string
+	// Archive means that Source is the address of an archive, whatever its name is. It has no getter, folder or
+	// parameters.
+	Archive bool
+	// Host is the host whose token is sent with the request, or "" for no token.
+	Host string
+	// Withheld means that the registry requests its token for an address to which it must not be sent.
+	Withheld bool
+}
+
+// maxLocation limits the address of a package, in bytes.
 const maxLocation = 16 << 10
 
-// Locate returns the source of the package of a version, in the normal form of remote sources, with a folder if it has
-// one.
-func (c Catalog) Locate(ctx context.Context, m Module, version string) (string, error) {
+// Locate returns the package of a version.
+func (c Catalog) Locate(ctx context.Context, m Module, version string) (Package, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
-		return "", err
+		return Package{}, err
 	}
-	doc, err := c.Client.Get(ctx, web.Request{URL: base.JoinPath(m.Namespace, m.Name, m.System, version, "download"),
-		Host: m.Host, Accept: "application/json", Limit: 1 << 20, Empty: true})
+	at := base.JoinPath(m.Namespace, m.Name, m.System, version, "download")
+	doc, err := c.Client.Get(ctx, web.Request{URL: at, Host: m.Host, Accept: "application/json", Limit: 1 << 20,
+		Empty: true})
 	switch {
 	case web.IsNotFound(err):
-		return "", &NotFoundError{Module: m, Version: version}
+		return Package{}, &NotFoundError{Module: m, Version: version}
 	case err != nil:
-		return "", fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
+		return Package{}, fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
 	said := doc.Header.Get("X-Terraform-Get")
-	if len(doc.Body) > 0 { // a document counts more than the header
-		var answer locationAnswer
-		if err := web.Decode(doc.Body, &answer); err != nil && said == "" {
-			return "", fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
+	var answer locationAnswer
+	if len(doc.Body) > 0 { // a document takes precedence over the header
+		if err := web.Decode(doc.Body, &answer); err != nil {
+			if said == "" {
+				return Package{}, fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
+			}
+			answer.UseRegistryCredentials = nil
 		}
-		if answer.Location != "" {
-			said = answer.Location
-		}
+		said = cmp.Or(answer.Location, said)
 	}
-	if said == "" {
-		return "",
+	var pkg Package
+	switch {
+	case answer.UseRegistryCredentials != nil:
+		pkg, err = c.own(m, base, at, answer)
+	case said == "":
+		return Package{},
 			fmt.Errorf("the registry %s sent an invalid answer: it has no address for version %s of the module %s",
 				m.Host, version, m)
+	default:
+		pkg.Source, err = Follow(doc.URL, said)
 	}
-	source, err := Follow(doc.URL, said)
 	if err != nil {
-		return "", fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host, err)
+		return Package{}, fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host,
+			err)
 	}
-	return source, nil
+	return pkg, nil
 }
 
-// Follow resolves a module source in a document against the document's address. It must be a network source that is as
-// well protected as the document.
+// own returns a package that a registry serves itself: an archive at a web address, which may be relative to the
+// address of the document.
+func (c Catalog) own(m Module, base, at *url.URL, answer locationAnswer) (Package, error) {
+	wanted := string(answer.UseRegistryCredentials)
+	if wanted != "true" && wanted != "false" {
+		return Package{}, fmt.Errorf("its use_registry_credentials is %.50s, and expected was true or false", wanted)
+	}
+	if len(answer.Location) > maxLocation {
+		return Package{}, fmt.Errorf("it has %d bytes", len(answer.Location))
+	}
+	ref, err := url.Parse(answer.Location)
+	if err != nil || answer.Location == "" {
+		return Package{}, errors.New("it is not a web address")
+	}
+	u := at.ResolveReference(ref)
+	switch {
+	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return Package{}, fmt.Errorf("%.200q is not a web address, which an address beside use_registry_credentials "+
+			"must be", config.ShownAnswer(answer.Location))
+	case u.Fragment != "":
+		return Package{}, fmt.Errorf("%.200q has a fragment (#)", config.ShownAnswer(answer.Location))
+	}
+	if err := web.Protected(at, u); err != nil {
+		return Package{}, err
+	}
+	pkg := Package{Source: u.String(), Archive: true}
+	switch {
+	case wanted == "false":
+	case c.mayHave(m.Host, base, u):
+		pkg.Host = m.Host
+	default:
+		pkg.Withheld = true
+	}
+	return pkg, nil
+}
+
+// mayHave reports whether the token of a registry may be sent to an address. It must be an address of the registry's
+// service, which gets the token anyway, or of the registry's host.
+func (c Catalog) mayHave(host string, base, u *url.URL) bool {
+	name, err := svchost.ForComparison(host)
+	return err == nil && c.Client.Entrusted(host, u) &&
+		(web.SameOrigin(u, base) || web.SameOrigin(u, &url.URL{Scheme: "https", Host: string(name)}))
+}
+
+// Follow resolves a module source in a document against the document's address. It must be a network source that is at
+// least as well protected as the document.
 func Follow(from *url.URL, said string) (string, error) {
 	if len(said) > maxLocation {
 		return "", fmt.Errorf("it has %d bytes", len(said))
@@ -168,7 +240,7 @@ func Follow(from *url.URL, said string) (string, error) {
 	}
 	kind, source, err := config.ParseSource(said, false)
 	if shown := config.ShownAnswer(said); err != nil && shown != said {
-		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error has the text as it is
+		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error contains the text
 	}
 	if err != nil {
 		return "", err
@@ -191,13 +263,13 @@ func Follow(from *url.URL, said string) (string, error) {
 	return source, web.Protected(from, u)
 }
 
-// offered holds the getters that a server may choose, each with the schemes that it may use. A getter supports more:
-// "file" takes the path of any address.
+// offered maps the getters that a server may choose to the schemes that they may use. A getter supports more: "file"
+// uses the path of any address.
 var offered = map[string][]string{
 	"":      {"https", "http"},
 	"https": {"https", "http"},
 	"http":  {"https", "http"},
 	"git":   {"https", "ssh", "http", "git"},
-	// Sources that cannot be fetched are refused, with the reason, by the download.
+	// The download refuses sources that cannot be fetched, with the reason.
 	"hg": {"https"}, "s3": {"https"}, "gcs": {"https"},
 }

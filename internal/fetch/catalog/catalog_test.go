@@ -21,7 +21,7 @@ import (
 
 var module = catalog.Module{Host: "mods.example", Namespace: "corp", Name: "net", System: "aws"}
 
-func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
+func TestRegistriesListVersionsAndLocations(t *testing.T) {
 	net := fetchtest.New(t)
 	registry := &fetchtest.Modules{}
 	net.Serve("mods.example", registry)
@@ -38,8 +38,9 @@ func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
 			t.Errorf("%v %s", err, diff)
 		}
 		source, err := c.Locate(context.Background(), module, "1.0.0")
-		if want := "https://mods.example/files/a.zip//top/*?archive=zip&x=a%2Fb"; err != nil || source != want {
-			t.Errorf("got %s, %v, want %s", source, err, want)
+		want := catalog.Package{Source: "https://mods.example/files/a.zip//top/*?archive=zip&x=a%2Fb"}
+		if err != nil || source != want {
+			t.Errorf("got %+v, %v, want %+v", source, err, want)
 		}
 	}
 	var unknown *catalog.NotFoundError
@@ -86,12 +87,12 @@ func TestOddAnswersAreRefused(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		if got, err := c.Locate(context.Background(), module, "1.0.0"); (err == nil) != (want == "") || err != nil &&
 			!strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: got %q, %v, want %q", text, got, err, want)
+			t.Errorf("%.60s: got %+v, %v, want %q", text, got, err, want)
 		}
 	}
 }
 
-// constant answers every request with the same document.
+// constant responds to every request with the same document.
 type constant struct{ header, body string }
 
 func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -110,6 +111,12 @@ func FuzzRegistry(f *testing.F) {
 	f.Add("git::https://x/y?ref=1", `{"location": "./x//y?z"}`)
 	f.Add("file:///etc", `{"location": "http://x/y.zip"}`)
 	for _, location := range []string{
+		"https://mods.example:443/x", "https://mods.example:8443/x", "http://mods.example/x",
+		"https://mods.example@evil.example/x", "//evil.example/x", "https:mods.example", "../../../x", "#x",
+	} {
+		f.Add("", fmt.Sprintf(`{"location": %q, "use_registry_credentials": true}`, location))
+	}
+	for _, location := range []string{
 		"/::", "/a::b", "git::file::/x", "git::git::https://x", "./../..//..", "/?a//b", "/%2e%2e//x%00", "//x/y",
 		"https://x/y\n::file:///z", "FILE:///x", "git@x:y::z", "/\xff", "github.com/a/b::c", "hg::/x",
 		"x.amazonaws.com/::", "https://[::1]:x/", "./\\..",
@@ -121,21 +128,26 @@ func FuzzRegistry(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header, body string) {
 		c := catalog.Catalog{Client: web.New(web.Options{Transport: constant{header, body}})}
 		_, _ = c.Versions(context.Background(), module)
-		source, err := c.Locate(context.Background(), module, "1.0.0")
+		pkg, err := c.Locate(context.Background(), module, "1.0.0")
 		if err != nil {
 			return
 		}
-		_, rest := config.SplitForced(source) // "::" may also stand within a path
+		source := pkg.Source
+		_, rest := config.SplitForced(source) // a path may also contain "::"
 		u, err := url.Parse(rest)
 		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" ||
 			web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
 			t.Errorf("%q and %q lead to %q", header, body, source)
 		}
+		if pkg.Host != "" && (u.Scheme != "https" || !strings.EqualFold(u.Hostname(), module.Host) ||
+			u.Port() != "" && u.Port() != "443") {
+			t.Errorf("%q and %q send the token to %q", header, body, source)
+		}
 	})
 }
 
-// Whatever a server says, what comes of it is fetched from a host, in a way and by a scheme that are fine for what
-// strangers name.
+// Whatever a server responds, the result is only fetched from a network host, with a getter and a scheme that are
+// allowed for untrusted sources.
 func FuzzFollow(f *testing.F) {
 	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1",
 		"file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -25,13 +26,13 @@ import (
 // archiveNames lists the extensions of archives.
 const archiveNames = ".zip, .tar.gz, .tgz, .tar.bz2 or .tbz2"
 
-// kinds maps the extensions of archives to their kinds; "" for those that are refused.
+// kinds maps the extensions of archives to their kinds; "" means that they are refused.
 var kinds = []struct{ end, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".zip", "zip"},
 	{".tar.xz", ""}, {".txz", ""}, {".gz", ""}, {".bz2", ""}, {".xz", ""},
 }
 
-// archiveKind returns the kind of an archive: by the archive parameter, otherwise by its name; "" if it is not an
+// archiveKind returns the kind of an archive, from the archive parameter or else from its name, or "" if it is not an
 // archive.
 func archiveKind(u *url.URL) (string, error) {
 	asked := u.Query().Get("archive")
@@ -57,6 +58,29 @@ func archiveKind(u *url.URL) (string, error) {
 		return "", nil
 	}
 	return "", fmt.Errorf("%.50q is not a known kind of archive: expected zip, tar.gz or tar.bz2", asked)
+}
+
+// kindOf returns the kind of an archive, which it derives from the archive's first bytes.
+func kindOf(file io.ReaderAt) (string, error) {
+	begin := make([]byte, 6)
+	n, err := file.ReadAt(begin, 0)
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	for _, k := range []struct{ begins, kind string }{
+		{"PK", "zip"}, {"\x1f\x8b", "tar.gz"}, {"BZh", "tar.bz2"}, {"\xfd7zXZ\x00", ""},
+	} {
+		switch {
+		case !strings.HasPrefix(string(begin[:n]), k.begins):
+		case k.kind == "":
+			return "", errors.New("the package is compressed with xz, and modules cannot be unpacked from that: " +
+				"expected a zip archive, or a tar archive compressed with gzip or bzip2")
+		default:
+			return k.kind, nil
+		}
+	}
+	return "", errors.New("the package is not an archive: expected a zip archive, or a tar archive compressed with " +
+		"gzip or bzip2")
 }
 
 // unpack extracts an archive; name is its name in errors.
@@ -85,7 +109,7 @@ type checksum struct {
 
 var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-// parseChecksum reads TYPE:HEX, or HEX alone, whose length determines the type.
+// parseChecksum parses TYPE:HEX, or only HEX, whose length determines the type.
 func parseChecksum(text string) (checksum, error) {
 	kind, digits, named := strings.Cut(text, ":")
 	if !named {
@@ -142,7 +166,7 @@ func verify(ctx context.Context, name string, sums []checksum) error {
 	return nil
 }
 
-// Subdir finds a folder in a package. It may be a pattern, which must match one folder.
+// Subdir returns a folder in a package. sub may be a pattern, which must match one folder.
 func Subdir(dir, sub string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(sub)) {
 		return "", fmt.Errorf("the folder %.200q is outside of the package", sub)

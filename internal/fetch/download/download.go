@@ -2,14 +2,14 @@
 // registries of OCI artifacts, and from archives and folders on this machine.
 //
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
-//	err := g.Fetch(ctx, "git::https://example.com/net.git?ref=v1.2.0", dir)
+//	err := g.Fetch(ctx, catalog.Package{Source: "git::https://example.com/net.git?ref=v1.2.0"}, dir)
 //
-// Packages are untrusted: their content is checked and limited before it stays on the disk (see package unpack), and
-// git is called so that neither the source nor the repository can make it do more than fetch: see git.go. After an
-// error the folder does not exist.
+// Packages are untrusted: their content is checked and limited before it is kept (see package unpack), and git is
+// called so that neither the source nor the repository can make it do more than fetch: see git.go. After an error the
+// folder does not exist.
 //
-// Tokens of hosts are never sent to sources. A password in a source, or one for its host in the netrc file, is sent to
-// that host only.
+// Tokens of hosts are never sent to sources, except for archives in a registry that package catalog has checked. A
+// password in a source, or one for its host in the netrc file, is only sent to that host.
 package download
 
 import (
@@ -23,16 +23,17 @@ import (
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Getter fetches packages. It may be used by several goroutines.
+// Getter fetches packages. It is safe for concurrent use.
 type Getter struct {
 	Web *web.Client
-	// Environ is the environment of git, which also sets the place of the netrc file.
+	// Environ is the environment of git, and determines the location of the netrc file.
 	Environ []string
-	// Limits limits a package; zero means 100 000 files and 2 GiB.
+	// Limits limits a package; the zero value means 100 000 files and 2 GiB.
 	Limits unpack.Limits
 }
 
@@ -48,7 +49,7 @@ func (g *Getter) limits() unpack.Limits {
 	return l
 }
 
-// AtCommit returns the package of a repository at a commit, whatever its source says of tags and branches.
+// AtCommit returns the source of a repository's package at a commit, whichever tag or branch pkg names.
 func AtCommit(pkg, commit string) string {
 	address, query, _ := strings.Cut(pkg, "?")
 	ref := "ref=" + commit
@@ -58,24 +59,29 @@ func AtCommit(pkg, commit string) string {
 	return address + "?" + ref
 }
 
-// Fetch downloads a package, given as the normal form of a remote source without a folder, into a folder that does not
-// exist yet. A folder on this machine is linked to.
-func (g *Getter) Fetch(ctx context.Context, pkg, dir string) error {
-	err := g.fetch(ctx, pkg, dir, order{hops: maxHops, named: true})
+// Fetch downloads a package into a folder that does not exist yet. The source of pkg has no folder. For a folder on
+// this machine, Fetch creates a link.
+func (g *Getter) Fetch(ctx context.Context, pkg catalog.Package, dir string) error {
+	var err error
+	if pkg.Archive {
+		err = g.own(ctx, pkg, dir)
+	} else {
+		err = g.fetch(ctx, pkg.Source, dir, order{hops: maxHops, named: true})
+	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	return err
 }
 
-// maxHops limits the number of redirections by pages.
+// maxHops is the maximum number of redirections by web pages.
 const maxHops = 10
 
-// order holds the details of a package beside its address.
+// order holds the details of a fetch other than its address.
 type order struct {
-	hops  int        // remaining redirections by pages
-	named bool       // the address is that of the source, not from a server
-	sums  []checksum // required checksums, of the source and of pages
+	hops  int        // remaining redirections by web pages
+	named bool       // the address comes from the source and not from a server
+	sums  []checksum // required checksums, from the source and from pages
 }
 
 func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
@@ -122,11 +128,11 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		getter)
 }
 
-// parameters holds those of a source that are for us.
+// parameters are the query parameters of a source that we handle.
 var parameters = []string{"archive", "checksum", "depth", "digest", "filename", "ref", "sshkey", "tag"}
 
-// readable returns an error for a query in which a parameter of ours is written wrongly: readers of queries leave such
-// parts out, and with them a checksum or a commit. What is wrong in the others is for the server to say.
+// readable returns an error for a query with a malformed parameter of ours: parsers omit such parts, and with them a
+// checksum or a commit. Errors in other parameters are left to the server.
 func readable(query string) error {
 	for part := range strings.SplitSeq(query, "&") {
 		if _, err := url.ParseQuery(part); err == nil {
@@ -144,12 +150,12 @@ func readable(query string) error {
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
 
-// noChecksum returns an error for a checksum on a package that is not an archive.
+// noChecksum returns the error for a checksum on a package that is not an archive.
 func noChecksum(what string) string {
 	return "the source has a checksum, but only archives have checksums, and the package is " + what
 }
 
-// local uses files on this machine: an archive is unpacked, a folder linked to.
+// local uses files on this machine: it unpacks an archive, or creates a link to a folder.
 func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) error {
 	from := filepath.FromSlash(u.Path)
 	if runtime.GOOS == "windows" {
@@ -182,5 +188,5 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 	return g.unpack(ctx, kind, from, from, dir)
 }
 
-// Shown returns a source as people may see it: without passwords, keys and tokens.
+// Shown returns a source for messages: without passwords, keys and tokens.
 func Shown(source string) string { return config.ShownSource(source) }

@@ -40,22 +40,47 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) e
 	if kind == "" {
 		return g.page(ctx, &u, dir, o)
 	}
+	return g.archive(ctx, web.Request{URL: &u}, kind, dir, o.sums)
+}
+
+// archive fetches an archive. If kind is "", it is derived from the content.
+func (g *Getter) archive(ctx context.Context, r web.Request, kind, dir string, sums []checksum) error {
 	archive := dir + ".archive"
 	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = g.Web.Download(ctx, web.Request{URL: &u, Limit: maxArchive}, file, nil)
+	r.Limit = maxArchive
+	_, err = g.Web.Download(ctx, r, file, nil)
+	if err == nil && kind == "" {
+		kind, err = kindOf(file)
+	}
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = verify(ctx, archive, o.sums)
+		err = verify(ctx, archive, sums)
 	}
 	if err == nil {
-		err = g.unpack(ctx, kind, archive, plain(&u), dir)
+		err = g.unpack(ctx, kind, archive, plain(r.URL), dir)
 	}
 	return errors.Join(err, os.Remove(archive))
 }
 
-// without removes our parameters from a query, and leaves the others as they were written: some are signed.
+// own fetches an archive that the registry itself serves.
+func (g *Getter) own(ctx context.Context, pkg catalog.Package, dir string) error {
+	u, err := url.Parse(pkg.Source)
+	if err != nil {
+		return fmt.Errorf("%.200q is not a URL", config.ShownAnswer(pkg.Source))
+	}
+	err = g.archive(ctx, web.Request{URL: u, Host: pkg.Host}, "", dir, nil)
+	var status *web.StatusError
+	if pkg.Withheld && errors.As(err, &status) && (status.Code == 401 || status.Code == 403) {
+		return fmt.Errorf("%w. The registry requests that its own token is sent to this address. It was not sent: "+
+			"a token goes only to the host that it is for, over TLS", err)
+	}
+	return err
+}
+
+// without removes our parameters from a query. It does not change the encoding of the others, because some queries are
+// signed.
 func without(query string, names ...string) string {
 	var kept []string
 	for _, part := range strings.Split(query, "&") {
@@ -71,12 +96,12 @@ func without(query string, names ...string) string {
 	return strings.Join(kept, "&")
 }
 
-// plain returns an address without possible secrets.
+// plain returns an address without parts that may be secret.
 func plain(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// page reads the location of the package from a web page: from a header, or a meta element in its head.
+// page reads the location of the package from a web page: from a header, or from a meta element in its head.
 func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) error {
 	if o.hops == 0 {
 		return fmt.Errorf("the package is redirected more than %d times", maxHops)
@@ -118,8 +143,7 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 	return errors.Join(err, os.RemoveAll(whole))
 }
 
-// takeOut moves a folder out of a package. Where a link leads to the folder, the folder itself is moved, and only if it
-// is in the package.
+// takeOut moves a folder out of a package. If it is a link, the target is moved, which must be in the package.
 func takeOut(whole, sub, dir string) error {
 	info, err := os.Lstat(whole)
 	if err != nil {
@@ -159,7 +183,7 @@ var (
 	headEnd     = regex.Lazy(`(?i)</head|<body`)
 )
 
-// meta finds the content of the meta element named terraform-get in the head of a page; "" without one.
+// meta returns the content of the meta element named terraform-get in the head of a page, or "".
 func meta(page string) string {
 	if end := headEnd().FindStringIndex(page); end != nil {
 		page = page[:end[0]]

@@ -40,7 +40,7 @@ func (g *Getter) oci(ctx context.Context, u *url.URL, dir string, o order) error
 	return errors.Join(err, os.Remove(archive))
 }
 
-// referenceOf returns the tag or digest that an address asks for.
+// referenceOf returns the tag or digest in an address.
 func referenceOf(u *url.URL) (string, error) {
 	switch {
 	case u.Scheme != "oci":

@@ -28,7 +28,7 @@ var entrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "version", Required: true}, {Name: "constraints"}, {Name: "hashes"},
 }}
 
-// Parse parses the text of a lock file, and reports every problem with its position.
+// Parse parses a lock file, and reports every problem with its position.
 func Parse(filename string, src []byte) (File, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags
@@ -169,7 +169,7 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 
 var hashForm = regex.Lazy(`^[a-z0-9]+:.`)
 
-// stringOf evaluates a constant that can be a string.
+// stringOf evaluates a constant expression that converts to a string.
 func stringOf(attr *hcl.Attribute) (string, diag.List) {
 	value, hclDiags := attr.Expr.Value(nil)
 	diags := diag.List(nil).AppendHCL(hclDiags)

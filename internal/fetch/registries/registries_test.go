@@ -36,7 +36,7 @@ var (
 	release = fetchtest.Release{Source: "corp/thing", Version: "1.2.0"}
 )
 
-// Where the registry of the tests has things.
+// Addresses in the test registry.
 const (
 	versionsPath = "/v1/providers/corp/thing/versions"
 	downloadPath = "/v1/providers/corp/thing/1.2.0/download/linux/amd64"
@@ -74,7 +74,7 @@ func (w *world) fetch() (packages.Fetched, error) {
 	return w.source().Fetch(context.Background(), wish, w.dir, nil)
 }
 
-// refuses checks that nothing is fetched, why, and that nothing is left behind.
+// refuses checks that nothing is fetched, the reason, and that no files are left.
 func (w *world) refuses(texts ...string) {
 	w.t.Helper()
 	got, err := w.fetch()
@@ -92,7 +92,7 @@ func (w *world) refuses(texts ...string) {
 	}
 }
 
-// says changes what the registry says of the package.
+// says changes the registry's description of the package.
 func (w *world) says(change func(map[string]any)) {
 	document := w.registry.Describe(release, "linux_amd64")
 	change(document)
@@ -103,7 +103,7 @@ func content(text []byte) http.HandlerFunc {
 	return func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(text) }
 }
 
-func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
+func TestRegistryPackagesHaveProofs(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.fetch()
 	if err != nil {
@@ -127,7 +127,7 @@ func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
 	}
 }
 
-func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
+func TestSignerTrustIsReported(t *testing.T) {
 	w := newWorld(t)
 	partners := fetchtest.NewKey(t, fetchtest.KeyOptions{})
 	w.trust = registries.Anchors{Official: fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(),
@@ -157,7 +157,7 @@ func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
+func TestMissingProvidersAndVersions(t *testing.T) {
 	w := newWorld(t)
 	other := thing
 	other.Type = "other"
@@ -178,8 +178,8 @@ func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
 	}
 }
 
-// What a registry says of a package is checked, whoever may have changed it.
-func TestAWrongDescriptionIsRefused(t *testing.T) {
+// The description of a package is checked, because anyone may have changed it.
+func TestWrongDescriptionsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change func(map[string]any)
@@ -219,7 +219,7 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 			w.refuses(c.want)
 		})
 	}
-	// No address is that of the description itself, which is no archive.
+	// An empty address is that of the description itself, which is not an archive.
 	w.t = t
 	w.says(func(d map[string]any) { delete(d, "download_url") })
 	w.refuses("checksum")
@@ -276,7 +276,7 @@ func TestABadSignatureIsRefused(t *testing.T) {
 	}
 }
 
-// A key may have expired since: what it signed while it was valid stays as it was.
+// A key may have expired since: its signatures stay valid if it was valid then.
 func TestASignatureOutlivesItsKey(t *testing.T) {
 	w := newWorld(t)
 	w.registry.Key = fetchtest.NewKey(t, fetchtest.KeyOptions{Made: time.Now().Add(-1000 * time.Hour),
@@ -314,7 +314,7 @@ func TestABadListOfChecksumsIsRefused(t *testing.T) {
 	}
 }
 
-func TestABadArchiveIsRefused(t *testing.T) {
+func TestInvalidArchivesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	_, archive := release.Archive("linux_amd64")
 	for name, c := range map[string]struct {
@@ -347,7 +347,7 @@ func TestABadArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestVersionsThatMakeNoSenseAreLeftOut(t *testing.T) {
+func TestInvalidVersionsAreOmitted(t *testing.T) {
 	w := newWorld(t)
 	many := strings.Repeat(`{"version":"1.0.0"},`, 20_001)
 	for name, c := range map[string]struct {

@@ -15,17 +15,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is the name of registries of providers among the services of a host.
+// service is the name of provider registries among the services of a host.
 const service = "providers.v1"
 
-// Registry is the registry that the address of a provider names, whichever that is.
+// Registry uses the registry in the address of each provider.
 type Registry struct {
 	Client *web.Client
-	// Trust holds the keys that vouch for other keys; the zero value has those of HashiCorp.
+	// Trust holds the keys that vouch for other keys; the zero value means HashiCorp's.
 	Trust Anchors
 }
 
-// String names the place.
+// String returns the name of the source.
 func (r Registry) String() string { return "the registry of the provider" }
 
 // versionsAnswer is a registry's list of the versions of a provider.
@@ -62,7 +62,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	for _, said := range answer.Versions {
 		v, ok := parseVersion(said.Version)
 		if !ok {
-			continue // of a later format, perhaps; there is no asking for it
+			continue // perhaps in a later format; it cannot be requested
 		}
 		offer := packages.Offer{Version: v, Protocols: said.Protocols}
 		if len(said.Platforms) > maxPlatforms {
@@ -92,7 +92,7 @@ type packageAnswer struct {
 	Keys         struct {
 		GPG []signingKey `json:"gpg_public_keys"`
 	} `json:"signing_keys"`
-	Packages map[string]statedPackage `json:"packages"` // by platform; in OpenTofu's registry
+	Packages map[string]statedPackage `json:"packages"` // by platform; only in OpenTofu's registry
 }
 
 // Fetch downloads a package into a directory.
@@ -141,7 +141,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
-// check compares an answer with the request, and returns the checksum that it states.
+// check compares a response with the request, and returns the checksum that it states.
 func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error) {
 	raw, err := hex.DecodeString(a.SHASum)
 	switch {
@@ -163,7 +163,7 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	return [sha256.Size]byte(raw), nil
 }
 
-// ProtocolError means that a provider cannot be talked to.
+// ProtocolError means that a provider uses an unsupported version of the plugin protocol.
 type ProtocolError struct {
 	packages.Wish
 	Protocols []string
@@ -174,13 +174,13 @@ func (e *ProtocolError) Error() string {
 		e.Version, strings.Join(e.Protocols, ", "))
 }
 
-// Speaks reports whether a version of the plugin protocol is one that this program speaks.
+// Speaks reports whether this program supports a version of the plugin protocol.
 func Speaks(protocol string) bool {
 	major, _, _ := strings.Cut(protocol, ".")
 	return major == "5" || major == "6"
 }
 
-// proof reads the list of checksums and its signature, and finds the package in it.
+// proof reads and verifies the signed list of checksums, and finds the package in it.
 func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, sum [sha256.Size]byte) (packages.Proof,
 	error) {
 	sums, err := r.document(ctx, base, said.SumsURL, maxSums)

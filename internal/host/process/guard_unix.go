@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
-// guard is the leader of the program's group: a shell that waits for the end of a pipe whose other end only this
-// process has. The end comes when this process dies; then the guard asks the group to end and, a little later, makes
-// it. What asks the group to end is not meant for the guard itself, nor is the SIGHUP that the system sends to a group
-// with a stopped program whose parent has died.
+// guard is the leader of the program's group: a shell that reads from a pipe whose other end only this process has.
+// When this process dies, the pipe is closed; then the guard asks the group to end and, a little later, kills it. The
+// guard itself ignores the signals that ask the group to end, and the SIGHUP that the system sends to a group with a
+// stopped process whose parent has died.
 type guard struct {
 	cmd   *exec.Cmd
 	group *group.Group
@@ -43,7 +43,7 @@ func newGuard(temp string) (*guard, error) {
 	return g, nil
 }
 
-// start returns when the guard ignores what its group will be sent: from then on it is one.
+// start returns when the guard ignores the signals that its group will get.
 func (g *guard) start() error {
 	ready, err := g.cmd.StdoutPipe()
 	if err != nil {
@@ -64,8 +64,8 @@ func (g *guard) prepare(cmd *exec.Cmd) { g.group.Join(cmd) }
 
 func (g *guard) adopt(*os.Process) {}
 
-// end kills the group, including the guard. The guard is waited for last: until then its number cannot belong to
-// another group.
+// end kills the group including the guard. It waits for the guard last: until then, the ID of the group cannot be
+// reused.
 func (g *guard) end() {
 	g.once.Do(func() {
 		g.group.Kill()

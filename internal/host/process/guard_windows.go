@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
-// guard is a job object that ends with its last handle, which only this process has.
+// guard is a job object. It ends with its last handle, which only this process has.
 type guard struct {
 	group *group.Group // nil until the program has started
 	once  sync.Once

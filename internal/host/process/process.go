@@ -1,16 +1,16 @@
-// Package process runs one long-lived program, such as a plugin, and leaves no process of it behind.
+// Package process runs a long-lived program, such as a plugin, and leaves none of its processes behind.
 //
-// The program gets no standard input unless one is given, and a process group (on Windows a job) of its own: the
-// terminal's interrupt does not reach it, and Kill reaches its children, such as the real provider behind a wrapper
-// script. A guard in the same group ends all of it when this process dies, however it dies. Only descendants that leave
-// the group, as daemons do, escape.
+// The program gets no standard input unless one is given. It runs in its own process group (on Windows, in a job): an
+// interrupt from the terminal does not reach it, and Kill reaches its children, such as the real provider behind a
+// wrapper script. A guard in the same group ends the group when this process dies in any way. Only descendants that
+// leave the group, as daemons do, escape.
 //
-// Programs that others start, and files that are there only while something runs, are guarded by a Watch.
+// A Watch guards programs that are started in another way, and files that must not remain.
 //
 //	p, err := process.Start(process.Spec{Path: program, Env: env})
 //	defer p.Kill()
 //
-// Start owns one goroutine, which waits for the program; it ends when the program does.
+// Start owns one goroutine, which waits for the program and ends with it.
 package process
 
 import (
@@ -23,12 +23,12 @@ import (
 // Spec describes a process to start.
 type Spec struct {
 	Path string
-	Args []string // without the program's name
-	// Stdin is the input of the program; nil for nothing. Start does not close it.
+	Args []string // without the name of the program
+	// Stdin is the input of the program, or nil for none. Start does not close it.
 	Stdin *os.File
 	Env   []string
-	Dir   string // "" for the present one
-	// Temp is a directory that is removed when this process dies before it can do so itself; "" for none. (Not on
+	Dir   string // "" means the current directory
+	// Temp is a directory that is removed if this process dies before it can remove it; "" means none. (Not on
 	// Windows.)
 	Temp string
 }
@@ -39,7 +39,7 @@ type Process struct {
 	guard *guard
 
 	stdout, stderr *os.File
-	ended          chan struct{} // closed when the program has ended; err is set then
+	ended          chan struct{} // closed when the program has ended, after err is set
 	err            error
 }
 
@@ -86,19 +86,19 @@ func closeAll(err error, files ...*os.File) error {
 	return err
 }
 
-// Stdout and Stderr are the outputs of the program. They end when all writers have closed them, or after Kill.
+// Stdout returns the program's standard output. It ends when all writers have closed it, or after Kill.
 func (p *Process) Stdout() *os.File { return p.stdout }
 
 // Stderr is like Stdout.
 func (p *Process) Stderr() *os.File { return p.stderr }
 
-// Pid is the number of the program's process.
+// Pid returns the program's process ID.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Ended is closed when the program itself has ended; its children may live.
+// Ended returns a channel that is closed when the program has ended; its children may still run.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Fate returns how the program ended, such as "exit status 1"; "" while it runs.
+// Fate returns how the program ended, such as "exit status 1", or "" while it is running.
 func (p *Process) Fate() string {
 	select {
 	case <-p.ended:
@@ -120,10 +120,10 @@ func (p *Process) Terminate() {
 	}
 }
 
-// Kill ends the program and its group at once, and returns when the program has ended. Its streams end.
+// Kill kills the program and its group, and returns when the program has ended. Its streams end.
 func (p *Process) Kill() {
 	p.Sweep()
-	// A descendant that left the group may still hold the other ends.
+	// A descendant that left the group may still have the other ends open.
 	deadline := time.Now().Add(100 * time.Millisecond)
 	for _, f := range []*os.File{p.stdout, p.stderr} {
 		if f.SetReadDeadline(deadline) != nil {
@@ -132,8 +132,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Sweep is Kill for callers that still read the streams: these keep their content, and end when all writers have closed
-// them.
+// Sweep is like Kill, for callers that still read the streams: these keep their content, and end when all writers have
+// closed them.
 func (p *Process) Sweep() {
 	p.guard.end()
 	_ = p.cmd.Process.Kill() // it may have left the group

@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// TestMain lets the test binary play the engine that is killed: it starts a wrapper with a child, says which processes
-// there are, and waits.
+// TestMain runs the test binary as an engine that will be killed, if the environment says so: it starts a wrapper with
+// a child, prints their process IDs, and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_ENGINE") == "" {
 		os.Exit(m.Run())
@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	io.Copy(os.Stdout, p.Stdout())
 }
 
-// wrapper prints its own number and its child's, and waits for the child.
+// wrapper prints its own process ID and its child's, and waits for the child.
 const wrapper = `sleep 600 & echo $$ $!; wait`
 
-// stubborn is a wrapper whose processes ignore the usual signals, and are stopped.
+// stubborn is a wrapper whose processes ignore the usual signals and are stopped.
 const stubborn = `trap '' HUP INT QUIT PIPE TERM; sleep 600 & echo $$ $!; kill -STOP $! $$; wait`
 
 func waitGone(t *testing.T, pids []int) {
@@ -74,7 +74,7 @@ func readPids(t *testing.T, r io.Reader) []int {
 	return pids
 }
 
-func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
+func TestKillEndsChildrenOfWrappers(t *testing.T) {
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func nothingStays(t *testing.T, stopped string) {
 	}
 }
 
-// watched plays an engine with two groups and two files of its own: one of each is forgotten before the engine waits
-// for its end. It prints the processes of each group, and then that it is ready.
+// watched runs an engine with two groups and two files: the watch of one of each ends before the engine waits for its
+// own end. It prints the processes of each group, and then that it is ready.
 func watched(name string) {
 	guard, kept := process.NewWatch(), process.NewWatch()
 	guard.File(name)
@@ -151,7 +151,7 @@ func watched(name string) {
 	select {}
 }
 
-func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
+func TestWatchedGroupsAndFilesEndWithTheEngine(t *testing.T) {
 	engine := exec.Command(os.Args[0])
 	name := filepath.Join(t.TempDir(), `a 'key' \with "marks`)
 	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1", "PROCESS_TEST_WATCHED="+name)
@@ -168,7 +168,7 @@ func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
 	defer engine.Process.Kill()
 	lines := bufio.NewReader(out)
 	var groups [][]int
-	for ready := false; len(groups) < 2 || !ready; { // a group may be slower than the engine
+	for ready := false; len(groups) < 2 || !ready; { // a group may start more slowly than the engine
 		if line, err := lines.ReadString('\n'); line == "ready\n" {
 			ready = true
 		} else if err != nil {
@@ -246,7 +246,7 @@ func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+func TestFailedStartsAreErrors(t *testing.T) {
 	if _, err := process.Start(process.Spec{Path: "/nonexistent/program"}); err == nil {
 		t.Error("started")
 	}

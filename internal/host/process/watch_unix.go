@@ -11,24 +11,24 @@ import (
 	"syscall"
 )
 
-// Watch ends groups of programs, and removes files, when this process dies, however it dies. All watches of a process
-// share one guard, a shell that waits for the end of a pipe whose other end only this process has. The guard ends with
-// the last watch.
+// Watch ends process groups, and removes files, when this process dies in any way. All watches of a process share one
+// guard, a shell that reads from a pipe whose other end only this process has. The guard ends with the last watch.
 //
-// A Watch protects nothing when no guard can be started, as where there is no room for one more process: the work
-// itself continues. Nor does it protect if this process is killed between the start of a program and Group.
+// A Watch has no effect if the guard cannot be started, for example because the process limit is reached; the work
+// itself continues. It also has no effect on a program if this process is killed between the start of the program and
+// Group.
 type Watch struct {
-	lines []string // that the guard was told
+	lines []string // lines sent to the guard
 }
 
-// guarding is the one guard. The goroutine that waits for the shell ends with it.
+// guarding is the only guard. The goroutine that waits for the shell ends with it.
 var guarding struct {
 	sync.Mutex
 	watches map[*Watch]bool
-	pipe    *os.File // nil: there is no guard
+	pipe    *os.File // nil if there is no guard
 }
 
-// watching is the guard's script. A line of its input adds or removes a group or a file.
+// watching is the guard's script. Each line of its input adds or removes a group or a file.
 const watching = `trap '' TERM HUP INT QUIT PIPE
 groups=' '
 while IFS= read -r line; do
@@ -48,7 +48,7 @@ for g in $groups; do kill -s KILL -- "-$g"; done
 [ $# = 0 ] || rm -f -- "$@"
 `
 
-// NewWatch begins to watch, so that the guard exists before the guarded program.
+// NewWatch starts a watch, so that the guard exists before the guarded program.
 func NewWatch() *Watch {
 	w := &Watch{}
 	guarding.Lock()
@@ -63,17 +63,17 @@ func NewWatch() *Watch {
 	return w
 }
 
-// Group adds the group of processes that a program leads.
+// Group adds the process group whose leader is pid.
 func (w *Watch) Group(pid int) { w.tell("g" + strconv.Itoa(pid)) }
 
-// File adds a file, which need not be there yet.
+// File adds a file, which need not exist yet.
 func (w *Watch) File(name string) {
 	if !strings.ContainsAny(name, "\n\x00") {
 		w.tell("f" + name)
 	}
 }
 
-// End ends the watch: its groups and files are left alone from now on.
+// End ends the watch: its groups and files are no longer guarded.
 func (w *Watch) End() {
 	guarding.Lock()
 	defer guarding.Unlock()
@@ -97,7 +97,7 @@ func (w *Watch) tell(line string) {
 	write("+" + line)
 }
 
-// write sends the guard a line. A guard that was killed is replaced by one with the same entries.
+// write sends a line to the guard. It replaces a guard that was killed with one that has the same entries.
 func write(line string) {
 	if guarding.pipe == nil {
 		return
@@ -115,7 +115,7 @@ func startGuard() {
 		return
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", `eval "$GUARD"`, "tombolo-guard") // lists of processes show arguments
+	cmd := exec.Command("/bin/sh", "-c", `eval "$GUARD"`, "tombolo-guard") // process lists show arguments
 	cmd.Stdin, cmd.Env = r, []string{"GUARD=" + watching}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cmd.Start() != nil {

@@ -1,6 +1,6 @@
 package process
 
-// Watch does nothing here: programs end with their job objects.
+// Watch does nothing on Windows: programs end with their job objects.
 type Watch struct{}
 
 // NewWatch returns a watch that does nothing.

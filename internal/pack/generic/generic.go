@@ -1,9 +1,10 @@
 // Package generic makes one binary the plugin of every program provider: a copy of it under the name of a plugin,
-// terraform-provider-NAME, beside a manifest, serves what the manifest describes to Terraform, OpenTofu and Tombolo.
-// Package pack makes archives of such copies; the binary is that of the command tombolo, whose main asks Started first.
+// terraform-provider-NAME, beside a manifest, serves the provider that the manifest describes to Terraform, OpenTofu
+// and Tombolo. Package pack makes archives of such copies; the binary is that of the command tombolo, whose main
+// function first calls Started.
 //
-// What is wrong with a package, a manifest that cannot be read or an interpreter that is not installed, is told through
-// the protocol: of a plugin that dies before that, hosts show one line at best.
+// Problems of a package, such as an invalid manifest or an interpreter that is not installed, are reported through the
+// protocol, because hosts show one line at best of a plugin that exits before that.
 //
 //	if dir, ok := generic.Started(os.Args[0]); ok {
 //		os.Exit(generic.Serve(dir, nil, serve.Options{}))
@@ -28,19 +29,19 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// Prefix is how the names of plugins begin.
+// Prefix begins the names of plugins.
 const Prefix = "terraform-provider-"
 
-// Pointer is the name of the file beside a plugin that holds the folder of its provider, instead of a manifest: for
-// providers under development, of which several may share a folder. The name of the plugin begins with Prefix.
+// Pointer returns the name of a file beside a plugin that contains the path of its provider's folder. It replaces a
+// manifest for providers under development, several of which may share a folder. The plugin's name begins with Prefix.
 func Pointer(plugin string) string {
 	dir, base := filepath.Split(plugin)
 	return filepath.Join(dir, "tombolo-provider-dir-"+strings.TrimSuffix(base[len(Prefix):], ".exe"))
 }
 
-// Started reports whether this process is a plugin, and returns the folder of the provider. name is the first of the
-// arguments of the process. The manifest, or the pointer to it, is searched beside that name first, which may be a link
-// to the binary, and then beside the binary itself.
+// Started reports whether this process is a plugin, and returns the folder of the provider. name is the first argument
+// of the process. The manifest, or the pointer to it, is first searched beside that name, which may be a link to the
+// binary, and then beside the binary itself.
 func Started(name string) (dir string, ok bool) {
 	real, err := os.Executable()
 	if err != nil {
@@ -75,11 +76,11 @@ func isPlugin(name string) bool {
 	return strings.HasPrefix(strings.ToLower(filepath.Base(name)), Prefix)
 }
 
-// Serve serves the provider in a folder until its host is done with it, and returns the status to exit with. The
-// program may ask for states. New of the options is set here. Messages of programs go to standard error as log lines,
-// which hosts show as TF_LOG asks; there is no other channel.
+// Serve serves the provider in a folder until its host ends the session, and returns the exit status. states gives the
+// program access to states. Serve sets New in the options. Messages of programs are written to standard error as log
+// lines, which hosts show according to TF_LOG; there is no other channel.
 func Serve(dir string, states handler.RemoteState, o serve.Options) int {
-	// Lines are written as hosts read them.
+	// Hosts read lines in this format.
 	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	o.New = func(context.Context) (provider.Provider, error) {
 		p, diags := New(dir, states, log)
@@ -94,13 +95,13 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	return serve.Run(o)
 }
 
-// New returns the provider in a folder, whose program may ask for states.
+// New returns the provider in a folder. states gives its program access to states.
 func New(dir string, states handler.RemoteState, log hclog.Logger) (provider.Provider, diag.List) {
 	_, p, diags := Open(dir, states, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
 	return p, diags
 }
 
-// Open returns the provider in a folder, and its manifest. say gets what its program says.
+// Open returns the provider in a folder, and its manifest. say is called with output of its program.
 func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
 	diag.List) {
 	m, diags := manifest.Load(dir)
@@ -112,18 +113,18 @@ func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*ma
 	return m, p, diags
 }
 
-// RefusalVariable is the environment variable in which Tombolo passes a plugin the reason why it may not run programs
-// during a plan: the protocol does not carry the user's plan_programs.
+// RefusalVariable is the environment variable in which Tombolo passes the reason why a plugin must not run programs
+// during a plan, because the protocol does not carry the user's plan_programs.
 const RefusalVariable = "TOMBOLO_PLAN_REFUSED"
 
-// refusal returns a function that decides about calls that change nothing; nil allows all. Programs do not inherit the
-// variable: one that runs an engine has plugins with their own policy.
+// refusal returns a function that allows or refuses calls that change nothing; nil allows all. Programs do not inherit
+// the variable: if one runs an engine, the plugins of that have their own policy.
 var refusal = sync.OnceValue(func() func() error {
 	why := os.Getenv(RefusalVariable)
 	if why == "" {
 		return nil
 	}
-	_ = os.Unsetenv(RefusalVariable) // it was there, so it can be removed
+	_ = os.Unsetenv(RefusalVariable) // it exists, so this succeeds
 	return func() error { return errors.New(why) }
 })
 
@@ -152,7 +153,7 @@ func (b broken) Schema(context.Context) (*provider.Schema, diag.List) {
 	out := make(diag.List, len(b.diags))
 	for i, d := range b.diags {
 		c := *d
-		if c.Subject != nil { // places in files do not travel over the protocol
+		if c.Subject != nil { // the protocol does not carry source ranges
 			c.Detail += " (" + c.Subject.String() + ")"
 			c.Subject = nil
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// withRequests is a manifest without a program. The parts in capitals are replaced.
+// withRequests is a manifest without a program. The parts in upper case are replaced.
 const withRequests = `{
   "protocol": 1, "name": "p",
   "http": {"url": "https://example.com", "auth": {"bearer": "${provider.token}"}},
@@ -90,7 +90,7 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 	}
 }
 
-// pathOf parses a path of the request for reading, and evaluates it.
+// pathOf parses the path template of the request for read, and evaluates it.
 func pathOf(t *testing.T, path string, id cty.Value) (string, error) {
 	t.Helper()
 	m := parse(t, strings.Replace(withRequests, "/a/${self.id}", path, 1))
@@ -99,8 +99,8 @@ func pathOf(t *testing.T, path string, id cty.Value) (string, error) {
 	return got, err
 }
 
-// A value in a path is one part of it, whatever it is: the request goes nowhere else.
-func TestValuesInPathsLeadNowhereElse(t *testing.T) {
+// A value in a path is always a single path segment, so the request cannot go anywhere else.
+func TestValuesInPathsAreEscaped(t *testing.T) {
 	for id, want := range map[string]string{
 		"a": "/a/a", "a b": "/a/a%20b", "a/../../b": "/a/a%2F..%2F..%2Fb", "?x=1": "/a/%3Fx=1", "#": "/a/%23",
 		"é": "/a/%C3%A9",
@@ -119,7 +119,7 @@ func TestValuesInPathsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// The manifest in docs/http-providers.md is a whole one.
+// The manifest in docs/http-providers.md is complete and valid.
 func TestTheManifestOfTheDocumentationIsRead(t *testing.T) {
 	docs, err := os.ReadFile("../../../docs/http-providers.md")
 	if err != nil {

@@ -25,18 +25,18 @@ const badManifest = "Invalid provider manifest"
 
 type node = strictjson.Value
 
-// reader turns one file into a manifest.
+// reader decodes a manifest.
 type reader struct {
 	src   []byte
 	file  string
 	m     *Manifest
 	diags diag.List
 
-	env     map[string]bool // the variables of the environment that templates read
-	pending []func()        // checks that have to wait for all types
+	env     map[string]bool // environment variables that templates read
+	pending []func()        // checks that need all types
 }
 
-// root reads the text and hands its object on.
+// root parses the text and passes its object to a function.
 func (r *reader) root(use func(*node)) {
 	v, err := strictjson.Parse(r.src)
 	if err != nil {
@@ -58,10 +58,10 @@ func (r *reader) errorAt(offset int, format string, args ...any) {
 
 func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
 
-// fields describes the members of an object.
+// fields maps the members of an object to functions that decode them.
 type fields map[string]func(v *node)
 
-// object reads an object whose members are all known. It reports whether it is an object.
+// object decodes an object, whose members must all be known. It reports whether the value is an object.
 func (r *reader) object(v *node, what string, known fields) bool {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
@@ -82,7 +82,7 @@ func (r *reader) object(v *node, what string, known fields) bool {
 	return true
 }
 
-// each visits the members of an object whose names are free.
+// each calls visit for the members of an object with arbitrary names.
 func (r *reader) each(v *node, what string, visit func(name string, at int, v *node)) {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
@@ -139,7 +139,7 @@ func (r *reader) texts(v *node, what string) (list []string, ok bool) {
 	return list, true
 }
 
-// oneOf reads a string that must be one of several.
+// oneOf decodes a string that must be one of several.
 func (r *reader) oneOf(v *node, what string, known []string) (string, bool) {
 	if v.Kind != strictjson.String || !slices.Contains(known, v.Text) {
 		r.errorf(v, "%s must be one of %s.%s", what, quotedList(known), diag.DidYouMean(v.Text, known))
@@ -162,7 +162,7 @@ func quotedList(words []string) string {
 	return out
 }
 
-// duration reads a time such as "10m".
+// duration decodes a duration such as "10m".
 func (r *reader) duration(v *node, what string) time.Duration {
 	d, err := time.ParseDuration(v.Text)
 	if v.Kind != strictjson.String || err != nil || d <= 0 {
@@ -172,7 +172,7 @@ func (r *reader) duration(v *node, what string) time.Duration {
 	return d
 }
 
-// typ reads a type as JSON.
+// typ decodes a type in JSON.
 func (r *reader) typ(to *cty.Type) func(*node) {
 	return func(v *node) {
 		ty, err := ctyjson.UnmarshalType(r.raw(v))
@@ -190,7 +190,7 @@ func (r *reader) typ(to *cty.Type) func(*node) {
 	}
 }
 
-// otherTypes are names that types have elsewhere.
+// otherTypes maps names that types have elsewhere to ours.
 var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number",
 	"double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
 
@@ -230,7 +230,7 @@ var (
 	validVersion = regex.Lazy(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
-// manifest reads the object that the file is.
+// manifest decodes the object of the file.
 func (r *reader) manifest(v *node) {
 	m, protocol := r.m, -1
 	var schema, web *node
@@ -281,7 +281,7 @@ func (r *reader) manifest(v *node) {
 	r.checkTemplates()
 }
 
-// checkNames reports problems of what every manifest says of itself.
+// checkNames reports problems with the required members of a manifest.
 func (r *reader) checkNames(v *node, protocol int) {
 	m := r.m
 	switch {
@@ -304,18 +304,18 @@ func (r *reader) checkNames(v *node, protocol int) {
 	}
 }
 
-// systems are the operating systems that commands may be for.
+// systems are the platforms for which there may be commands.
 var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris",
 	"illumos", "aix", "android", "plan9"}
 
 var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
 	"ppc64le", "riscv64", "s390x", "wasm"}
 
-// otherArchitectures are names that architectures have elsewhere.
+// otherArchitectures maps names that architectures have elsewhere to Go's.
 var otherArchitectures = map[string]string{"x86_64": "amd64", "x64": "amd64", "x86": "386", "i386": "386",
 	"i686": "386", "aarch64": "arm64", "armv7": "arm", "armhf": "arm"}
 
-// command returns a reader of a command line, of one or by platform.
+// command returns a function that decodes a command line, or command lines by platform.
 func (r *reader) command(to *Command) func(v *node) {
 	return func(v *node) { r.readCommand(v, to) }
 }
@@ -352,8 +352,8 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
-// placeholders are replaced in the words of a command. In words that name no file of the provider, other braces may
-// have a meaning for the program.
+// placeholders are replaced in the words of a command. In words that do not name a file of the provider, other braces
+// may have a meaning for the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
 var placeholder = regex.Lazy(`\{[A-Za-z_]+\}`)
@@ -387,7 +387,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	return argv, ok
 }
 
-// prepareFrom reads the names of the files that a preparation depends on.
+// prepareFrom decodes the names of the files on which a preparation depends.
 func (r *reader) prepareFrom(v *node) []string {
 	list, ok := r.texts(v, `"prepare_from"`)
 	if !ok {
@@ -431,7 +431,7 @@ func (r *reader) requires(v *node) {
 	}
 }
 
-// implements reads the list of actions that something takes part in.
+// implements decodes a list of implemented actions.
 func (r *reader) implements(v *node, what string, known []string) []string {
 	list, ok := r.texts(v, `"implements"`)
 	if !ok {
@@ -449,7 +449,7 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 	return list
 }
 
-// schema reads the description of the provider.
+// schema decodes the schema of the provider.
 func (r *reader) schema(v *node) {
 	s := &provider.Schema{
 		Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
@@ -481,7 +481,7 @@ func (r *reader) schema(v *node) {
 	r.actionNames(v, s)
 }
 
-// identities reads the identities in their own member.
+// identities decodes the member with the identities.
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {
@@ -496,8 +496,8 @@ func (r *reader) identities(v *node, s *provider.Schema) {
 	})
 }
 
-// lists completes the types that can be listed: those that say so themselves have a list without arguments unless there
-// is a description of it.
+// lists completes the types that can be listed: a type that implements list has a list without arguments unless the
+// schema describes one.
 func (r *reader) lists(v *node, s *provider.Schema) {
 	described := v.Get("list_resource_schemas")
 	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
@@ -525,7 +525,7 @@ func (r *reader) lists(v *node, s *provider.Schema) {
 	}
 }
 
-// actionNames reports actions with the name of another type: the program could not distinguish their calls.
+// actionNames reports actions with the name of another type, because the program could not distinguish their calls.
 func (r *reader) actionNames(v *node, s *provider.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Actions)) {
 		for _, other := range []struct {

@@ -28,25 +28,25 @@ var actions = map[provider.ResourceKind]struct {
 	provider.Action:            {[]string{"validate", "plan", "invoke"}, []string{"invoke"}, "invoke"},
 }
 
-// inConfig reports whether the attributes of a kind of types are in a block config of their own, which has only
-// configured attributes.
+// inConfig reports whether the attributes of a kind of type are in a nested block config, which only has configured
+// attributes.
 func inConfig(kind provider.ResourceKind) bool {
 	return kind == provider.ListResource || kind == provider.Action
 }
 
-// reserved are the names that a block of the language has for itself.
+// reserved are the names that the language itself uses in blocks.
 var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
 
-// blockReader reads the members that make a block, in their own object or beside others.
+// blockReader decodes the members of a block, which may have its own object or be beside other members.
 type blockReader struct {
 	r     *reader
 	block *provider.Block
 	typ   *Type // our keywords for attributes; nil for the provider's own blocks
-	// managed means that the block is of a resource.
+	// managed means that the block belongs to a resource.
 	managed bool
-	// own means that only users write in the block: the provider block, and those of lists and actions.
+	// own means that all values in the block come from the user: the provider block, and those of lists and actions.
 	own bool
-	// computed means that the attributes are of an object that only the provider makes.
+	// computed means that the attributes belong to an object that only the provider creates.
 	computed bool
 	taken    []string
 }
@@ -63,7 +63,7 @@ func (b blockReader) fields(into fields) fields {
 	return into
 }
 
-// finish finds what only shows when a block has been read.
+// finish performs the checks that need the complete block.
 func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
 		b.r.errorf(at(v, "block"),
@@ -80,14 +80,14 @@ func (r *reader) providerBlock(v *node) *provider.Block {
 	b := blockReader{r: r, block: &provider.Block{}, own: true, taken: []string{"alias", "version"}}
 	ignored := 0
 	r.object(v, "The provider's block", b.fields(fields{
-		"version": r.count(&ignored), // schema documents have one, which means nothing
+		"version": r.count(&ignored), // schema documents have one, which is ignored
 		"block":   func(v *node) { r.object(v, "The block", b.fields(fields{})) },
 	}))
 	b.finish(v)
 	return b.block
 }
 
-// types reads the types of one kind.
+// types decodes the types of one kind.
 func (r *reader) types(kind provider.ResourceKind, to map[string]*provider.ResourceType) func(*node) {
 	return func(v *node) {
 		r.each(v, "The list of types", func(name string, at int, v *node) {
@@ -134,7 +134,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	if kind == provider.DataSource {
 		known["cache"] = func(v *node) { t.Cache = r.duration(v, "The time in the cache") }
 	}
-	known["http"] = func(*node) {} // needs the whole block
+	known["http"] = func(*node) {} // needs the complete block
 	r.object(v, "The type", known)
 	b.finish(v)
 	if r.checkAPI(v, "The type"); r.m.HTTP != nil && v.Get("http") != nil {
@@ -161,7 +161,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 
 func isTrue(v *node) bool { return v != nil && v.Kind == strictjson.Bool && v.True }
 
-// at returns a member, or else the object.
+// at returns a member, or the object itself if the member does not exist.
 func at(v *node, member string) *node {
 	if m := v.Get(member); m != nil {
 		return m
@@ -301,7 +301,7 @@ func (b blockReader) attributes(v *node, taken []string) map[string]*provider.At
 	return out
 }
 
-// attribute returns nil when it is so wrong that it would only lead to more errors.
+// attribute decodes an attribute. It returns nil if further checks of it would only cause more errors.
 func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute {
 	r := b.r
 	a, w := &provider.Attribute{}, &Words{}
@@ -337,7 +337,7 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 		return nil
 	}
 	if a.Type == cty.NilType && a.Nested == nil {
-		return nil // said already
+		return nil // already reported
 	}
 	w.AsText = encoding == "string"
 	r.fit(v.Get("json_schema"), a.ImpliedType())
@@ -374,11 +374,11 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 		b.r.errorf(v, `Only an "optional" attribute can have a default.`)
 	default:
 		w.Default = given
-		a.Computed = true // what is planned may differ from what is configured
+		a.Computed = true // the plan may differ from the configuration
 	}
 }
 
-// sentence ends a text.
+// sentence returns a text with a full stop.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text
@@ -386,7 +386,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// checkAttribute finds combinations that make no sense.
+// checkAttribute reports invalid combinations.
 func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, w *Words) {
 	say := func(format string, args ...any) {
 		b.r.errorAt(at, "The attribute %q "+format, append([]any{name}, args...)...)
@@ -416,7 +416,7 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	}
 }
 
-// HoldsNumbers reports whether values of a type may be numbers, or have some inside.
+// HoldsNumbers reports whether values of a type may be or contain numbers.
 func HoldsNumbers(ty cty.Type) bool {
 	found := false
 	var look func(cty.Type)
@@ -485,7 +485,7 @@ func (r *reader) function(v *node) *provider.Function {
 			"description_kind": r.descriptionKind(&p.DescriptionKind), "is_nullable": r.flag(&p.AllowNull),
 		})
 		switch {
-		case v.Kind != strictjson.Object: // said already
+		case v.Kind != strictjson.Object: // already reported
 		case p.Name == "" || v.Get("type") == nil:
 			r.errorf(v, `A parameter needs a "name" and a "type".`)
 		default:

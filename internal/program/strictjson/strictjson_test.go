@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
+func TestParseRefusesLossyText(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                             "the text ends",
 		`{} x`:                         "something follows",
@@ -43,7 +43,7 @@ func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
 	}
 }
 
-func TestParseReadsValuesWithTheirPlaces(t *testing.T) {
+func TestParseRecordsPositions(t *testing.T) {
 	text := "\xef\xbb\xbf{\n  \"a\": [1.50e3, true, null],\n \"ü\": \"\\u00e9\\ud83d\\ude00/\\n\"}\r\n"
 	v, err := Parse([]byte(text))
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package verify takes a program provider through the suite that every provider passes (package providertest), with the
-// values of a file beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
+// Package verify runs the conformance suite of providers (package providertest) with a program provider, with the
+// values in a file beside its manifest, tombolo-test.json. It implements `tombolo provider test`.
 //
-// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two
-// objects have in common. A trial may be recorded, every call with its answer, and repeated later from the record
-// instead of the program: that shows, with no cloud and no interpreter, that a changed manifest still fits what the
-// program answers (tape.go).
+// In the strings of the file, {dir} is a folder for the objects of the trial, and {n} a number that is unique for each
+// object. A trial may be recorded, every call with its answer, and repeated later from the record instead of the
+// program. That shows, without a cloud and an interpreter, that a changed manifest still matches the answers of the
+// program (tape.go).
 //
 //	t, diags := verify.Load(ctx, "./notes")
 //	o, err := t.Options(dir, nil, say)
@@ -43,7 +43,7 @@ const mark = "{mock}"
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
-// file is its content.
+// file is the content of the file.
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
@@ -55,16 +55,17 @@ type file struct {
 	Functions []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
-		Want json.RawMessage `json:"want"` // nothing: the call has to fail
+		Want json.RawMessage `json:"want"` // nil means that the call must fail
 	} `json:"functions"`
 }
 
-// resource is the description of a resource type in a file.
+// resource describes the tests of a resource type.
 type resource struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
-	// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
+	// Updates and Replacements are changes of the configuration: those that update the object, and those that replace
+	// it.
 	Updates      []json.RawMessage `json:"updates"`
 	Replacements []json.RawMessage `json:"replacements"`
 	Invalid      []json.RawMessage `json:"invalid"`
@@ -76,7 +77,7 @@ type resource struct {
 	Slow   json.RawMessage `json:"slow"`
 }
 
-// read is something to read once.
+// read describes a data source or an ephemeral resource to be read once.
 type read struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
@@ -84,7 +85,7 @@ type read struct {
 	Want   json.RawMessage `json:"want"`
 }
 
-// asked is a search for objects, or an action.
+// asked describes a list of objects or an action.
 type asked struct {
 	Name    string            `json:"name"`
 	Type    string            `json:"type"`
@@ -92,9 +93,9 @@ type asked struct {
 	Invalid []json.RawMessage `json:"invalid"`
 }
 
-// Trial is a provider with what to try it with.
+// Trial is a provider with the values for its tests.
 type Trial struct {
-	// RemoteState reads states that the program asks for; nil refuses it.
+	// RemoteState reads states that the program requests; nil refuses such requests.
 	RemoteState handler.RemoteState
 	// Mock is the address that {mock} stands for in the strings of the file.
 	Mock string
@@ -106,7 +107,7 @@ type Trial struct {
 
 const badTrial = "Provider cannot be tested"
 
-// Load reads manifest and file of a folder. A program that tells its schema is started for it.
+// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that.
 func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
@@ -140,7 +141,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	return t, diags
 }
 
-// sample is a file that could be written for a provider.
+// sample returns an example of a test file for a provider.
 func sample(m *manifest.Manifest) string {
 	typ := m.Name + "_thing"
 	if m.Schema != nil && len(m.Schema.Resources) > 0 {
@@ -207,7 +208,7 @@ func (t *Trial) listsAndActions(v *values, o *providertest.Options) error {
 	return nil
 }
 
-// resource returns what is checked of a type of resources.
+// resource returns the test values of a resource type.
 func (t *Trial) resource(v *values, r resource) providertest.Resource {
 	words := t.manifest.Type(provider.ManagedResource, r.Type)
 	one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
@@ -372,7 +373,7 @@ func (t *Trial) Untried() (list []string) {
 	return list
 }
 
-// values reads the values of the file, and remembers the first invalid one.
+// values decodes the values of the file, and records the first error.
 type values struct {
 	dir, mock string
 	err       error
@@ -395,7 +396,7 @@ func typesOf[T any](list []T, typ func(T) string) (names []string) {
 	return names
 }
 
-// invalid returns changes that have to be refused.
+// invalid returns changes that must be refused.
 func (v *values) invalid(list []json.RawMessage) (out []providertest.Invalid) {
 	for _, text := range list {
 		change := v.attrs(text, 0)
@@ -460,7 +461,7 @@ func within(ty cty.Type, place []string) cty.Type {
 	return ty
 }
 
-// id returns the id of an import: that of an attribute, or what a text such as "{org}/{name}" makes of several.
+// id returns an import ID: that of an attribute, or what a text such as "{org}/{name}" makes of several.
 func id(state cty.Value, by string) string {
 	if !strings.Contains(by, "{") {
 		return text(state, by)
@@ -477,7 +478,7 @@ func id(state cty.Value, by string) string {
 	}
 }
 
-// text returns an attribute as the id of an import.
+// text returns an attribute as an import ID.
 func text(state cty.Value, attr string) string {
 	if !state.Type().HasAttribute(attr) {
 		return ""

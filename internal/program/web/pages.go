@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// pages returns the items of an answer and of those that follow it.
+// pages returns the items of a response and of its further pages.
 func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Variables) (cty.Value, error) {
 	var items []cty.Value
 	size := len(got.body)
@@ -61,8 +61,8 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 	}
 }
 
-// next returns the request for the page after the nth one; nil at the end. page is how many items the last one had, all
-// how many there were up to now.
+// next returns the request for the page after the nth one, or nil at the end. page is the number of items on the last
+// page, and all the total number so far.
 func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variables, n, page, all int) (*ask, error) {
 	to := *a
 	switch {
@@ -116,7 +116,7 @@ func (a ask) with(name, text string) *ask {
 	return &a
 }
 
-// nextLink finds the address with the relation next in headers Link (RFC 8288).
+// nextLink returns the address with the relation next in Link headers (RFC 8288).
 func nextLink(headers []string) string {
 	for _, h := range headers {
 		for h != "" {

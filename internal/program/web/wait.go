@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// wait repeats a request until the condition holds, and returns the variables of its answer.
+// wait repeats a request until the condition is true, and returns the variables of its response.
 func (v *visit) wait(w *manifest.Wait, read *manifest.Operation, vars manifest.Variables) (manifest.Variables, error) {
 	op := read
 	if w.Request != nil {

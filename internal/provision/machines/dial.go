@@ -23,23 +23,24 @@ const (
 	firstPause  = time.Second      // between two attempts; it grows up to lastPause
 	lastPause   = 20 * time.Second
 	aliveEvery  = 5 * time.Second
-	aliveMissed = 6 // requests without an answer after which the machine is gone
+	aliveMissed = 6 // keepalive requests without a response after which the machine counts as lost
 )
 
-// A Machine is an open connection to one.
+// A Machine is an open connection to a machine.
 type Machine struct {
 	conn  *Connection
 	link  link
-	files files // opened when it is needed first
+	files files // opened when first needed
 }
 
 // A link is a connection of one type.
 type link interface {
-	// openFiles returns what writes files there; it ends with ctx, or when the link is cut.
+	// openFiles returns a writer of files on the machine. It ends with ctx, or when the link is cut.
 	openFiles() (files, error)
-	// run runs a program of the machine and tells what it prints. When ctx ends, the program is asked to end.
+	// run runs a program on the machine and calls tell with each line of output. When ctx ends, the program is asked to
+	// end.
 	run(ctx context.Context, name string, tell func(line string)) error
-	// cut ends whatever is under way.
+	// cut ends everything in progress.
 	cut()
 	close()
 }
@@ -48,14 +49,14 @@ type link interface {
 type sshLink struct {
 	client  *ssh.Client
 	windows bool
-	closes  []func() error // last first
+	closes  []func() error // called in reverse order
 }
 
-// permanentError is one that another attempt would meet again.
+// permanentError is an error that another attempt would not change.
 type permanentError struct{ error }
 
-// Connect opens a connection to a machine. It describes each attempt for people, in several lines at once, and tries
-// again until the time of the connection is over; the error is that of the last attempt.
+// Connect opens a connection to a machine. It describes each attempt in a text of several lines, and tries again until
+// the timeout of the connection. The error is that of the last attempt.
 func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machine, error) {
 	dial, description, done, err := c.dialer()
 	if err != nil {
@@ -78,7 +79,7 @@ func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machi
 			return nil, fmt.Errorf("interrupted while connecting to %s", c.Machine.Host)
 		case errors.As(err, &permanent):
 			return nil, permanent.error
-		case last == nil || limit.Err() == nil: // an attempt that was cut short says less than the one before
+		case last == nil || limit.Err() == nil: // an attempt that was cut short says less than its predecessor
 			last = err
 		}
 		select {
@@ -91,7 +92,7 @@ func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machi
 	}
 }
 
-// dialer returns what connects once, and how an attempt is described; done ends what both need.
+// dialer returns a function that connects once, and the description of an attempt; done releases the resources of both.
 func (c *Connection) dialer() (dial func(context.Context) (link, error), description string, done func(), err error) {
 	if w := c.WinRM; w != nil {
 		client, err := w.client(c)
@@ -108,7 +109,7 @@ func (c *Connection) dialer() (dial func(context.Context) (link, error), descrip
 		if h == nil {
 			continue
 		}
-		if _, err := keys.config(h); err != nil { // will not get better
+		if _, err := keys.config(h); err != nil { // another attempt will not help
 			keys.close()
 			return nil, "", nil, err
 		}
@@ -116,7 +117,7 @@ func (c *Connection) dialer() (dial func(context.Context) (link, error), descrip
 	return func(ctx context.Context) (link, error) { return c.dial(ctx, keys) }, c.describe(keys), keys.close, nil
 }
 
-// describe describes an attempt in the words of Terraform.
+// describe describes an attempt in the same form as Terraform.
 func (c *Connection) describe(keys *keys) string {
 	var b strings.Builder
 	hop := func(h *Hop) {
@@ -146,7 +147,7 @@ func (h *Hop) address() string {
 	return net.JoinHostPort(strings.Trim(h.Host, "[]"), strconv.Itoa(h.Port))
 }
 
-// dial connects once, over the proxy and the bastion if there are any.
+// dial connects once, through the proxy and the bastion if there are any.
 func (c *Connection) dial(ctx context.Context, keys *keys) (_ link, err error) {
 	m := &sshLink{windows: c.Windows}
 	defer func() {
@@ -182,7 +183,7 @@ func (c *Connection) dial(ctx context.Context, keys *keys) (_ link, err error) {
 	return m, nil
 }
 
-// handshake starts SSH over a plain connection, which it closes on failure.
+// handshake starts SSH on a plain connection, which it closes on failure.
 func (m *sshLink) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *keys) (*ssh.Client, error) {
 	m.closes = append(m.closes, conn.Close)
 	config, err := keys.config(h)
@@ -212,8 +213,8 @@ func (m *sshLink) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *ke
 	return client, nil
 }
 
-// keepAlive sends keepalive requests until done is closed, and closes the connection without an answer, so that a lost
-// machine is not awaited for ever.
+// keepAlive sends keepalive requests until done is closed. Without responses it closes the connection, so that a lost
+// machine is not waited for indefinitely.
 func keepAlive(client *ssh.Client, done <-chan struct{}) {
 	tick := time.NewTicker(aliveEvery)
 	defer tick.Stop()
@@ -279,7 +280,7 @@ func (c *Connection) firstConn(ctx context.Context, address string) (net.Conn, e
 	return tunnel, nil
 }
 
-// tunnel asks an HTTP proxy for a way to an address.
+// tunnel asks an HTTP proxy for a tunnel to an address.
 func (p *Proxy) tunnel(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -303,7 +304,7 @@ func (p *Proxy) tunnel(ctx context.Context, conn net.Conn, address string) (net.
 	return &bufferedConn{conn, in}, nil
 }
 
-// bufferedConn is a connection of which something has been read already.
+// bufferedConn is a connection from which some bytes were already read.
 type bufferedConn struct {
 	net.Conn
 	in *bufio.Reader
@@ -311,7 +312,7 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
-// Close ends the connection and everything that runs over it.
+// Close closes the connection and ends everything that uses it.
 func (m *Machine) Close() {
 	if m.files != nil {
 		m.files.close()
@@ -323,7 +324,7 @@ func (m *sshLink) cut() { _ = m.client.Close() }
 
 func (m *sshLink) close() {
 	for i := len(m.closes) - 1; i >= 0; i-- {
-		_ = m.closes[i]() // closing twice is an error that means nothing
+		_ = m.closes[i]() // closing twice is a harmless error
 	}
 	m.closes = nil
 }

@@ -15,12 +15,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// files writes files on the machine. Names have slashes.
+// files writes files on the machine. Names contain slashes.
 type files interface {
 	isDir(name string) bool
-	mkdir(name string) error // with its parents; one that is there is no error
-	// write writes the content of r to a file. An existing file of the name is removed first: nothing is written
-	// through a foreign link.
+	mkdir(name string) error // creates parents; an existing directory is not an error
+	// write writes the content of r to a file. It first removes an existing file, so that it never writes through a
+	// link of another user.
 	write(name string, mode fs.FileMode, r io.Reader) error
 	remove(name string) error
 	close()
@@ -33,7 +33,7 @@ func (m *Machine) openFiles() (_ files, err error) {
 	return m.files, err
 }
 
-// openFiles uses the SFTP of the machine, or its shell when it has none.
+// openFiles uses the machine's SFTP server, or its shell if there is none.
 func (m *sshLink) openFiles() (files, error) {
 	client, err := sftp.NewClient(m.client)
 	switch {
@@ -45,7 +45,8 @@ func (m *sshLink) openFiles() (files, error) {
 	return shellFiles{m}, nil
 }
 
-// ended returns err, or why the context ended when that is the reason: a closed connection says little.
+// ended returns err, or the reason why the context ended if it has: the error of a closed connection is not
+// informative.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -58,8 +59,8 @@ func (m *Machine) until(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, m.link.cut)
 }
 
-// Write creates a file on the machine. A destination that is a directory there, or ends in a slash, gets a file of the
-// name base.
+// Write creates a file on the machine. If the destination is a directory there, or ends in a slash, the file is created
+// in it with the name base.
 func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.FileMode, r io.Reader) error {
 	f, err := m.openFiles()
 	if err != nil {
@@ -73,9 +74,9 @@ func (m *Machine) Write(ctx context.Context, destination, base string, mode fs.F
 	return ended(ctx, f.write(destination, mode, r))
 }
 
-// Copy copies a file or a directory of this machine to the other. Of a directory whose name ends in a slash the content
-// is copied; otherwise the directory is copied into the destination if that exists, and as the destination if not.
-// Links are followed.
+// Copy copies a file or a directory to the machine. If the name of a directory ends in a slash, its content is copied;
+// otherwise the directory is copied into the destination if that exists, and to the destination if not. Links are
+// followed.
 func (m *Machine) Copy(ctx context.Context, source, destination string) error {
 	info, err := os.Stat(source)
 	if err != nil {
@@ -111,8 +112,8 @@ func (m *Machine) copyFile(ctx context.Context, source string, info fs.FileInfo,
 	return nil
 }
 
-// copyDir copies the content of a directory. Above are the real paths of the directories around it, by which a link
-// that leads back is known.
+// copyDir copies the content of a directory. above lists the real paths of its parents, to detect a link that leads
+// back.
 func (m *Machine) copyDir(ctx context.Context, f files, source, destination string, above []string) error {
 	real, err := filepath.EvalSymlinks(source)
 	if err != nil {
@@ -177,7 +178,7 @@ func (f sftpFiles) mkdir(name string) error {
 }
 
 func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
-	_ = f.Client.Remove(name) // an existing file is replaced, and one that cannot be removed fails below
+	_ = f.Client.Remove(name) // an existing file is replaced; if it cannot be removed, the create below fails
 	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("creating %s: %w", name, explained(err))
@@ -195,7 +196,7 @@ func (f sftpFiles) write(name string, mode fs.FileMode, r io.Reader) error {
 	return nil
 }
 
-// explained adds the probable meaning of the protocol's general error when a file is created.
+// explained adds the probable cause to the protocol's general error when a file is created.
 func explained(err error) error {
 	var status *sftp.StatusError
 	if errors.As(err, &status) && status.FxCode() == sftp.ErrSSHFxFailure {
@@ -206,7 +207,7 @@ func explained(err error) error {
 
 func (f sftpFiles) remove(name string) error { return f.Client.Remove(name) }
 
-func (f sftpFiles) close() { _ = f.Client.Close() } // the connection ends, too
+func (f sftpFiles) close() { _ = f.Client.Close() } // the connection ends as well
 
 // shellFiles writes by commands of a POSIX shell.
 type shellFiles struct{ m *sshLink }
@@ -249,7 +250,7 @@ func (f shellFiles) remove(name string) error { return f.run("rm -f "+quoted(nam
 
 func (shellFiles) close() {}
 
-// quoted returns a name as one word of a POSIX shell, which is no option.
+// quoted returns a name as one word of a POSIX shell that is not an option.
 func quoted(name string) string {
 	if strings.HasPrefix(name, "-") {
 		name = "./" + name

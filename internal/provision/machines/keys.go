@@ -18,12 +18,12 @@ import (
 
 // keys holds the credentials for the machines of a connection.
 type keys struct {
-	agent    agent.Agent // nil when there is none
+	agent    agent.Agent // nil if there is none
 	conn     io.Closer
 	identity string
 }
 
-// openKeys connects to the user's SSH agent if it may count and there is one.
+// openKeys connects to the user's SSH agent, if it is allowed and there is one.
 func openKeys(c *Connection) (*keys, error) {
 	k := &keys{identity: c.AgentIdentity}
 	socket := os.Getenv("SSH_AUTH_SOCK")
@@ -45,7 +45,8 @@ func (k *keys) close() {
 	}
 }
 
-// config returns how to open one machine: with its key, its password, and the keys of the agent, in this order.
+// config returns the SSH configuration for one machine: with its key, its password, and the keys of the agent, in this
+// order.
 func (k *keys) config(h *Hop) (*ssh.ClientConfig, error) {
 	config := &ssh.ClientConfig{User: h.User, HostKeyCallback: ssh.InsecureIgnoreHostKey(), Timeout: dialTimeout}
 	if h.HostKey != "" {
@@ -109,7 +110,7 @@ func signer(h *Hop) (ssh.Signer, error) {
 	return s, nil
 }
 
-// signers returns the keys of the agent; the one that the block names comes first.
+// signers returns the keys of the agent, beginning with the one that the block names.
 func (k *keys) signers() ([]ssh.Signer, error) {
 	signers, err := k.agent.Signers()
 	if err != nil || k.identity == "" {
@@ -137,7 +138,7 @@ func (k *keys) signers() ([]ssh.Signer, error) {
 	return signers, nil
 }
 
-// identityOf returns the public key that an identity is: its text, or that of the file that it names.
+// identityOf returns the public key of an identity, which is the key itself or the name of a file with the key.
 func identityOf(identity string) []byte {
 	text := []byte(identity)
 	if !strings.Contains(identity, " ") {
@@ -156,7 +157,7 @@ func identityOf(identity string) []byte {
 	return key.Marshal()
 }
 
-// A hostKeyError means that a machine has another key than the block says.
+// A hostKeyError means that the host key of a machine differs from the one in the block.
 type hostKeyError struct {
 	host      string
 	got, want string
@@ -167,7 +168,7 @@ func (e *hostKeyError) Error() string {
 		"machine answers at this address, or host_key is out of date. Nothing was sent to it", e.host, e.got, e.want)
 }
 
-// checkHost makes a machine's host key count.
+// checkHost makes the configuration check a machine's host key.
 func checkHost(config *ssh.ClientConfig, h *Hop) error {
 	want, _, _, _, err := ssh.ParseAuthorizedKey([]byte(h.HostKey))
 	if err != nil {
@@ -196,7 +197,7 @@ func checkHost(config *ssh.ClientConfig, h *Hop) error {
 		}
 		return checker.CheckHostKey(host, at, key)
 	}
-	// A machine has keys of several types: it is asked for one that is certified, or of the type that is known.
+	// A machine has keys of several types: request a certified one, or one of the known type.
 	config.HostKeyAlgorithms = append(slices.Clone(certificates), algorithms(want.Type())...)
 	return nil
 }

@@ -1,16 +1,16 @@
-// Package machines works on other machines: it connects to one by SSH or WinRM as a connection block describes, copies
+// Package machines controls other machines: it connects to one by SSH or WinRM as a connection block describes, copies
 // files to it and runs commands on it.
 //
-// Connect tries until the time of the block is over, because a new machine is not ready immediately. Everything that is
-// read from the other side is bounded, and everything ends with its context: the command gets a signal, then the
-// connection is closed.
+// Connect tries until the timeout of the block, because a new machine is not ready immediately. All input from the
+// other side is bounded, and everything ends with its context: the command gets a signal, then the connection is
+// closed.
 //
 //	c, diags := machines.Read(value) // the evaluated connection block
 //	m, err := machines.Connect(ctx, c, tell)
 //	defer m.Close()
 //	err = m.Script(ctx, script, tell)
 //
-// The arguments of the block, their defaults and the lines that it prints are those of Terraform's connection block.
+// The arguments of the block, their defaults and the printed lines equal those of Terraform's connection block.
 package machines
 
 import (
@@ -40,31 +40,31 @@ var Schema = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"bastion_port": optional(cty.Number), "bastion_user": optional(cty.String),
 	"bastion_password": optional(cty.String), "bastion_private_key": optional(cty.String),
 	"bastion_certificate": optional(cty.String),
-	// those of WinRM
+	// for WinRM
 	"https": optional(cty.Bool), "insecure": optional(cty.Bool), "cacert": optional(cty.String),
 	"use_ntlm": optional(cty.Bool),
 }}
 
 func optional(t cty.Type) *provider.Attribute { return &provider.Attribute{Type: t, Optional: true} }
 
-// Secrets holds the secret arguments of the block, whether they are marked or not.
+// Secrets lists the secret arguments of the block, whether they are marked or not.
 var Secrets = []string{"password", "private_key", "proxy_user_password", "bastion_password", "bastion_private_key"}
 
 // A Connection describes how to reach a machine.
 type Connection struct {
 	Machine Hop
-	Bastion *Hop // the machine on the way to it, or nil if there is none
+	Bastion *Hop // machine through which to connect, or nil
 	Proxy   *Proxy
-	// Agent lets the keys of the user's SSH agent count; AgentIdentity names the one to try first.
+	// Agent enables the keys of the user's SSH agent; AgentIdentity names the one to try first.
 	Agent         bool
 	AgentIdentity string
 	Timeout       time.Duration // of all attempts together
-	ScriptPath    string        // the path of scripts; %RAND% in it is a number
+	ScriptPath    string        // path of scripts, in which %RAND% is replaced with a number
 	Windows       bool
 	WinRM         *WinRM // nil for SSH
 }
 
-// A Hop is a machine on the way, with what opens it.
+// A Hop is a machine on the way, with its credentials.
 type Hop struct {
 	Host        string
 	Port        int
@@ -72,7 +72,7 @@ type Hop struct {
 	Password    string
 	PrivateKey  string // PEM
 	Certificate string // as in an authorized_keys file
-	HostKey     string // the machine's own public key or that of who certifies it; empty: any is taken
+	HostKey     string // public key of the machine, or of the authority that certifies it; "" accepts any
 }
 
 // A Proxy is the proxy of the first connection.
@@ -89,7 +89,8 @@ const (
 	defaultWindowsScript = "C:/windows/temp/terraform_%RAND%.cmd"
 )
 
-// Check reports the problems of a connection block as far as it is known. Problems have the path of their argument.
+// Check reports the problems of a connection block, whose value may be partly unknown. Problems have the path of their
+// argument.
 func Check(v cty.Value) diag.List {
 	var diags diag.List
 	one := func(name, summary string, allowed ...string) {
@@ -110,7 +111,7 @@ func Check(v cty.Value) diag.List {
 	return diags
 }
 
-// OnWindows reports whether a connection block is about a machine with Windows. It may be cty.NilVal.
+// OnWindows reports whether a connection block is for a machine with Windows. v may be cty.NilVal.
 func OnWindows(v cty.Value) bool {
 	if v == cty.NilVal {
 		return false
@@ -122,7 +123,7 @@ func OnWindows(v cty.Value) bool {
 	return is("type", "winrm") || is("target_platform", "windows")
 }
 
-// Read returns the connection of a connection block. The value is wholly known and has no marks.
+// Read returns the connection of a connection block. The value must be wholly known and without marks.
 func Read(v cty.Value) (*Connection, diag.List) {
 	if diags := Check(v); diags.HasErrors() {
 		return nil, diags
@@ -182,7 +183,7 @@ func Read(v cty.Value) (*Connection, diag.List) {
 	return c, nil
 }
 
-// timeout reads the time that connecting may take. What is no duration counts as the default, as in Terraform.
+// timeout parses the time that connecting may take. An invalid duration means the default, as in Terraform.
 func timeout(text string) time.Duration {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return d

@@ -37,7 +37,7 @@ func block(arguments map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// to returns the arguments that reach a server.
+// to returns the arguments of a connection to a server.
 func to(s *sshtest.Server, more map[string]cty.Value) map[string]cty.Value {
 	all := map[string]cty.Value{"host": cty.StringVal("127.0.0.1"), "port": cty.NumberIntVal(int64(s.Port)),
 		"user": cty.StringVal(s.User), "private_key": cty.StringVal(s.PrivateKey), "agent": cty.False,
@@ -74,7 +74,7 @@ func connect(ctx context.Context, t *testing.T, arguments map[string]cty.Value) 
 	return m, log, err
 }
 
-// servers are those that files reach in two ways: by SFTP, and by the shell where there is no SFTP.
+// servers are the two ways of writing files: SFTP, and the shell if there is no SFTP.
 var servers = map[string][]string{"sftp": nil, "shell": {"Subsystem none /bin/false"}}
 
 func TestScriptsRunAndAreRemoved(t *testing.T) {
@@ -112,8 +112,8 @@ func TestScriptsRunAndAreRemoved(t *testing.T) {
 	}
 }
 
-// What a directory holds arrives, whatever the names, and nothing is written through a link.
-func TestFilesArrive(t *testing.T) {
+// The content of a directory is copied completely, whatever the names are, and nothing is written through a link.
+func TestFilesAreCopied(t *testing.T) {
 	t.Parallel()
 	for name, lines := range servers {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestFilesArrive(t *testing.T) {
 			if err := m.Copy(t.Context(), source, there+"/below"); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.Copy(t.Context(), filepath.Join(source, "sub"), there); err != nil { // it exists: goes below
+			if err := m.Copy(t.Context(), filepath.Join(source, "sub"), there); err != nil { // it exists
 				t.Fatal(err)
 			}
 			if err := m.Copy(t.Context(), filepath.Join(source, "x.sh"), there+"/empty"); err != nil {
@@ -203,7 +203,7 @@ func read(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// certificate certifies a key by an authority.
+// certificate returns a certificate for a key, issued by an authority.
 func certificate(t *testing.T, authority *sshtest.Key, public string, typ uint32, names ...string) string {
 	t.Helper()
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(public))
@@ -218,8 +218,8 @@ func certificate(t *testing.T, authority *sshtest.Key, public string, typ uint32
 	return string(ssh.MarshalAuthorizedKey(cert))
 }
 
-// What opens a machine: keys, certificates of users and hosts, agents, on the machine and on the way to it.
-func TestMachinesAreOpened(t *testing.T) {
+// Credentials: keys, certificates of users and hosts, and agents, for the machine and for the bastion.
+func TestMachinesAcceptCredentials(t *testing.T) {
 	t.Parallel()
 	users, hosts, other := sshtest.NewKey(t), sshtest.NewKey(t), sshtest.NewKey(t)
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ func TestMachinesAreOpened(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		more map[string]cty.Value
-		want string // part of the error
+		want string // part of the expected error
 	}{
 		"the key": {},
 		"a certified key": {more: map[string]cty.Value{"private_key": str(own.Private),
@@ -294,7 +294,7 @@ func TestMachinesAreOpened(t *testing.T) {
 	}
 }
 
-// Keys of an agent open machines; the one that the block names is tried first, because servers count attempts.
+// Keys of an agent are accepted. The one that the block names is tried first, because servers limit attempts.
 func TestAgentsOpenMachines(t *testing.T) {
 	s := sshtest.Start(t, "MaxAuthTries 2")
 	ring := agent.NewKeyring()
@@ -314,7 +314,7 @@ func TestAgentsOpenMachines(t *testing.T) {
 	if err := ring.Add(agent.AddedKey{PrivateKey: right, Comment: "/home/me/.ssh/right"}); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "agent") // names of sockets are short
+	dir, err := os.MkdirTemp("", "agent") // short, because names of sockets are limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,8 +345,8 @@ func TestAgentsOpenMachines(t *testing.T) {
 	}
 }
 
-// A machine that is not ready is tried again; one that never is, until the time is over.
-func TestConnectingIsTriedUntilTheTimeIsOver(t *testing.T) {
+// A machine that is not ready is tried again; one that never is, until the timeout.
+func TestConnectRetriesUntilTheTimeout(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -355,7 +355,7 @@ func TestConnectingIsTriedUntilTheTimeIsOver(t *testing.T) {
 	port := int64(l.Addr().(*net.TCPAddr).Port)
 	var accepted sync.WaitGroup
 	accepted.Go(func() {
-		for { // each connection is closed at once
+		for { // close each connection immediately
 			conn, err := l.Accept()
 			if err != nil {
 				return
@@ -382,8 +382,8 @@ func TestConnectingIsTriedUntilTheTimeIsOver(t *testing.T) {
 	accepted.Wait()
 }
 
-// A server that takes the connection and says nothing ends an attempt, not the run.
-func TestASilentServerIsLeft(t *testing.T) {
+// A server that accepts the connection and sends nothing ends the attempt, not the run.
+func TestSilentServersAreAbandoned(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -426,7 +426,7 @@ func TestAnInterruptReachesTheCommand(t *testing.T) {
 	}
 }
 
-// A proxy gets the first connection; its password is sent to nobody else.
+// A proxy gets the first connection; its password is sent to no other server.
 func TestProxiesAreUsed(t *testing.T) {
 	t.Parallel()
 	s := sshtest.Start(t)
@@ -457,7 +457,7 @@ func TestProxiesAreUsed(t *testing.T) {
 	}
 }
 
-func TestWhatABlockCannotBe(t *testing.T) {
+func TestInvalidConnectionBlocks(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
 		{"type", "ftp", "Expected: ssh or winrm"},
 		{"target_platform", "beos", "unix or windows"}, {"proxy_scheme", "ftp", "http or https or socks5"},

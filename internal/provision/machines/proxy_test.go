@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// proxy is an HTTP proxy that gives every request the same answer, and opens the way when that is 200.
+// proxy is an HTTP proxy that sends the same response to every request, and opens the tunnel if that is 200.
 type proxy struct {
 	port int
 	mu   sync.Mutex
@@ -51,7 +51,7 @@ func (p *proxy) serve(conn net.Conn, answer string) {
 	if err != nil {
 		return
 	}
-	dump, _ := httputil.DumpRequest(req, false) // it was read whole
+	dump, _ := httputil.DumpRequest(req, false) // the request was read completely
 	p.mu.Lock()
 	p.text += string(dump)
 	p.mu.Unlock()

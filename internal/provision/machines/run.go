@@ -13,14 +13,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// grace is how long a command has to end after it was asked to.
+// grace is how long a command may take to end after it was asked to.
 const grace = 5 * time.Second
 
-// maxLine is the maximum length of a reported line.
+// maxLine is the maximum length of a reported line, in bytes.
 const maxLine = 64 << 10
 
 // Script copies a script to the machine, runs it, reports its output line by line, and removes it. The error of a
-// script that failed says how it ended.
+// failed script describes how it ended.
 func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line string)) error {
 	f, err := m.openFiles()
 	if err != nil {
@@ -31,14 +31,14 @@ func (m *Machine) Script(ctx context.Context, script io.Reader, tell func(line s
 		return fmt.Errorf("failed to upload script: %w", err)
 	}
 	err = m.link.run(ctx, name, tell)
-	_ = f.remove(name) // a script may have removed itself, or restarted the machine
+	_ = f.remove(name) // a script may have removed itself or restarted the machine
 	if err != nil {
 		return fmt.Errorf("error executing %q: %w", name, err)
 	}
 	return nil
 }
 
-// run implements link. Some seconds after the program was asked to end, the connection is closed.
+// run implements link. Some seconds after the program was asked to end, it closes the connection.
 func (m *sshLink) run(ctx context.Context, name string, tell func(line string)) error {
 	session, err := m.client.NewSession()
 	if err != nil {
@@ -50,7 +50,7 @@ func (m *sshLink) run(ctx context.Context, name string, tell func(line string)) 
 	session.Stdout, session.Stderr = out, problems
 	var pid *firstLine
 	if !m.windows {
-		// The first line is the number of the process: servers do not deliver signals to everybody's commands.
+		// The first line is the process ID: servers do not deliver signals to all commands.
 		command = `sh -c 'echo $$; exec "$0"' ` + quoted(name)
 		pid = &firstLine{rest: out}
 		session.Stdout = pid
@@ -82,14 +82,14 @@ func (m *sshLink) run(ctx context.Context, name string, tell func(line string)) 
 	return err
 }
 
-// askToEnd sends a signal to a command and its children, or to it alone where it leads no group.
+// askToEnd sends a signal to a command and its children, or only to the command if it is not a group leader.
 func (m *sshLink) askToEnd(session *ssh.Session, pid *firstLine) {
 	n := 0
 	if pid != nil {
 		n = pid.number()
 	}
 	if n <= 1 {
-		_ = session.Signal(ssh.SIGTERM) // who knows no signals sees the connection end
+		_ = session.Signal(ssh.SIGTERM) // a server without signals sees the end of the connection
 		return
 	}
 	other, err := m.client.NewSession()
@@ -99,10 +99,10 @@ func (m *sshLink) askToEnd(session *ssh.Session, pid *firstLine) {
 	defer other.Close() //nolint:errcheck // ended already
 	stop := time.AfterFunc(grace, func() { _ = other.Close() })
 	defer stop.Stop()
-	_ = other.Run(fmt.Sprintf("kill -TERM -%d 2>/dev/null || kill -TERM %d", n, n)) // it may have ended by itself
+	_ = other.Run(fmt.Sprintf("kill -TERM -%d 2>/dev/null || kill -TERM %d", n, n)) // it may have already ended
 }
 
-// firstLine keeps the first line of a stream, and passes on the others.
+// firstLine stores the first line of a stream, and forwards the others.
 type firstLine struct {
 	mu   sync.Mutex
 	line []byte
@@ -110,7 +110,7 @@ type firstLine struct {
 	rest io.Writer
 }
 
-// maxFirst is how much is read of a first line: a number has less.
+// maxFirst limits the first line, in bytes; a process ID is shorter.
 const maxFirst = 64
 
 func (f *firstLine) Write(p []byte) (int, error) {
@@ -144,9 +144,9 @@ func (f *firstLine) number() int {
 	return n
 }
 
-// lines passes on what is written to it, a line at a time.
+// lines calls a function with each line that is written to it.
 type lines struct {
-	one  *sync.Mutex // held while a line is reported: the other stream of the command may have one, too
+	one  *sync.Mutex // held while a line is reported, because the other stream of the command may have one as well
 	rest []byte
 	tell func(line string)
 }
@@ -176,7 +176,7 @@ func (l *lines) flush() {
 	l.rest = l.rest[:0]
 }
 
-// end passes on what came without an end of line, once nothing is written any more.
+// end reports an incomplete last line after the last write.
 func (l *lines) end() {
 	if len(l.rest) > 0 {
 		l.flush()

@@ -15,27 +15,27 @@ import (
 	"github.com/Azure/go-ntlmssp"
 )
 
-// WinRM is how to reach Windows' own service for remote management, in place of SSH.
+// WinRM describes how to reach the remote management service of Windows, which replaces SSH.
 type WinRM struct {
 	HTTPS    bool
-	Insecure bool   // any certificate is taken
-	CACert   string // PEM: who may certify the machine; empty means those that the system trusts
-	NTLM     bool   // in place of the password itself
+	Insecure bool   // accept any certificate
+	CACert   string // certificate authorities in PEM; "" means those that the system trusts
+	NTLM     bool   // use NTLM instead of sending the password
 }
 
 const (
 	winRMPort    = 5985
 	winRMTLSPort = 5986
 	winRMUser    = "Administrator"
-	// maxAnswer is how much of an answer is read: the service is asked for 150 KiB at most.
+	// maxAnswer limits a response, in bytes: the service is asked for 150 KiB at most.
 	maxAnswer = 4 << 20
-	// patience is how long the service may wait for output before it says that there is none yet.
+	// patience is how long the service may wait for output before it responds that there is none yet.
 	patience = 20 * time.Second
-	// answerTimeout bounds one request, which may take patience.
+	// answerTimeout limits one request, which may take patience.
 	answerTimeout = patience + 40*time.Second
 )
 
-// describe describes an attempt in the words of Terraform.
+// describe describes an attempt in the same form as Terraform.
 func (w *WinRM) describe(c *Connection) string {
 	return fmt.Sprintf("Connecting to remote host via WinRM...\n  Host: %s\n  Port: %d\n  User: %s\n  Password: %t\n"+
 		"  HTTPS: %t\n  Insecure: %t\n  NTLM: %t\n  CACert: %t", c.Machine.Host, c.Machine.Port, c.Machine.User,
@@ -67,7 +67,7 @@ func (w *WinRM) client(c *Connection) (*winRMClient, error) {
 	}
 	client := &winRMClient{transport: transport, url: scheme + "://" + c.Machine.address() + "/wsman",
 		user: c.Machine.User, password: c.Machine.Password}
-	client.http = &http.Client{Transport: transport, Timeout: answerTimeout, // a redirect must not get the password
+	client.http = &http.Client{Transport: transport, Timeout: answerTimeout, // redirections must not get the password
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if w.NTLM {
 		client.http.Transport = ntlmssp.Negotiator{RoundTripper: transport}
@@ -92,7 +92,7 @@ func (c *winRMClient) dial(ctx context.Context) (link, error) {
 	return l, nil
 }
 
-// ask sends a request and returns the answer. A fault of the service is a *faultError.
+// ask sends a request and returns the response. A fault of the service is returned as a *faultError.
 func (c *winRMClient) ask(ctx context.Context, m message) (*envelope, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(m.text(c.url)))
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *winRMClient) ask(ctx context.Context, m message) (*envelope, error) {
 type winRMLink struct {
 	client *winRMClient
 	shell  string
-	// ctx ends with cancel, when the link is cut: then everything under way ends.
+	// ctx is cancelled when the link is cut, which ends everything in progress.
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -145,7 +145,7 @@ func (l *winRMLink) close() {
 	l.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_, _ = l.client.ask(ctx, message{action: deleteShell, shell: l.shell}) // it ends by itself some time
+	_, _ = l.client.ask(ctx, message{action: deleteShell, shell: l.shell}) // it expires anyway
 	l.client.transport.CloseIdleConnections()
 }
 
@@ -169,8 +169,8 @@ func (l *winRMLink) run(ctx context.Context, name string, tell func(line string)
 	return nil
 }
 
-// command runs a command line of the machine, with what in says on its standard input. When ctx ends, the command is
-// asked to end, and ended some seconds later.
+// command runs a command line on the machine, with the content of in as its standard input. When ctx ends, the command
+// is asked to end, and is terminated some seconds later.
 func (l *winRMLink) command(ctx context.Context, line string, in io.Reader, out, problems io.Writer) (int, error) {
 	console := "TRUE"
 	if in != nil {
@@ -185,7 +185,7 @@ func (l *winRMLink) command(ctx context.Context, line string, in io.Reader, out,
 	if id == "" {
 		return 0, errors.New("starting a command: the answer has no id of a command")
 	}
-	defer l.signal(id, terminate) // ended or not, the service keeps it until it hears this
+	defer l.signal(id, terminate) // ended or not, the service keeps the command until it gets this signal
 	if in != nil {
 		if err := l.send(id, in); err != nil {
 			return 0, err
@@ -194,14 +194,14 @@ func (l *winRMLink) command(ctx context.Context, line string, in io.Reader, out,
 	return l.receive(ctx, id, out, problems)
 }
 
-// signal is about a command that may have ended, so nothing comes of an error.
+// signal sends a signal to a command. The command may have ended, so errors are ignored.
 func (l *winRMLink) signal(command, code string) {
 	limit, cancel := context.WithTimeout(l.ctx, grace)
 	defer cancel()
 	_, _ = l.client.ask(limit, message{action: sendSignal, shell: l.shell, body: signalBody(command, code)})
 }
 
-// send passes on what r says.
+// send forwards the content of r.
 func (l *winRMLink) send(command string, r io.Reader) error {
 	buf := make([]byte, maxInput)
 	for end := false; !end; {
@@ -218,7 +218,7 @@ func (l *winRMLink) send(command string, r io.Reader) error {
 	return nil
 }
 
-// receive passes on the output of a command until that has ended, and returns its exit code.
+// receive forwards the output of a command until the command has ended, and returns its exit code.
 func (l *winRMLink) receive(ctx context.Context, id string, out, problems io.Writer) (int, error) {
 	waiting, stop := context.WithCancel(l.ctx)
 	defer stop()
@@ -231,7 +231,7 @@ func (l *winRMLink) receive(ctx context.Context, id string, out, problems io.Wri
 		answer, err := l.client.ask(waiting, message{action: receive, shell: l.shell, body: receiveBody(id)})
 		var fault *faultError
 		if errors.As(err, &fault) && fault.timedOut() {
-			continue // it has said nothing yet
+			continue // no output yet
 		}
 		if err != nil {
 			return 0, fmt.Errorf("waiting for the command: %w", err)

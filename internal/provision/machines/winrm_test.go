@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/provision/winrmtest"
 )
 
-// toWindows returns the arguments that reach a server.
+// toWindows returns the arguments of a connection to a server.
 func toWindows(s *winrmtest.Server, more map[string]cty.Value) map[string]cty.Value {
 	all := map[string]cty.Value{"type": cty.StringVal("winrm"), "host": cty.StringVal("127.0.0.1"),
 		"port": cty.NumberIntVal(int64(s.Port)), "password": cty.StringVal(s.Password), "timeout": cty.StringVal("30s")}
@@ -31,7 +31,7 @@ func toWindows(s *winrmtest.Server, more map[string]cty.Value) map[string]cty.Va
 	return all
 }
 
-// windows are the ways to get in.
+// windows are the methods of authentication.
 var windows = map[string]func(*winrmtest.Server) map[string]cty.Value{
 	"http": func(*winrmtest.Server) map[string]cty.Value { return nil },
 	"ntlm": func(s *winrmtest.Server) map[string]cty.Value {
@@ -85,7 +85,7 @@ func TestScriptsRunOnWindowsAndAreRemoved(t *testing.T) {
 	}
 }
 
-func TestFilesArriveOnWindows(t *testing.T) {
+func TestFilesAreCopiedToWindows(t *testing.T) {
 	t.Parallel()
 	s := winrmtest.Start(t, false)
 	m, _, err := connect(t.Context(), t, toWindows(s, nil))
@@ -125,8 +125,8 @@ func TestFilesArriveOnWindows(t *testing.T) {
 	}
 }
 
-// A command that says nothing for long is waited for.
-func TestASilentCommandIsWaitedFor(t *testing.T) {
+// A command without output for a long time is waited for.
+func TestSilentCommandsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := winrmtest.Start(t, false)
 	s.Quiet = 20 * time.Millisecond
@@ -176,8 +176,8 @@ func TestAnInterruptReachesTheCommandOnWindows(t *testing.T) {
 	}
 }
 
-// Who may not get in is told so, without the password; what is no certificate is said at once.
-func TestWindowsKeepsStrangersOut(t *testing.T) {
+// A user without access gets an error without the password; an invalid certificate is reported immediately.
+func TestWindowsRefusesInvalidCredentials(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		https bool
@@ -214,8 +214,8 @@ func TestWindowsKeepsStrangersOut(t *testing.T) {
 	}
 }
 
-// A server that answers with too much, with no XML, or elsewhere ends the attempt.
-func TestWhatIsNoWinRMIsLeft(t *testing.T) {
+// A response that is too long or not XML, or a redirection, ends the attempt.
+func TestInvalidWinRMServersAreRefused(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the password went to another server: %q", r.Header.Get("Authorization"))

@@ -12,13 +12,13 @@ import (
 	"unicode/utf16"
 )
 
-// winRMFiles writes files by scripts of PowerShell, which every Windows has.
+// winRMFiles writes files with PowerShell scripts, because every Windows has PowerShell.
 type winRMFiles struct{ link *winRMLink }
 
-// maxCommand is how long a command line of Windows may be.
+// maxCommand is the maximum length of a command line on Windows.
 const maxCommand = 8000
 
-// script runs a script; an error of it is its message.
+// script runs a script. If it fails, the error is its message.
 func (f winRMFiles) script(text string, in io.Reader) (status int, err error) {
 	text = "$ErrorActionPreference='Stop';$ProgressPreference='SilentlyContinue';try{" + text +
 		"}catch{[Console]::Error.WriteLine($_.Exception.Message);exit 2}"
@@ -54,7 +54,7 @@ func (f winRMFiles) mkdir(name string) error {
 	return nil
 }
 
-// write sends lines of base64, because input of PowerShell is text.
+// write sends lines of base64, because the input of PowerShell is text.
 func (f winRMFiles) write(name string, _ fs.FileMode, r io.Reader) error {
 	encoded, w := io.Pipe()
 	sent := make(chan struct{})
@@ -66,7 +66,7 @@ func (f winRMFiles) write(name string, _ fs.FileMode, r io.Reader) error {
 		"$f=[IO.File]::Open($p,[IO.FileMode]::CreateNew);"+
 		"try{foreach($l in $input){$b=[Convert]::FromBase64String($l);$f.Write($b,0,$b.Length)}}finally{$f.Close()}",
 		encoded)
-	_ = encoded.Close() // if the script did not want it all
+	_ = encoded.Close() // if the script did not read all of it
 	<-sent
 	if err == nil && status != 0 {
 		err = fmt.Errorf("PowerShell ended with status %d", status)
@@ -77,7 +77,7 @@ func (f winRMFiles) write(name string, _ fs.FileMode, r io.Reader) error {
 	return nil
 }
 
-// encode writes what r gives as lines of base64.
+// encode writes the content of r as lines of base64.
 func encode(to io.Writer, r io.Reader) error {
 	w := bufio.NewWriterSize(to, maxInput)
 	buf := make([]byte, 3<<10)

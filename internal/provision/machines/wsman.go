@@ -25,17 +25,17 @@ const (
 	terminate   = wsmanShell + "/signal/terminate"
 
 	maxEnvelope = 153600
-	// maxInput is how much input a request has: in base64 it stays below maxEnvelope.
+	// maxInput limits the input in a request, in bytes, so that in base64 it stays below maxEnvelope.
 	maxInput = 96 << 10
 )
 
-// shellOptions make the shell speak UTF-8.
+// shellOptions make the shell use UTF-8.
 var shellOptions = map[string]string{"WINRS_NOPROFILE": "FALSE", "WINRS_CODEPAGE": "65001"}
 
 const shellBody = "<rsp:Shell><rsp:InputStreams>stdin</rsp:InputStreams>" +
 	"<rsp:OutputStreams>stdout stderr</rsp:OutputStreams></rsp:Shell>"
 
-// message is a request. Body is XML.
+// message is a request. Its body is XML.
 type message struct {
 	action, shell, body string
 	options             map[string]string
@@ -72,7 +72,7 @@ func (m message) text(to string) string {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a builder takes everything
+	_ = xml.EscapeText(&b, []byte(text)) // a builder returns no errors
 	return b.String()
 }
 
@@ -94,7 +94,7 @@ func receiveBody(command string) string {
 		escaped(command))
 }
 
-// envelope is an answer.
+// envelope is a response.
 type envelope struct {
 	Body struct {
 		Fault   *fault `xml:"Fault"`
@@ -127,7 +127,7 @@ type stream struct {
 	Text string `xml:",chardata"`
 }
 
-// bytes returns what came on a stream. What is no base64 is left out.
+// bytes returns the decoded content of a stream. It omits invalid base64.
 func (s stream) bytes() []byte {
 	data, _ := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s.Text), ""))
 	return data
@@ -142,7 +142,7 @@ type fault struct {
 	} `xml:"Detail>WSManFault"`
 }
 
-// parse reads an answer.
+// parse decodes a response.
 func parse(text []byte) (*envelope, error) {
 	e := &envelope{}
 	if err := xml.Unmarshal(text, e); err != nil {
@@ -151,7 +151,7 @@ func parse(text []byte) (*envelope, error) {
 	return e, nil
 }
 
-// shell returns the id of a shell that was opened.
+// shell returns the ID of a shell that was opened.
 func (e *envelope) shell() string {
 	for _, s := range e.Body.Created.Selectors {
 		if s.Name == "ShellId" {
@@ -161,10 +161,10 @@ func (e *envelope) shell() string {
 	return strings.TrimSpace(e.Body.Shell.ID)
 }
 
-// faultError is an answer that says what is wrong.
+// faultError is a response with an error.
 type faultError struct{ *fault }
 
-// maxReason is how much of a fault is shown.
+// maxReason limits the part of a fault that is shown, in bytes.
 const maxReason = 1000
 
 // Error implements error.
@@ -176,7 +176,7 @@ func (f *faultError) Error() string {
 	return fmt.Sprintf("the machine answered with the fault %s %s: %s", f.Subcode, f.Detail.Code, text)
 }
 
-// timedOut reports whether the service only had nothing to say for a while.
+// timedOut reports whether the fault only means that there was no output for a while.
 func (f *faultError) timedOut() bool {
 	return strings.HasSuffix(f.Subcode, ":TimedOut") || f.Detail.Code == "2150858793"
 }

@@ -1,4 +1,5 @@
-// Package sshtest starts OpenSSH servers for tests, on loopback, for the user who runs them. They end with their test.
+// Package sshtest starts OpenSSH servers for tests, on loopback, for the user who runs them. A server stops when its
+// test ends.
 package sshtest
 
 import (
@@ -22,10 +23,10 @@ import (
 // A Server is a running sshd.
 type Server struct {
 	Port       int
-	User       string // who may log in
+	User       string // user who may log in
 	PrivateKey string // PEM: the user's key
 	HostKey    string // the server's public key, as in an authorized_keys file
-	Dir        string // a directory that users of the server can write to
+	Dir        string // writable for users of the server
 	config     string
 	sshd       string
 }
@@ -55,7 +56,7 @@ func NewKey(t testing.TB) *Key {
 	return &Key{string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(signer.PublicKey())), signer}
 }
 
-// Start starts a server with more lines for its configuration; %D in them is its directory. The test is skipped where
+// Start starts a server with additional lines of configuration, in which %D is its directory. It skips the test if
 // there is no OpenSSH server.
 func Start(t testing.TB, lines ...string) *Server {
 	t.Helper()
@@ -70,7 +71,7 @@ func Start(t testing.TB, lines ...string) *Server {
 		t.Fatal(err)
 	}
 	s := &Server{User: me.Username, Dir: t.TempDir(), sshd: sshd}
-	if me.Uid == "0" { // the directory of the process without rights, which root's sshd requires
+	if me.Uid == "0" { // directory of the unprivileged process, which root's sshd requires
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Skip("needs /run/sshd for the OpenSSH server: ", err)
 		}
@@ -105,8 +106,8 @@ func (s *Server) write(t testing.TB, name, text string, mode os.FileMode) string
 	return path
 }
 
-// listen accepts connections and passes each to its own sshd, as inetd does: no port has to be chosen, and
-// nothing runs without a connection.
+// listen accepts connections and passes each to its own sshd, as inetd does: no port has to be chosen, and no sshd runs
+// without a connection.
 func (s *Server) listen(t testing.TB) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -160,11 +161,11 @@ func (s *Server) serve(conn net.Conn) {
 	cmd := exec.Command(s.sshd, "-i", "-e", "-f", s.config)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = file, file, log
 	cmd.WaitDelay = time.Minute
-	_ = cmd.Run() // what went wrong is in the log
+	_ = cmd.Run() // errors are in the log
 }
 
 // Log returns the server's output, for failed tests.
 func (s *Server) Log() string {
-	text, _ := os.ReadFile(filepath.Join(s.Dir, "log")) // none is an empty one
+	text, _ := os.ReadFile(filepath.Join(s.Dir, "log")) // a missing log is empty
 	return string(text)
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/md4"
 )
 
-// allowed reports whether who asks may; otherwise the answer says how to.
+// allowed reports whether a request is authenticated; otherwise it sends a response that asks for credentials.
 func (s *Server) allowed(w http.ResponseWriter, r *http.Request) bool {
 	if user, password, ok := r.BasicAuth(); ok && !s.NTLM && user == s.User && password == s.Password {
 		return true
@@ -42,9 +42,9 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request) bool {
 
 var nonce = []byte("8 bytes!")
 
-// challenge is the second message of NTLM, for clients that speak Unicode and NTLMv2.
+// challenge is the second message of NTLM, for clients with Unicode and NTLMv2.
 func challenge() []byte {
-	info := []byte{2, 0, 2, 0, 'X', 0, 0, 0, 0, 0} // the name of the domain, and the end
+	info := []byte{2, 0, 2, 0, 'X', 0, 0, 0, 0, 0} // name of the domain, and the end
 	b := append([]byte("NTLMSSP\x00"), 2, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint64(b, 0)          // no target name
 	b = binary.LittleEndian.AppendUint32(b, 0x00888201) // Unicode, NTLM, extended security, target information
@@ -57,7 +57,7 @@ func challenge() []byte {
 	return append(b, info...)
 }
 
-// proven reports whether the third message of NTLM shows that its sender knows the password.
+// proven reports whether the third message of NTLM proves that its sender has the password.
 func (s *Server) proven(said []byte) bool {
 	field := func(at int) []byte {
 		if len(said) < at+8 {

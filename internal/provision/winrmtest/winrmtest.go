@@ -1,8 +1,8 @@
-// Package winrmtest starts servers for tests that speak WinRM, on loopback. They end with their test.
+// Package winrmtest starts WinRM servers for tests, on loopback. A server stops when its test ends.
 //
-// Names of Windows are files below a directory of the server. A command is a file there, which the shell of this
-// machine runs, or one of the scripts of PowerShell by which package machines handles files: these are recognised by
-// what they call. Nothing here shows that Windows itself understands the scripts.
+// Windows file names stand for files below a directory of the server. A command is a file there, which the local shell
+// runs, or one of the PowerShell scripts with which package machines handles files; the server recognizes these by the
+// cmdlets that they call. The tests do not prove that Windows itself accepts the scripts.
 package winrmtest
 
 import (
@@ -34,35 +34,35 @@ import (
 type Server struct {
 	Port           int
 	User, Password string
-	CACert         string // PEM: who certifies a server with TLS
-	// NTLM lets nobody in with the password itself.
+	CACert         string // PEM: authority that certifies a server with TLS
+	// NTLM makes the server refuse the password itself.
 	NTLM bool
-	// Quiet is how long the server waits for output before it says that there is none; a second if it is zero.
+	// Quiet is how long the server waits for output before it responds that there is none; 0 means one second.
 	Quiet time.Duration
 	dir   string
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	commands map[string]*command
 	shells   map[string]bool
 	asked    []string // actions, in order
 	numbers  int
 }
 
-// command is one that was started.
+// command is a command that was started.
 type command struct {
 	line    string
 	in      bytes.Buffer
 	inEnds  chan struct{}
 	process *exec.Cmd
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	out, err bytes.Buffer
 	ended    bool
 	status   int
-	news     chan struct{} // closed when there is something new
+	news     chan struct{} // closed when there is new output or the command has ended
 }
 
-// Start starts a server; with https it has a certificate that CACert certifies.
+// Start starts a server. With https set, it has a certificate issued by CACert.
 func Start(t testing.TB, https bool) *Server {
 	t.Helper()
 	s := &Server{User: "Administrator", Password: "hush & hush", dir: t.TempDir(), commands: map[string]*command{},
@@ -86,19 +86,19 @@ func Start(t testing.TB, https bool) *Server {
 	return s
 }
 
-// Path returns the file that a name of Windows stands for.
+// Path returns the file for a Windows file name.
 func (s *Server) Path(name string) string {
 	return filepath.Join(s.dir, strings.ReplaceAll(strings.ReplaceAll(name, `\`, "/"), ":", ""))
 }
 
-// Asked returns the last words of the actions that were asked for, in order.
+// Asked returns the last words of the requested actions, in order.
 func (s *Server) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.asked...)
 }
 
-// Open returns the number of shells and commands that nobody has ended.
+// Open returns the number of shells and commands that were not ended.
 func (s *Server) Open() (shells, commands int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		answer = "<s:Fault><s:Code><s:Value>s:Receiver</s:Value><s:Subcode><s:Value>" + err.Error() + "</s:Value>" +
 			"</s:Subcode></s:Code><s:Reason><s:Text>No.</s:Text></s:Reason></s:Fault>"
 	}
-	_, _ = fmt.Fprintf(w, envelope, answer) // who has gone needs no answer
+	_, _ = fmt.Fprintf(w, envelope, answer) // the client may have gone away
 }
 
 var errNothing, errUnknown = errors.New("w:TimedOut"), errors.New("w:InvalidSelectors")
@@ -222,13 +222,13 @@ func (s *Server) start(line string) string {
 		return id
 	}
 	go func() {
-		_ = c.process.Wait() // its status says it
+		_ = c.process.Wait() // the status is read elsewhere
 		c.end(c.process.ProcessState.ExitCode())
 	}()
 	return id
 }
 
-// writer adds to a stream of a command.
+// writer appends to a stream of a command.
 type writer struct {
 	c  *command
 	to *bytes.Buffer
@@ -241,7 +241,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// tell wakes who waits; the caller holds mu.
+// tell wakes waiting requests; the caller holds mu.
 func (c *command) tell() {
 	close(c.news)
 	c.news = make(chan struct{})
@@ -283,12 +283,12 @@ func (s *Server) signal(q *request) error {
 		s.mu.Unlock()
 	}
 	if c.process != nil && c.process.Process != nil {
-		_ = syscall.Kill(-c.process.Process.Pid, signal) // it may have ended
+		_ = syscall.Kill(-c.process.Process.Pid, signal) // it may have already ended
 	}
 	return nil
 }
 
-// output waits until a command has something to say.
+// output waits until a command has output or has ended.
 func (s *Server) output(r *http.Request, q *request) (string, error) {
 	c, err := s.command(q.Body.Desired.ID)
 	if err != nil {
@@ -318,7 +318,7 @@ func (s *Server) output(r *http.Request, q *request) (string, error) {
 	}
 }
 
-// said takes what a command has said by now; the caller holds mu.
+// said returns the output of a command so far and removes it; the caller holds mu.
 func (c *command) said(id string) string {
 	var b strings.Builder
 	b.WriteString("<r:ReceiveResponse>")
@@ -343,7 +343,7 @@ func (c *command) said(id string) string {
 const powershell = "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -OutputFormat Text " +
 	"-EncodedCommand "
 
-// A script of PowerShell: what it calls, with a name, and whether it reads lines of base64.
+// A PowerShell script: the cmdlets that it calls, with a name, and whether it reads lines of base64.
 var (
 	isDir = regexp.MustCompile(`^if\(Test-Path -LiteralPath ('(?:[^']|'')*') -PathType Container\)` +
 		`\{exit 0\};exit 1$`)
@@ -353,7 +353,7 @@ var (
 		`\[IO\.FileMode\]::CreateNew\);.*in \$input\)\{\$b=\[Convert\]::FromBase64String\(\$l\)`)
 )
 
-// script does what a script of PowerShell would, and returns its status.
+// script performs the action of a PowerShell script, and returns its status.
 func (s *Server) script(c *command, encoded string) int {
 	utf, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -388,7 +388,7 @@ func (s *Server) script(c *command, encoded string) int {
 		return 99
 	}
 	if err != nil {
-		_, _ = io.WriteString(writer{c, &c.err}, err.Error()+"\r\n") // a buffer takes all
+		_, _ = io.WriteString(writer{c, &c.err}, err.Error()+"\r\n") // a buffer returns no errors
 		return 2
 	}
 	return 0
@@ -401,7 +401,7 @@ func gone(err error) error {
 	return err
 }
 
-// store writes the lines of base64 that come to a file.
+// store decodes lines of base64 from its input and writes them to a file.
 func (c *command) store(name string) error {
 	<-c.inEnds
 	if err := gone(os.Remove(name)); err != nil {

@@ -39,12 +39,12 @@ var (
 		exchange: "api://AzureADTokenExchangeChina"}
 )
 
-// clouds are the clouds that settings can name.
+// clouds maps the names that settings may use to clouds.
 var clouds = map[string]*surroundings{"public": public, "global": public, "canary": public,
 	"usgovernment": government, "usgovernmentl4": government, "usgovernmentl5": government, "dod": government,
 	"china": china}
 
-// access is how requests are authorized. Without a key and a token, they carry a shared access signature.
+// access holds the credentials of requests. Without a key and a token, requests carry a shared access signature.
 type access struct {
 	base  *url.URL
 	key   []byte
@@ -56,7 +56,7 @@ const (
 	armVersion   = "2023-01-01"
 )
 
-// reach determines, once, how the service is reached.
+// reach finds the service and its credentials. It does so only once.
 func (b *blobs) reach(ctx context.Context) (*access, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *who) fetch(ctx context.Context, c *http.Client, method, address string,
 		var why struct {
 			Error struct{ Code, Message string }
 		}
-		_ = json.Unmarshal(said, &why) // without it the status has to do
+		_ = json.Unmarshal(said, &why) // without a reason, the error reports the status
 		text := strings.Trim(why.Error.Code+": "+why.Error.Message, ": ")
 		return &statusError{a.StatusCode, w.clean(fmt.Sprintf("%s answered %s %.500s", r.URL.Host, a.Status, text))}
 	}
@@ -156,7 +156,7 @@ func (w *who) fetch(ctx context.Context, c *http.Client, method, address string,
 	return nil
 }
 
-// statusError is an answer with an error status.
+// statusError is a response with an error status.
 type statusError struct {
 	status int
 	text   string
@@ -164,7 +164,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return strings.TrimSpace(e.text) }
 
-// cloud returns the cloud. A metadata host describes its own.
+// cloud returns the settings of the cloud. With a metadata host, it fetches them from there.
 func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) {
 	if w.metadata == "" {
 		return clouds[w.environment], nil
@@ -203,7 +203,7 @@ func (w *who) ask(ctx context.Context, c azcore.TokenCredential, scope string) (
 	return token.Token, nil
 }
 
-// manager asks the resource manager about the storage account.
+// manager sends a request about the storage account to the resource manager.
 func (b *blobs) manager(ctx context.Context, env *surroundings, c azcore.TokenCredential, method, action string,
 	out any) error {
 	s := b.s
@@ -301,7 +301,7 @@ func (w *who) credential(env *surroundings, c *http.Client) (cred azcore.TokenCr
 	return cred, nil
 }
 
-// local is the machine's managed identity, from a service at an address that the user sets.
+// local gets tokens of the machine's managed identity from the address in the user's settings.
 type local struct {
 	w    *who
 	http *http.Client
@@ -327,12 +327,12 @@ func (l *local) GetToken(ctx context.Context, o policy.TokenRequestOptions) (t a
 	if err == nil && said.Token == "" {
 		err = fmt.Errorf("the answer of %s has no token", u.Host)
 	}
-	// The service keeps tokens itself until they are about to end.
+	// The service itself caches tokens until shortly before they expire.
 	return azcore.AccessToken{Token: said.Token, ExpiresOn: time.Now().Add(5 * time.Minute)}, err
 }
 
-// assertion returns the token of the other identity provider. It is requested again each time, because it is valid only
-// for minutes.
+// assertion returns the token of the other identity provider. Such a token is only valid for minutes, so each call
+// requests a new one.
 func (w *who) assertion(ctx context.Context, env *surroundings, c *http.Client) (string, error) {
 	if w.token != "" {
 		return w.token, nil

@@ -1,11 +1,10 @@
 // Package azure keeps states in a container of Azure Blob Storage, in the layout that Terraform and OpenTofu use: all
 // three share a state, its workspaces and its locks.
 //
-// A state is a block blob, "<key>" or "<key>env:<workspace>". The lock is a lease on that blob which does not end, with
-// the id of the lock; who holds it stands in the blob's metadata. What belongs to Tombolo alone is below
-// "<key>.tombolo/", which the listings of the other programs ignore. Every write has a condition: a state takes the
-// place of the one that was read, under the lease, and the journal is one blob that is replaced again and again, each
-// time the one that was seen before.
+// A state is a block blob, "<key>" or "<key>env:<workspace>". The lock is an infinite lease on that blob; the lease ID
+// is the ID of the lock, and the blob's metadata names the holder. Objects that only Tombolo uses are below
+// "<key>.tombolo/", which the listings of the other programs ignore. Every write is conditional: a state replaces the
+// version that was read, under the lease. The journal is one blob; each write replaces the version that was last seen.
 //
 //	kind := azure.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -27,7 +26,7 @@ func Kind() remote.Kind {
 		Programs: programs, Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
 }
 
-// open reads the settings. It sends no requests: credentials are looked up for the first request.
+// open reads the settings. It sends no requests: credentials are resolved at the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	o = arguments.Complete(o)
 	s, diags := read(config, o)

@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// settings are those of a block, with some more.
+// settings returns the settings of a valid block, with additional or replaced ones.
 func settings(more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"storage_account_name": cty.StringVal(azuretest.Account),
 		"container_name": cty.StringVal(azuretest.Container), "key": cty.StringVal("some/state"),
@@ -68,7 +68,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// The emulator of Azure is no different.
+// The emulator Azurite passes the same suite.
 func TestAzurite(t *testing.T) {
 	address, n := azuretest.Azurite(t), 0
 	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
@@ -114,8 +114,9 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "500 and done"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &azuretest.Blobs{}
@@ -140,8 +141,8 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// What other programs have put into the metadata stays, and nothing of ours is where they list workspaces.
-func TestOthersSeeTheirOwn(t *testing.T) {
+// Metadata of other programs is kept, and none of Tombolo's blobs is where those programs list workspaces.
+func TestOtherProgramsSeeTheirData(t *testing.T) {
 	there := &azuretest.Blobs{}
 	d := open(t, serve(t, there), nil)
 	p, err := d.Place("blue")
@@ -170,7 +171,7 @@ func TestOthersSeeTheirOwn(t *testing.T) {
 	}
 }
 
-// gossip is a service that answers each request with all that was asked.
+// gossip is a service that repeats the whole request in its response.
 func gossip(w http.ResponseWriter, r *http.Request) {
 	said, _ := json.Marshal(map[string]any{"h": r.Header, "u": r.URL.String()})
 	w.WriteHeader(http.StatusBadRequest)
@@ -178,8 +179,8 @@ func gossip(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 }
 
-// What is secret in a block appears in no error and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error or in the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	var mu sync.Mutex
 	var said strings.Builder
 	for _, address := range []string{serve(t, http.HandlerFunc(gossip)), "http://127.0.0.1:1"} {
@@ -217,11 +218,11 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// A lease whose run said nothing of itself can be seen and freed.
+// A lease without information about its holder is reported as a lock and can be freed.
 func TestALeaseWithoutInformationIsFreed(t *testing.T) {
 	there := &azuretest.Blobs{}
 	net := &faulty{next: there, plan: func(n int) string {
-		if n > 3 { // the lease is there, and nothing else comes through
+		if n > 3 { // the lease is acquired, and all later requests fail
 			return "lost"
 		}
 		return ""
@@ -244,7 +245,7 @@ func TestALeaseWithoutInformationIsFreed(t *testing.T) {
 	must(t, err)
 }
 
-// A time limit is an argument or the value of a variable, and 0 is none.
+// A time limit comes from an argument or a variable; 0 means no limit.
 func TestTimeLimits(t *testing.T) {
 	slow := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	number := cty.NumberIntVal

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,18 +16,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// blob is a blob as it was last read.
+// blob is a blob as it was last read or written.
 type blob struct {
-	data   []byte // nil when it was not asked for
+	data   []byte // nil if the content was not requested
 	etag   string
 	size   int64
 	leased bool
-	meta   map[string]string // with names in lower case
+	meta   map[string]string // names are in lower case
 }
 
 const metaPrefix = "x-ms-meta-"
 
-// seen returns the blob that an answer describes.
+// seen returns the blob that a response describes.
 func seen(a *answer) *blob {
 	o := &blob{etag: a.header.Get("ETag"), leased: a.header.Get("x-ms-lease-status") == "locked",
 		meta: map[string]string{}}
@@ -47,7 +48,7 @@ func withMeta(header, meta map[string]string) map[string]string {
 	return header
 }
 
-// sealing returns the headers that have the service encrypt a blob with the user's key.
+// sealing returns the headers that make the service encrypt a blob with the user's key.
 func (b *blobs) sealing(header map[string]string, writes bool) map[string]string {
 	if header == nil {
 		header = map[string]string{}
@@ -62,8 +63,8 @@ func (b *blobs) sealing(header map[string]string, writes bool) map[string]string
 	return header
 }
 
-// missing reports whether the blob does not exist. A missing container is an error, and so is a page that says 404:
-// something on the way wrote it.
+// missing reports whether the blob does not exist. A missing container is an error, and so is an HTML page with status
+// 404, which did not come from the service.
 func missing(a *answer) bool {
 	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "ResourceNotFound")
 }
@@ -73,7 +74,7 @@ func unmet(a *answer) bool {
 	return a.code == "ConditionNotMet" || a.code == "BlobAlreadyExists" || a.code == "TargetConditionNotMet"
 }
 
-// unleased reports whether an answer means that the given lease does not exist.
+// unleased reports whether a response means that the blob does not have the given lease.
 func unleased(a *answer) bool {
 	return strings.HasPrefix(a.code, "Lease") && (a.status == http.StatusPreconditionFailed ||
 		a.status == http.StatusConflict)
@@ -93,13 +94,14 @@ func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
 	}
 	o := seen(a)
 	if o.etag == "" {
-		return nil, b.untagged(r)
+		return nil, b.foreign(r, "it has no ETag")
 	}
 	o.data, o.size = a.body, int64(len(a.body))
 	return o, nil
 }
 
-// head returns a blob without its content. With a lease it is errUnleased when the blob has another one, or none.
+// head returns a blob without its content. With a lease ID, it returns errUnleased if the blob has another lease or
+// none.
 func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	r := request{what: "look for", method: http.MethodHead, blob: name,
 		header: b.sealing(map[string]string{"x-ms-lease-id": lease}, false)}
@@ -107,7 +109,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case missing(a), a.status == http.StatusNotFound && a.code == "": // an answer to HEAD has no words
+	case missing(a), a.status == http.StatusNotFound && a.code == "": // a response to HEAD has no body
 		return nil, nil
 	case lease != "" && a.status == http.StatusPreconditionFailed:
 		return nil, errUnleased
@@ -116,13 +118,13 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	}
 	o := seen(a)
 	if o.etag == "" {
-		return nil, b.untagged(r)
+		return nil, b.foreign(r, "it has no ETag")
 	}
 	o.size = a.contentLength()
 	return o, nil
 }
 
-// put replaces the blob with this tag, or creates it for "", and returns the new tag.
+// put replaces the blob with this tag, or creates it if the tag is "", and returns the new tag.
 func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease string, meta map[string]string) (string,
 	error) {
 	header := b.sealing(map[string]string{"x-ms-blob-type": "BlockBlob", "x-ms-lease-id": lease,
@@ -137,10 +139,20 @@ func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease s
 		return "", err
 	case unmet(a), etag != "" && missing(a):
 		return "", objects.ErrUnmet
+	}
+	return b.written(r, a)
+}
+
+// written returns the tag of a written blob. A response without a tag does not come from the service.
+func (b *blobs) written(r request, a *answer) (string, error) {
+	tag := a.header.Get("ETag")
+	switch {
 	case !a.ok():
 		return "", b.refused(r, a)
+	case tag == "":
+		return "", b.foreign(r, "it has no ETag")
 	}
-	return a.header.Get("ETag"), nil
+	return tag, nil
 }
 
 // errUnleased means that a blob has another lease than the given one, or none.
@@ -157,10 +169,8 @@ func (b *blobs) setMeta(ctx context.Context, name, lease string, meta map[string
 		return "", err
 	case missing(a), unleased(a):
 		return "", errUnleased
-	case !a.ok():
-		return "", b.refused(r, a)
 	}
-	return a.header.Get("ETag"), nil
+	return b.written(r, a)
 }
 
 // lease performs an action on the lease of a blob: acquire, release or break.
@@ -177,6 +187,10 @@ func (b *blobs) lease(ctx context.Context, name, action, id string) (*answer, re
 	r := request{what: action + " the lease on", method: http.MethodPut, blob: name,
 		query: url.Values{"comp": {"lease"}}, header: header}
 	a, err := b.send(ctx, r)
+	done := map[string]int{"acquire": http.StatusCreated, "break": http.StatusAccepted}[action]
+	if err == nil && done != 0 && a.ok() && a.status != done {
+		err = b.foreign(r, fmt.Sprintf("its status is %d, and not %d", a.status, done))
+	}
 	return a, r, err
 }
 
@@ -185,10 +199,15 @@ func (b *blobs) snapshot(ctx context.Context, name, lease string) error {
 	r := request{what: "make a snapshot of", method: http.MethodPut, blob: name,
 		query: url.Values{"comp": {"snapshot"}}, header: b.sealing(map[string]string{"x-ms-lease-id": lease}, true)}
 	a, err := b.send(ctx, r)
-	if err == nil && !a.ok() {
-		err = b.refused(r, a)
+	switch {
+	case err != nil:
+		return err
+	case !a.ok():
+		return b.refused(r, a)
+	case a.status != http.StatusCreated:
+		return b.foreign(r, fmt.Sprintf("its status is %d, and not %d", a.status, http.StatusCreated))
 	}
-	return err
+	return nil
 }
 
 // remove removes a blob. It is not an error if the blob does not exist.

@@ -23,13 +23,13 @@ import (
 
 const (
 	apiVersion = "2021-12-02"
-	maxState   = 1 << 30 // bytes of a blob that is read: a service may send without end
+	maxState   = 1 << 30 // bytes of a blob: bounds a response without end
 	maxMessage = 1 << 20
 	silence    = time.Minute
 	tries      = 6
 )
 
-// problem is an error with a text for people, without secrets.
+// problem is an error whose text is for users and contains no secrets.
 type problem struct {
 	text string
 	err  error
@@ -44,8 +44,8 @@ type blobs struct {
 	log  func(format string, args ...any)
 	http *http.Client
 
-	silence time.Duration // how long each step of an answer may take
-	most    int64         // bytes of a blob
+	silence time.Duration // limit for each step of a response
+	most    int64         // maximum size of a blob, in bytes
 
 	clock web.Clock
 
@@ -59,28 +59,28 @@ func newBlobs(s *settings, o remote.Surroundings) *blobs {
 
 // request is one request to the service.
 type request struct {
-	what   string // for people: "read"
+	what   string // verb for messages: "read"
 	method string
 	blob   string // "" for the container
 	query  url.Values
 	header map[string]string
 	body   []byte
-	most   int64 // how much the answer may be
+	most   int64 // maximum size of the response
 }
 
-// answer is an answer of the service.
+// answer is a response of the service.
 type answer struct {
 	status int
 	code   string // the service's name for an error
-	text   string // what it says of it
+	text   string // the service's text for it
 	header http.Header
 	body   []byte
-	again  bool // it is not the answer to the first try
+	again  bool // the request was retried
 }
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
-// send sends a request, with retries, until it has a final answer.
+// send sends a request, with retries, and returns the final response.
 func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 	for try := 1; ; try++ {
 		began := time.Now()
@@ -110,7 +110,7 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 	return a, nil
 }
 
-// passing reports whether a later retry of a request may have another result.
+// passing reports whether a retry may have another result.
 func passing(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
@@ -120,7 +120,7 @@ func passing(status int) bool {
 	return false
 }
 
-// once sends a request and reads the answer.
+// once sends a request without retries and reads the response.
 func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 	access, err := b.reach(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 	return a, nil
 }
 
-// prepare returns a request with its authorization.
+// prepare returns an HTTP request with credentials.
 func (b *blobs) prepare(ctx context.Context, access *access, r request) (*http.Request, error) {
 	u := access.base.JoinPath(b.s.container)
 	if r.blob != "" {
@@ -215,7 +215,7 @@ func Sign(r *http.Request, account string, key []byte) {
 	r.Header.Set("Authorization", "SharedKey "+account+":"+base64.StdEncoding.EncodeToString(h.Sum(nil)))
 }
 
-// signed returns the text that the signature of a request covers.
+// signed returns the text that a signature covers.
 func signed(r *http.Request, account string) string {
 	length := ""
 	if r.ContentLength > 0 {
@@ -247,7 +247,7 @@ func (b *blobs) name(blob string) string {
 	return "azurerm://" + b.s.account + "/" + strings.TrimSuffix(b.s.container+"/"+blob, "/")
 }
 
-// unheard returns the reason why there is no answer. The request may have arrived.
+// unheard returns the error for a request without a response. The request may have been performed.
 func (b *blobs) unheard(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return &problem{text: r.what + " " + b.name(r.blob) + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
@@ -256,13 +256,13 @@ func (b *blobs) unheard(ctx context.Context, r request, err error) error {
 		return &problem{text: b.s.who.clean(r.what + " " + b.name(r.blob) + ": " + p.text), err: err}
 	}
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the address, which may have a signature in it
+		err = inner.Err // drop the address, which may contain a signature
 	}
 	return &problem{text: b.s.who.clean(fmt.Sprintf("%s %s: the service cannot be reached, or does not answer: %v",
 		r.what, b.name(r.blob), err)), err: err}
 }
 
-// refused returns the error for an answer with an error status.
+// refused returns the error for a response with an error status.
 func (b *blobs) refused(r request, a *answer) error {
 	text := fmt.Sprintf("%s %s: the service answered %d %s", r.what, b.name(r.blob), a.status, web.Short(a.code))
 	if a.text != "" {
@@ -277,13 +277,13 @@ func (b *blobs) refused(r request, a *answer) error {
 	return &problem{text: b.s.who.clean(text)}
 }
 
-// untagged returns the error for a good answer without a tag, which every blob has: something on the way wrote it.
-func (b *blobs) untagged(r request) error {
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
-		"address, and what is between", r.what, b.name(r.blob))}
+// foreign returns the error for a successful response that did not come from the service.
+func (b *blobs) foreign(r request, why string) error {
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: %s. Check the address, and what "+
+		"is between", r.what, b.name(r.blob), why)}
 }
 
-// hint returns advice on an answer.
+// hint returns advice on an error response.
 func hint(a *answer) string {
 	switch a.code {
 	case "ContainerNotFound":

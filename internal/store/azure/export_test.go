@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// At returns a driver that finds the account at an address, and does not pause before it tries again.
+// At returns a driver that finds the account at an address and retries without pauses.
 func At(address string, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
 	o := arguments.Complete(remote.Surroundings{Getenv: os.Getenv, Log: log})
 	s, diags := read(config, o)
@@ -21,7 +21,7 @@ func At(address string, config cty.Value, log func(string, ...any)) (remote.Driv
 	return &driver{s: s, blobs: newBlobs(s, o)}, nil
 }
 
-// Impatient sets how long a driver waits for each step of an answer, and the largest state that it reads.
+// Impatient sets how long a driver waits for each step of a response, and the maximum size of a state.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	b := d.(*driver).blobs
 	b.silence, b.most = silence, most

@@ -17,11 +17,11 @@ import (
 type hold struct {
 	p    *place
 	id   string
-	meta map[string]string // of the blob, without the lock
+	meta map[string]string // the blob's metadata without the lock
 
 	mu    sync.Mutex
-	empty bool // the blob has no content: it is there only for the lock
-	gone  bool // the state was deleted, and its snapshots go with it
+	empty bool // the blob has no content: it exists only for the lock
+	gone  bool // the state was deleted; delete its snapshots as well
 	kept  bool // a snapshot was made
 }
 
@@ -30,16 +30,16 @@ func (a *answer) contentLength() int64 {
 	return n
 }
 
-// writeTries limits how often a state is read again because its tag has changed.
+// writeTries limits how often a write reads the state again because its tag has changed.
 const writeTries = 5
 
-// Write implements remote.Hold. The tag of a blob changes with its metadata, too: it is another state only when its
-// content is another one.
+// Write implements remote.Hold. A blob's tag also changes with its metadata, so a new tag is only a conflict if the
+// content differs.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	h.p.mu.Lock()
 	o := h.p.last
 	h.p.mu.Unlock()
-	if h.id == "" { // others may have written meanwhile, and may hold the lock now
+	if h.id == "" { // without a lock, other runs may have written or may hold the lock now
 		o = nil
 	}
 	fresh := false
@@ -51,7 +51,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 			}
 			fresh = true
 		}
-		if try > 1 && bytes.Equal(o.data, w.Data) { // it was us, and an answer was lost
+		if try > 1 && bytes.Equal(o.data, w.Data) { // our write succeeded, but its response was lost
 			return version(w.Data), nil
 		}
 		if version(o.data) != w.Was {
@@ -69,7 +69,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	}
 }
 
-// replace replaces the content of a blob, if it is still as it was last read.
+// replace replaces the content of a blob that is unchanged since it was read.
 func (h *hold) replace(ctx context.Context, o *blob, data []byte) error {
 	h.mu.Lock()
 	kept := h.kept
@@ -101,7 +101,7 @@ func (h *hold) Append(ctx context.Context, version string, n int, chunk []byte) 
 	return changed(h.p.journal.Add(ctx, version, n, chunk))
 }
 
-// changed returns the contract's error for an unmet condition.
+// changed translates an unmet condition to the contract's error.
 func changed(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrChanged
@@ -130,7 +130,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	empty, gone := h.empty, h.gone
 	h.mu.Unlock()
 	if empty {
-		// An answer that was lost is success: a blob that is not there has no lease.
+		// If a response was lost, a missing blob means success: it has no lease.
 		o, err := h.p.b.head(ctx, h.p.key, h.id)
 		switch {
 		case errors.Is(err, errUnleased), err == nil && o == nil:
@@ -165,7 +165,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	return h.p.b.refused(r, a)
 }
 
-// Delete implements remote.Hold. The blob stays, without content, while it carries the lock. The journal is removed
+// Delete implements remote.Hold. The blob remains without content while it carries the lock. The journal is removed
 // last: while it exists, the state can still be recovered.
 func (h *hold) Delete(ctx context.Context) error {
 	o, err := h.p.look(ctx)

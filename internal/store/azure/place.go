@@ -55,17 +55,17 @@ func (d *driver) Close() error {
 type place struct {
 	b       *blobs
 	key     string
-	folder  string // of the journal
+	folder  string // of the journal's blobs
 	journal *objects.Journal
 
 	mu   sync.Mutex
-	last *blob // the state as it was last read or written, with its data; nil when that is not known
+	last *blob // the state as last read or written, with its content; nil if unknown
 }
 
 // String implements remote.Place.
 func (p *place) String() string { return p.b.name(p.key) }
 
-// version identifies a content. Tags of blobs cannot: they change with the lock.
+// version identifies a content. Tags of blobs cannot, because they also change with the lock.
 func version(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -74,7 +74,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// look reads the state. The result without a tag means that there is no blob.
+// look reads the state. A result without a tag means that the blob does not exist.
 func (p *place) look(ctx context.Context) (*blob, error) {
 	o, err := p.b.get(ctx, p.key)
 	if err != nil {
@@ -109,13 +109,13 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { retur
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
 const (
-	// lockMeta is the metadata with who holds the lock.
+	// lockMeta is the metadata entry that describes the lock holder.
 	lockMeta = "terraformlockid"
-	// Unnamed is the id of a lease of which nothing is known: its run ended before it said who it is.
+	// Unnamed is the ID of a lease without information: its run ended before it recorded itself as the holder.
 	Unnamed = "lease-without-lock-information"
-	// lockTries limits how often a lock is tried again because it disappears while it is read.
+	// lockTries limits how often locking is tried again because the lock disappears while its holder is read.
 	lockTries = 5
-	// leaving is how long giving back a lock may take that was not taken as a whole.
+	// leaving limits the release of a lock that was only partly acquired.
 	leaving = 10 * time.Second
 )
 
@@ -193,13 +193,13 @@ func taken(err error) error {
 	return err
 }
 
-// leave releases a lock that could be taken only in part. It continues if the caller's context has ended.
+// leave releases a partly acquired lock, even if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	o, err := p.b.head(ctx, p.key, id)
 	if err != nil || o == nil {
-		return nil // it is not ours, or the lock could not be taken for the same reason
+		return nil // the lease is not ours, or the release fails for the same reason as the lock
 	}
 	delete(o.meta, lockMeta)
 	return (&hold{p: p, id: id, meta: o.meta, empty: o.size == 0}).Unlock(ctx)
@@ -243,7 +243,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	delete(o.meta, lockMeta)
 	err = (&hold{p: p, id: id, meta: o.meta, empty: o.size == 0}).Unlock(ctx)
 	if errors.Is(err, remote.ErrLost) {
-		// the lease has another id than the metadata say: a blob that was copied, or a lease that was broken
+		// The lease ID differs from the metadata: the blob was copied, or its lease was broken.
 		if o, err = p.b.head(ctx, p.key, ""); err == nil && o != nil && o.leased && holder(o).ID == id {
 			return p.breakLease(ctx)
 		}

@@ -9,14 +9,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// describing are the hosts that describe Azure's own clouds.
+// describing lists the metadata hosts of Azure's own clouds.
 var describing = []string{"management.azure.com", "management.chinacloudapi.cn", "management.usgovcloudapi.net"}
 
-// requestTokens are variables with tokens that a pipeline may ask for others with.
+// requestTokens are variables whose tokens let a pipeline request further tokens.
 var requestTokens = []string{"ARM_OIDC_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"}
 
-// programs returns what goes to a cloud that the block describes: files of the user, and credentials unless the block
-// has them. Nothing is started because a block says so.
+// programs returns the data that goes to a cloud that the block describes: files of the user, and credentials unless
+// the block contains them. A block cannot start programs.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	text := func(name string) string { return remote.Written(config, name) }
 	if to := text("oidc_request_url"); remote.Elsewhere(to, "visualstudio.com", "azure.com",
@@ -46,7 +46,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	return all
 }
 
-// ofAzure reports whether an address is that of a vault in one of Azure's clouds.
+// ofAzure reports whether an address belongs to a vault in one of Azure's clouds.
 func ofAzure(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" {

@@ -14,7 +14,7 @@ func secret(what string) *provider.Attribute {
 	return &provider.Attribute{Type: cty.String, Optional: true, Sensitive: true, Description: what}
 }
 
-// identity has the arguments for credentials. The backend and the key provider share them.
+// identity returns the arguments for credentials, which the backend and the key provider share.
 func identity() map[string]*provider.Attribute {
 	str, flag := cty.String, cty.Bool
 	return map[string]*provider.Attribute{
@@ -41,7 +41,7 @@ func identity() map[string]*provider.Attribute {
 	}
 }
 
-// schema has the arguments of Terraform 1.11 and later, with its types.
+// schema returns the arguments of Terraform 1.11 and later, with its types.
 func schema() *provider.Block {
 	str, flag := cty.String, cty.Bool
 	all := identity()
@@ -65,7 +65,7 @@ func schema() *provider.Block {
 	return &provider.Block{Attributes: all}
 }
 
-// more has the arguments that only OpenTofu has.
+// more returns the arguments that only OpenTofu has.
 func more() map[string]*provider.Attribute {
 	return map[string]*provider.Attribute{
 		"ado_service_connection_id": text(cty.String, "Service connection of Azure Pipelines that issues the token."),

@@ -24,15 +24,15 @@ type settings struct {
 	lookup, snapshot        bool
 	accessKey               []byte
 	sas                     url.Values
-	direct                  bool // the identity reaches the blobs itself
+	direct                  bool // the identity accesses the blobs without an account key
 	customerKey, customerID string
 	scope                   string
 	who                     who
 	timeout, pause          time.Duration
-	base                    string // address of the account, for tests
+	base                    string // address of the account; only tests set it
 }
 
-// who is the identity for requests.
+// who holds the identity that requests use.
 type who struct {
 	environment, metadata, subscription, tenant string
 	client, secret                              string
@@ -40,11 +40,11 @@ type who struct {
 	password                                    string
 	oidc                                        bool
 	token, tokenFile, requestURL, requestToken  string
-	connection                                  string // of Azure Pipelines
+	connection                                  string // service connection of Azure Pipelines
 	msi                                         bool
 	msiEndpoint                                 string
 	cli, pod                                    bool
-	secrets                                     []string // what no message may show
+	secrets                                     []string // hidden in messages
 }
 
 // clean removes secrets from a text.

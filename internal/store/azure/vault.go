@@ -22,8 +22,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// KeyProvider is the key provider azure_vault: keys of documents are made here, and sealed by a key that stays in Azure
-// Key Vault. It finds credentials as the backend does.
+// KeyProvider returns the key provider azure_vault. It generates the keys of documents, and a key that never leaves
+// Azure Key Vault encrypts them. It finds credentials as the backend does.
 func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	all := map[string]encryption.Argument{}
 	for name, a := range identity() {
@@ -60,13 +60,13 @@ type sealedKey struct {
 	Algorithm  string `json:"algo"`
 }
 
-// vault is a key of a vault.
+// vault is a key in a vault.
 type vault struct {
 	who  who
 	http *http.Client
 	base *url.URL
 	key  string
-	// token proves who asks.
+	// returns an access token
 	token func(context.Context) (string, error)
 }
 
@@ -74,7 +74,7 @@ const vaultVersion = "7.4"
 
 var (
 	vaultKey = regex.Lazy(`^[0-9A-Za-z-]{1,127}$`)
-	// vaultAlgorithm and keyVersion stand in documents, which somebody may have changed.
+	// vaultAlgorithm and keyVersion check values from documents, which may have been changed.
 	vaultAlgorithm = regex.Lazy(`^[0-9A-Za-z-]{1,32}$`)
 	keyVersion     = regex.Lazy(`^[0-9A-Za-z]{0,64}$`)
 )
@@ -167,7 +167,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 	if err != nil {
 		return nil, err
 	}
-	// Tokens are for all vaults of a cloud: https://vault.azure.net.
+	// One token is valid for all vaults of a cloud: its resource is https://vault.azure.net.
 	_, domain, _ := strings.Cut(v.base.Hostname(), ".")
 	v.token = func(ctx context.Context) (string, error) {
 		return v.who.ask(ctx, credential, "https://"+domain+"/.default")
@@ -175,7 +175,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 	return v, nil
 }
 
-// operation is a request to the service and its answer. Bytes are in base64 for URLs.
+// operation is a request to the service, or its response. Bytes are in base64url.
 type operation struct {
 	Key        string `json:"kid,omitempty"`
 	Algorithm  string `json:"alg,omitempty"`
@@ -185,7 +185,7 @@ type operation struct {
 	Tag        string `json:"tag,omitempty"`
 }
 
-// call has the vault encrypt or decrypt. Its errors do not contain keys or tokens.
+// call makes the vault encrypt or decrypt a key. Its errors do not contain keys or tokens.
 func (v *vault) call(ctx context.Context, verb string, in sealedKey) (out sealedKey, err error) {
 	token, err := v.token(ctx)
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// again runs a test once more under the variables of a cloud: roots of certificates are read once a process.
+// again runs the test in a new process with the variables of a cloud, because a process reads its root certificates
+// only once.
 func again(t *testing.T, c *azuretest.Cloud) bool {
 	t.Helper()
 	if os.Getenv("TOMBOLO_TEST_CLOUD") == t.Name() {
@@ -37,8 +38,8 @@ func again(t *testing.T, c *azuretest.Cloud) bool {
 
 const principal = "tenant_id = \"tenant\"\nclient_id = \"client\"\n"
 
-// One run seals and another opens, each with a new key for what it writes.
-func TestKeysOfAVaultOpenAndSeal(t *testing.T) {
+// One run encrypts and another decrypts; each write uses a new key.
+func TestVaultKeysEncryptAndDecrypt(t *testing.T) {
 	if again(t, &azuretest.Cloud{Blobs: http.NotFoundHandler(), Assertion: "assertion-canary"}) {
 		return
 	}
@@ -92,8 +93,7 @@ func TestKeysOfAVaultOpenAndSeal(t *testing.T) {
 	}
 }
 
-// The account is reached by each kind of credentials under its usual address, and what is wrong is said without
-// secrets.
+// Each kind of credentials reaches the account at its usual address, and errors contain no secrets.
 func TestCredentials(t *testing.T) {
 	blobs := &azuretest.Blobs{}
 	if again(t, &azuretest.Cloud{Blobs: blobs, Assertion: "assertion-canary"}) {

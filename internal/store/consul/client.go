@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Limits on the size of answers, on the time without data, and on retries.
+// Limits on the size of responses, on the time without data, and on retries.
 const (
 	maxAnswer = 64 << 20
 	silence   = time.Minute
@@ -29,9 +29,9 @@ type client struct {
 	s    *settings
 	http *http.Client
 	log  func(format string, args ...any)
-	wait time.Duration // before the first request that is sent again
-	most int64         // bytes of an answer
-	// silence is how long each step of an answer may take.
+	wait time.Duration // pause before the first retry
+	most int64         // maximum size of a response, in bytes
+	// silence limits each step of a response.
 	silence time.Duration
 }
 
@@ -48,14 +48,14 @@ func newClient(s *settings, o remote.Surroundings) *client {
 		silence: silence}
 }
 
-// answer is an answer of the server.
+// answer is a response of the server.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// send sends a repeatable request, with retries, until it has a final answer.
+// send sends an idempotent request, with retries, and returns the final response.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, body)
@@ -74,13 +74,13 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-// lasting is an error for which a retry is useless.
+// lasting is an error that a retry would not change.
 type lasting struct{ text string }
 
 // Error implements error.
 func (l *lasting) Error() string { return l.text }
 
-// once sends a request and reads the answer.
+// once sends a request without retries and reads the response.
 func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
@@ -128,7 +128,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
-// unheard returns the reason why there is no answer. The request may have arrived.
+// unheard returns the error for a request without a response. The request may have been performed.
 func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -137,7 +137,7 @@ func (c *client) unheard(ctx context.Context, err error) error {
 		web.Reason(err))))
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(what, key string, a *answer) error {
 	text := fmt.Sprintf("%s %s: Consul at %s answered with status %d", what, key, c.s.address.Host, a.status)
 	if said := web.Short(string(a.body)); said != "" {
@@ -162,7 +162,7 @@ type pair struct {
 	ModifyIndex uint64
 }
 
-// linear requests a consistent read.
+// linear returns the parameters of a consistent read.
 func linear() url.Values { return url.Values{"consistent": {""}} }
 
 // get returns a key, or nil if it does not exist.
@@ -183,7 +183,7 @@ func (c *client) get(ctx context.Context, key string) (*pair, error) {
 	return pairs[0], nil
 }
 
-// keys lists the keys with the prefix. A key with the separator after the prefix is cut there.
+// keys lists the keys with the prefix. A key that contains the separator after the prefix is cut there.
 func (c *client) keys(ctx context.Context, prefix, separator string) (keys []string, err error) {
 	query := linear()
 	query.Set("keys", "")

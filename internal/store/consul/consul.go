@@ -1,10 +1,10 @@
 // Package consul keeps states in the keys and values of Consul, in the layout that Terraform and OpenTofu use: all
 // three share a state, its workspaces and its locks.
 //
-// The lock, "<path>/.lock", is held by a session of Consul, which ends when it is not renewed. A goroutine of the hold
-// renews it until the lock is given back. All that is written under a lock is written in transactions that look whether
-// the session still has it: Consul itself refuses a run that has lost it. The state is replaced while it has the index
-// that was read, and the journal is one key that is replaced in the same way. What belongs to Tombolo alone is below
+// The lock, "<path>/.lock", is held by a session of Consul, which ends unless it is renewed. A goroutine of the hold
+// renews it until the lock is released. Every write under a lock is a transaction that checks that the session still
+// holds it, so Consul itself refuses a run that has lost the lock. A state is replaced on the condition that its index
+// is the one that was read, and so is the journal, which is one key. Keys that only Tombolo uses are below
 // "<path>/.tombolo/", which the listings of the other programs ignore.
 //
 //	kind := consul.Kind()
@@ -32,7 +32,8 @@ func Kind() remote.Kind {
 		Needed:   map[string]string{"path": ""}}
 }
 
-// programs returns the credentials of the environment that go to an address of the block. Nothing is started.
+// programs returns the credentials from the environment that are sent to an address from the block. A block cannot
+// start programs.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	to := remote.Written(config, "address")
 	if remote.Written(config, "access_token") == "" {
@@ -59,7 +60,7 @@ func schema() *provider.Block {
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"path":         text("Key of the state."),
 		"access_token": secret("Token of the access control list."),
-		"address":      secret("Address of Consul. The default is 127.0.0.1:8500."), // it may have a password in it
+		"address":      secret("Address of Consul. The default is 127.0.0.1:8500."), // may contain a password
 		"scheme":       text("http or https."),
 		"datacenter":   text("Datacenter whose keys and values are used."),
 		"http_auth":    secret("User and password for basic authentication, with a colon between them."),
@@ -87,14 +88,14 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 type driver struct {
 	s      *settings
 	client *client
-	open   context.Context // ends with the driver, for what renews sessions
+	open   context.Context // ends with the driver; stops the renewal of sessions
 	close  context.CancelFunc
 }
 
 // environment separates the path from the name of a workspace.
 const environment = "-env:"
 
-// Workspaces implements remote.Driver. Keys below those of states are others.
+// Workspaces implements remote.Driver. It ignores keys below those of states.
 func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	prefix := d.s.path + environment
 	keys, err := d.client.keys(ctx, prefix, "/")

@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// serve starts a server in front of a Consul, and returns its address.
+// serve starts a server for a simulated Consul, and returns its address.
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -96,11 +96,12 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// renewed reports whether a session is renewed, as happens in the background.
+// renewed reports whether a request renews a session, which happens in the background.
 func renewed(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/session/renew/") }
 
-// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &consultest.Server{}
@@ -110,8 +111,8 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		})
 }
 
-// A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
-// for is one request.
+// A run acquires the lock, reads state and journal in parallel, and writes the state once. Each record that must be
+// durable before the next step is one request.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	net := &drivertest.Net{Next: &consultest.Server{}, Fate: drivertest.Calm, Aside: renewed}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 12, More: 2}
@@ -120,8 +121,8 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// A state that does not fit under one key is in parts, under names that the other programs know; those of the state
-// before are gone.
+// A state that is too large for one key is stored in parts, under names that the other programs read. The parts of the
+// previous state are removed.
 func TestLargeStatesAreInParts(t *testing.T) {
 	for _, zipped := range []bool{false, true} {
 		there := &consultest.Server{}
@@ -159,8 +160,8 @@ func TestLargeStatesAreInParts(t *testing.T) {
 	}
 }
 
-// A session that ended takes the lock with it: its holder writes nothing, whichever run has the lock now, and whether
-// or not it looks. Consul gives the lock to nobody for a while, and a run waits for that as for any lock.
+// When a session ends, its lock is lost: the former holder writes nothing, whether or not another run has the lock and
+// whether or not it checks. Consul grants the lock to no session for a while, and a run waits for that as for any lock.
 func TestSessionsThatEndWriteNothing(t *testing.T) {
 	there := &consultest.Server{}
 	p := place(t, settings(serve(t, there), nil))
@@ -189,7 +190,28 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	}
 }
 
-// Without a lock the block says so, as with the other programs.
+// Keys for which Consul redirects reads to another key are refused.
+func TestPathsThatAreReadElsewhere(t *testing.T) {
+	for _, path := range []string{"a//b", "a/../b", "./a", "a/.", "..", "a//", "/a"} {
+		if _, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings("127.0.0.1:1",
+			map[string]cty.Value{"path": cty.StringVal(path)})), remote.Surroundings{}); !diags.HasErrors() {
+			t.Errorf("%q is no error", path)
+		}
+	}
+	there := &consultest.Server{}
+	for _, path := range []string{"a", "a/", "a/.b/..c", "...", "a b/ü%2e/?#"} {
+		p := place(t, settings(serve(t, there), map[string]cty.Value{"path": cty.StringVal(path)}))
+		h := lock(t, p)
+		_, err := h.Write(t.Context(), remote.Write{Data: []byte(path)})
+		must(t, err)
+		must(t, h.Unlock(t.Context()))
+		if c, err := p.Read(t.Context()); err != nil || string(c.Data) != path {
+			t.Errorf("%q: %q, %v", path, c.Data, err)
+		}
+	}
+}
+
+// A block can turn locking off, as with the other programs.
 func TestNoLock(t *testing.T) {
 	there := &consultest.Server{}
 	p := place(t, settings(serve(t, there), map[string]cty.Value{"lock": cty.False}))
@@ -203,7 +225,7 @@ func TestNoLock(t *testing.T) {
 	}
 }
 
-// A state that cannot be read is no empty one.
+// A state that cannot be read is an error, not an empty state.
 func TestDamagedStates(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
 		"a part that is gone": {`{"current-hash":"abc","chunks":["team/network/tfstate.abc/0"]}`, "is missing"},

@@ -15,19 +15,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Locks are as those of the other programs. Consul ends a session twice the time after its last renewal, and does not
-// grant its locks during the delay.
+// Locks are configured as by the other programs. Consul ends a session after twice its time to live without renewal,
+// and does not grant its locks again during the delay.
 const (
 	sessionTTL   = "15s"
 	sessionDelay = "5s"
 	renewal      = 5 * time.Second
-	// lockFlags mark a key as a lock. Clients of Consul refuse locks on keys that have others.
+	// lockFlags mark a key as a lock. Clients of Consul refuse to lock keys with other flags.
 	lockFlags = 0x2ddccbc058a50c18
-	// leaving is how long giving back may take when the caller does not wait any more.
+	// leaving limits the release of a lock when the caller's context has ended.
 	leaving = 15 * time.Second
 )
 
-// errEnded means that Consul does not know a session.
+// errEnded means that the session does not exist in Consul.
 var errEnded = errors.New("the session has ended")
 
 // startSession creates a session.
@@ -58,7 +58,7 @@ func (c *client) renewSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// endSession ends a session, with the locks that it has.
+// endSession ends a session and releases its locks.
 func (c *client) endSession(ctx context.Context, id string) error {
 	a, err := c.send(ctx, http.MethodPut, "/v1/session/destroy/"+id, nil, nil)
 	if err != nil {
@@ -76,8 +76,8 @@ type hold struct {
 	session string
 	journal *objects.Journal
 	stop    context.CancelFunc
-	done    chan struct{} // closed when nobody renews the session any more
-	ended   atomic.Bool   // Consul does not know the session any more
+	done    chan struct{} // closed when the session is no longer renewed
+	ended   atomic.Bool   // the session does not exist in Consul any longer
 }
 
 func (p *place) holding(session string) *hold {
@@ -86,7 +86,7 @@ func (p *place) holding(session string) *hold {
 	return h
 }
 
-// guard is the condition of a write: that the session has the lock.
+// guard returns the condition of a write: the session holds the lock.
 func (h *hold) guard() []operation {
 	if h.session == "" {
 		return nil
@@ -94,10 +94,10 @@ func (h *hold) guard() []operation {
 	return []operation{{Verb: "check-session", Key: h.p.lockKey(), Session: h.session}}
 }
 
-// ID implements remote.Named: the id of the lock is that of the session, by which others free it.
+// ID implements remote.Named: the ID of the lock is the ID of its session, with which others can release it.
 func (h *hold) ID() string { return h.session }
 
-// Lock implements remote.Place. Lock and information are written together.
+// Lock implements remote.Place. The lock and its information are written together.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	if !p.d.s.lock {
 		return p.holding(""), ctx.Err()
@@ -115,7 +115,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 		operation{Verb: "lock", Key: p.lockKey(), Session: session, Flags: lockFlags},
 		operation{Verb: "set", Key: p.infoKey(), Value: body})
 	if err != nil {
-		// The answer may have been lost, and what was sent again have met what it had done itself.
+		// The response may have been lost, so that a retry met the lock of the first try.
 		there, lookErr := p.client.get(ctx, p.lockKey())
 		if lookErr == nil && there != nil && there.Session == session {
 			err = nil
@@ -143,18 +143,18 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return nil, &state.LockedError{Info: holder}
 }
 
-// leave ends a session. It first releases the lock, if it may have been acquired by a request without an answer: Consul
-// does not grant a lock for a while after its session has ended.
+// leave ends a session. If the lock may have been acquired by a request without a response, it first releases that:
+// after the end of a session, Consul does not grant its locks for a while.
 func (p *place) leave(ctx context.Context, session string, taken bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	if taken {
 		_ = p.free(ctx, session)
 	}
-	_ = p.client.endSession(ctx, session) // it ends by itself, too
+	_ = p.client.endSession(ctx, session) // the session also expires on its own
 }
 
-// free releases the lock of a session. A refusal means that an earlier try has released it.
+// free releases the lock of a session. If the request is refused, an earlier try has released it.
 func (p *place) free(ctx context.Context, session string) error {
 	ops := []operation{{Verb: "check-session", Key: p.lockKey(), Session: session},
 		{Verb: "delete", Key: p.infoKey()}, {Verb: "delete", Key: p.lockKey()}}
@@ -250,13 +250,13 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	return version, err
 }
 
-// split writes the parts of a state. The digest is that of the state, whether it is compressed or not.
+// split writes the parts of a state. The digest always covers the uncompressed state.
 func (h *hold) split(ctx context.Context, data, value []byte, was link) (link, error) {
 	l := link{Hash: digest(data)}
 	for n := 0; len(value) > 0; n++ {
 		part := value[:min(maxValue, len(value))]
 		key := fmt.Sprintf("%s%d", h.p.folder(l.Hash), n)
-		if l.Hash != was.Hash { // else they are there already
+		if l.Hash != was.Hash { // otherwise the parts already exist
 			if err := h.p.client.put(ctx, key, part); err != nil {
 				return l, err
 			}
@@ -323,6 +323,6 @@ func (h *hold) Unlock(ctx context.Context) error {
 	}
 	h.stop()
 	<-h.done
-	_ = h.p.client.endSession(ctx, h.session) // it has no lock any more, and ends by itself, too
+	_ = h.p.client.endSession(ctx, h.session) // the session has no lock, and expires on its own
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		NoDigest: true, Wordless: true, Secret: "token-canary",

@@ -19,7 +19,7 @@ import (
 // maxState is the maximum size of a state.
 const maxState = 1 << 30
 
-// readTries limits how often a state is read again because another run removes its parts.
+// readTries limits how often a state is read again because another run has removed its parts.
 const readTries = 5
 
 // place is one state.
@@ -27,11 +27,11 @@ type place struct {
 	d       *driver
 	client  *client
 	key     string // of the state
-	base    string // what other keys begin with
+	base    string // prefix of other keys
 	journal *objects.Journal
 
 	mu   sync.Mutex
-	seen link // of the state as it was last read or written
+	seen link // link to the state as last read or written
 	at   string
 }
 
@@ -56,10 +56,10 @@ func (p *place) own() string { return p.base + "/.tombolo/" }
 func (p *place) lockKey() string { return p.base + "/.lock" }
 func (p *place) infoKey() string { return p.base + "/.lockinfo" }
 
-// folder returns the prefix of the keys of a state's parts.
+// linked returns the link in a value. A link without a hash means that the value is the state itself.
 func (p *place) folder(hash string) string { return p.base + "/tfstate." + hash + "/" }
 
-// linked returns the link that a value is; without a hash it is the state itself.
+// remember records how the state is stored.
 func linked(value []byte) (l link) {
 	if len(value) == 0 || value[0] != '{' || !bytes.Contains(value, []byte(`"current-hash"`)) {
 		return l
@@ -77,7 +77,7 @@ func (p *place) remember(l link, version string) {
 	p.seen, p.at = l, version
 }
 
-// keptAs returns how the state of a version is kept.
+// keptAs returns how a version of the state is stored.
 func (p *place) keptAs(ctx context.Context, version string) (link, error) {
 	p.mu.Lock()
 	l, at := p.seen, p.at
@@ -177,18 +177,18 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 		}
 		var info state.LockInfo
 		if about != nil {
-			_ = json.Unmarshal(about.Value, &info) // what cannot be read says nothing
+			_ = json.Unmarshal(about.Value, &info) // ignore information that cannot be read
 		}
 		if info.ID == lock.Session {
 			return &info, nil
 		}
-		if try == tries { // nothing is known but the session
+		if try == tries { // only the session is known
 			return &state.LockInfo{ID: lock.Session}, nil
 		}
 	}
 }
 
-// ForceUnlock implements remote.Place. The session ends, too: its holder is not to renew it.
+// ForceUnlock implements remote.Place. It also ends the session, so that the holder stops renewing it.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	lock, err := p.client.get(ctx, p.lockKey())
 	switch {

@@ -19,8 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// What is secret in a block or in the environment appears in no error, no diagnostic, no name and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block or of the environment appears in an error, a diagnostic, a name or the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)
@@ -82,7 +82,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// The environment says what the block leaves out.
+// Variables replace arguments that the block omits.
 func TestEnvironment(t *testing.T) {
 	there := &consultest.Server{Token: "secret"}
 	address := serve(t, there)
@@ -107,7 +107,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// What is wrong with an argument is said with the name of the argument.
+// An error in an argument names the argument.
 func TestArguments(t *testing.T) {
 	str := cty.StringVal
 	for _, c := range []struct {

@@ -20,16 +20,16 @@ import (
 // settings holds the settings from the block and the environment.
 type settings struct {
 	path           string
-	address        *url.URL // with scheme, host and what paths begin with
-	socket         string   // of a server on this machine; "" for none
+	address        *url.URL // scheme, host and path prefix
+	socket         string   // Unix socket of a server on this machine, or ""
 	token          string
 	user, password string
-	basic          bool // user and password are sent
+	basic          bool // send user and password
 	query          url.Values
 	gzip, lock     bool
 	tls            *tls.Config
 
-	secrets []string // what no message may show
+	secrets []string // hidden in messages
 }
 
 // reader reads values from a block or the environment and collects their problems.
@@ -45,6 +45,9 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 			"the state.")
 	case strings.HasPrefix(s.path, "/"):
 		r.Wrong("path", "Invalid path", "A key in Consul does not begin with a slash. Remove the slash.")
+	case !clean(s.path):
+		r.Wrong("path", "Invalid path", "Consul writes the key %q, and reads another one: a state would not be found "+
+			"again. Remove \"//\", \".\" and \"..\" from the path.", s.path)
 	}
 	r.address(s)
 	r.authentication(s)
@@ -59,7 +62,17 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.Diags()
 }
 
-// address reads where the server is.
+// clean reports whether the server finds a key by its name. It redirects requests for other keys.
+func clean(key string) bool {
+	for part := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// address reads the address of the server.
 func (r reader) address(s *settings) {
 	text := r.Text("address", "CONSUL_HTTP_ADDR")
 	if text == "" {
@@ -134,7 +147,7 @@ func (r reader) authentication(s *settings) {
 
 func (r reader) file(name string) ([]byte, error) { return regular.Read(r.Path(name), regular.Note) }
 
-// certificates reads the certificates of both sides.
+// certificates reads the certificates of client and server.
 func (r reader) certificates(s *settings) {
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: r.Getenv("CONSUL_TLS_SERVER_NAME"),
 		InsecureSkipVerify: !r.Flag("", true, "CONSUL_HTTP_SSL_VERIFY")}

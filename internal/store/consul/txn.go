@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// Default limits of a server: bytes of a value, and of a value in a transaction, where it is in base64 and the whole
-// request has that bound.
+// Default limits of a server, in bytes: of a value, and of a value in a transaction, where it is in base64 and the
+// whole request has that limit.
 const (
 	maxValue = 512 << 10
 	inOne    = 360 << 10
 )
 
-// operation is one of a transaction.
+// operation is one operation of a transaction.
 type operation struct {
 	Verb    string
 	Key     string
@@ -34,14 +34,14 @@ type operation struct {
 
 // refused is a transaction that was not performed because a condition does not hold.
 type refused struct {
-	ops  []operation // whose conditions do not hold
+	ops  []operation // operations whose conditions do not hold
 	said string
 }
 
 // Error implements error.
 func (r *refused) Error() string { return r.said }
 
-// Is makes it the errors of the contract: without the session the lock is lost, and else something has changed.
+// Is maps the refusal to the contract's errors: without the session the lock is lost, otherwise something has changed.
 func (r *refused) Is(target error) bool {
 	lost := slices.ContainsFunc(r.ops, func(o operation) bool { return o.Verb == "check-session" })
 	return target == remote.ErrLost && lost || (target == remote.ErrChanged || target == objects.ErrUnmet) && !lost
@@ -57,7 +57,7 @@ func prepare(ops []operation) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// commit performs all operations or none. A retry may be refused because of the first try's own effect.
+// commit performs all operations or none. The effect of the first try may make the server refuse a retry.
 func (c *client) commit(ctx context.Context, what, key string, ops ...operation) ([]pair, error) {
 	body, err := prepare(ops)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *client) commit(ctx context.Context, what, key string, ops ...operation)
 	return c.committed(what, key, ops, a)
 }
 
-// committed reads the answer to a transaction.
+// committed reads the response to a transaction.
 func (c *client) committed(what, key string, ops []operation, a *answer) (pairs []pair, _ error) {
 	var said struct {
 		Results []struct{ KV *pair }
@@ -130,7 +130,7 @@ func number(version string) (uint64, error) {
 	return n, nil
 }
 
-// space stores the journal. With a session all is written under its lock.
+// space stores the journal. With a session, it writes under the session's lock.
 type space struct {
 	client *client
 	guard  []operation
@@ -165,7 +165,7 @@ func (s space) Put(ctx context.Context, name string, data []byte, tag string) (s
 	return s.look(ctx, name, data, err)
 }
 
-// look returns the tag of an object that is the very one to be written, and else why it was refused.
+// look returns the tag of an object that already has the data to write, and otherwise why the write was refused.
 func (s space) look(ctx context.Context, name string, data []byte, refusal error) (string, error) {
 	there, tag, err := s.Get(ctx, name)
 	if err != nil {
@@ -177,8 +177,8 @@ func (s space) look(ctx context.Context, name string, data []byte, refusal error
 	return "", refusal
 }
 
-// putLarge writes an object that is too large for a transaction: in pieces, which a head lists. The head is written
-// under the lock.
+// putLarge writes an object that is too large for a transaction, as pieces that a head lists. The head is written under
+// the lock.
 func (s space) putLarge(ctx context.Context, name string, data []byte, at uint64) (string, error) {
 	a, err := s.client.send(ctx, http.MethodPut, "/v1/kv/"+name,
 		url.Values{"cas": {strconv.FormatUint(at, 10)}}, data)

@@ -12,8 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+// The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
+// documents.
+func TestVariablesMatchArguments(t *testing.T) {
 	cert, key := drivertest.Pair(t)
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "ca.pem"), []byte(cert), 0o600); err != nil {

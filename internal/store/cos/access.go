@@ -21,25 +21,25 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// granted are credentials, with the time until which they are good; zero for always.
+// granted holds credentials and the time when they expire; zero means never.
 type granted struct {
 	id, key, token string
 	until          time.Time
 }
 
-// early is how long before their end credentials are renewed.
+// early is how long before their expiry credentials are renewed.
 const early = 3 * time.Minute
 
-// access has the credentials for requests.
+// access provides the credentials of requests.
 type access struct {
 	s     *settings
-	web   *web.Client   // for what gives credentials
-	turn  chan struct{} // who has it may ask for credentials
+	web   *web.Client   // for services that issue credentials
+	turn  chan struct{} // its holder may request credentials
 	last  *granted
 	clock web.Clock
 }
 
-// get returns credentials, and the time of the service.
+// get returns credentials and the service's current time.
 func (a *access) get(ctx context.Context) (*granted, time.Time, error) {
 	select {
 	case a.turn <- struct{}{}:
@@ -62,7 +62,8 @@ func (a *access) get(ctx context.Context) (*granted, time.Time, error) {
 	return a.last, now, nil
 }
 
-// fetch gets credentials: what was given, or those of the machine; with them those of the role to assume.
+// fetch returns new credentials: the configured ones or those of the machine. If a role is to be assumed, it exchanges
+// them for those of the role.
 func (a *access) fetch(ctx context.Context, now time.Time) (*granted, error) {
 	w := &a.s.who
 	g := &granted{id: w.id, key: w.key, token: w.token}
@@ -100,7 +101,7 @@ func (a *access) fetch(ctx context.Context, now time.Time) (*granted, error) {
 		time.Unix(got.ExpiredTime, 0)}, nil
 }
 
-// machine returns the credentials of the role that the machine has.
+// machine returns the credentials of the machine's role.
 func (a *access) machine(ctx context.Context, name string) (*granted, error) {
 	r := web.Request{What: "ask the machine for the role", Name: name, Method: http.MethodGet,
 		Address: machines + "/latest/meta-data/cam/security-credentials/" + url.PathEscape(name)}
@@ -120,7 +121,7 @@ func (a *access) machine(ctx context.Context, name string) (*granted, error) {
 	return &granted{got.TmpSecretId, got.TmpSecretKey, got.Token, time.Unix(got.ExpiredTime, 0)}, nil
 }
 
-// valid is how long a signature is.
+// valid is how long a signature is valid.
 const valid = 15 * time.Minute
 
 // sign signs a request for an object.
@@ -161,7 +162,7 @@ func signature(r *http.Request, g *granted, now time.Time) string {
 		hex.EncodeToString(seal(sha1.New, []byte(key), text))
 }
 
-// pairs returns names and values as a signature covers them, and the names by themselves.
+// pairs returns the names and values, and the names alone, as a signature covers them.
 func pairs(of map[string]string) (all, names string) {
 	sorted := slices.Sorted(maps.Keys(of))
 	var parts []string
@@ -189,7 +190,7 @@ func (a *access) signCall(ctx context.Context, r *http.Request, body []byte) err
 	return sign(r, body, g, now)
 }
 
-// sign signs a call of the API with credentials. The service is the first part of the host.
+// sign signs a call of the API with credentials. The first part of the host names the service.
 func sign(r *http.Request, body []byte, g *granted, now time.Time) error {
 	const algorithm = "TC3-HMAC-SHA256"
 	service := r.Header.Get("X-Tc-Service")
@@ -214,16 +215,16 @@ func sign(r *http.Request, body []byte, g *granted, now time.Time) error {
 	return nil
 }
 
-// refused is an error that the API answers.
+// refused is an error that the API returns.
 type refused struct{ Code, Message string }
 
-// call is a call of the API, with what it does for people.
+// call is a call of the API. The field what describes it in messages.
 type call struct{ service, action, what, name string }
 
-// apiVersion is that of both services.
+// apiVersion is the version of both services.
 const apiVersion = "2018-08-13"
 
-// do calls the API, and decodes the answer. An error of the API is a *refused in the error.
+// do calls the API and decodes the response. An error of the API is wrapped as a *refused.
 func (d call) do(ctx context.Context, c *web.Client, s *settings, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

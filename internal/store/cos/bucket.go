@@ -25,14 +25,14 @@ type client struct {
 	*web.Client
 
 	mu      sync.Mutex
-	asked   bool // whether the bucket has versions
-	history bool // it has
+	asked   bool // it is known whether the bucket has versions
+	history bool // the bucket has versions
 }
 
 // Name returns the name of an object in messages.
 func (c *client) Name(name string) string { return "cos://" + c.s.bucket + "/" + name }
 
-// ask sends a request for an object, or for the bucket for "".
+// ask sends a request for an object, or for the bucket if name is "".
 func (c *client) ask(ctx context.Context, what, method, name string, query url.Values, header http.Header,
 	body []byte) (*web.Answer, web.Request, error) {
 	u := *c.s.endpoint
@@ -50,7 +50,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 		sum := md5.Sum(body)
 		r.Header.Set("Content-Md5", base64.StdEncoding.EncodeToString(sum[:]))
 		r.Header.Set("Content-Type", "application/json")
-		// The other programs compare what they read with this, and name locks by it.
+		// The other programs compare this with what they read, and use it as the ID of a lock.
 		r.Header.Set("X-Cos-Meta-Md5", hex.EncodeToString(sum[:]))
 		r.Header.Set("X-Cos-Acl", c.s.acl)
 		if c.s.encrypt {
@@ -61,7 +61,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 	return a, r, err
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
 	code, text := bucket.Said(a)
 	permission := map[string]string{"read": "cos:GetObject", "look for": "cos:HeadObject", "write": "cos:PutObject",
@@ -83,7 +83,7 @@ func (c *client) failed(r web.Request, a *web.Answer) error {
 	return c.Failed(r, a, text, hint)
 }
 
-// get returns an object and its tag; the tag is "" when it is not there.
+// get returns an object and its tag. The tag is "" if the object does not exist.
 func (c *client) get(ctx context.Context, name string) (data []byte, etag string, _ error) {
 	a, r, err := c.ask(ctx, "read", http.MethodGet, name, nil, nil, nil)
 	switch {
@@ -94,9 +94,8 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	case a.Status != http.StatusOK:
 		return nil, "", c.failed(r, a)
 	}
-	if etag = bucket.Tag(a.Header.Get("ETag")); etag == "" {
-		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the answer has no tag. The server is not COS, or a "+
-			"proxy changes its answers", r.Name)}
+	if etag, err = bucket.Tagged("COS", r, a); err != nil {
+		return nil, "", err
 	}
 	sum := md5.Sum(a.Body)
 	if want := a.Header.Get("X-Cos-Meta-Md5"); want != "" && want != hex.EncodeToString(sum[:]) {
@@ -106,7 +105,7 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	return a.Body, etag, nil
 }
 
-// head returns the tag of an object; "" when it is not there.
+// head returns the tag of an object, or "" if it does not exist.
 func (c *client) head(ctx context.Context, name string) (string, error) {
 	a, r, err := c.ask(ctx, "look for", http.MethodHead, name, nil, nil, nil)
 	switch {
@@ -117,12 +116,12 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("COS", r, a)
 }
 
-// put writes an object, and returns the answer. Fresh ones must not be there, in buckets without versions.
-// objects.ErrUnmet: one is there, with other content.
-func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (*web.Answer, error) {
+// put writes an object and returns its tag, or "" if the object already has the data. With fresh set, it returns
+// objects.ErrUnmet if the object exists with other content; buckets with versions ignore that condition.
+func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (string, error) {
 	h := http.Header{}
 	if fresh {
 		h.Set("X-Cos-Forbid-Overwrite", "true")
@@ -130,16 +129,16 @@ func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) 
 	a, r, err := c.ask(ctx, "write", http.MethodPut, name, nil, h, data)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case fresh && a.Status == http.StatusConflict, fresh && a.Status == http.StatusPreconditionFailed:
-		return a, c.same(ctx, name, data)
+		return "", c.same(ctx, name, data)
 	case !a.OK():
-		return nil, c.failed(r, a)
+		return "", c.failed(r, a)
 	}
-	return a, nil
+	return bucket.Tagged("COS", r, a)
 }
 
-// same returns nil when what stands there is what was to be written: an answer was lost.
+// same returns nil if the object already has the data to write, because a response was lost.
 func (c *client) same(ctx context.Context, name string, data []byte) error {
 	there, etag, err := c.get(ctx, name)
 	if err == nil && (etag == "" || !bytes.Equal(there, data)) {
@@ -157,7 +156,7 @@ func (c *client) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// pages are the pages of a list of objects.
+// pages returns the pages of a list of objects.
 func (c *client) pages() bucket.Pages {
 	return bucket.Pages{Service: "COS", Name: c.Name, Ask: func(ctx context.Context, query url.Values) (
 		*web.Answer, error) {
@@ -170,8 +169,9 @@ func (c *client) pages() bucket.Pages {
 	}}
 }
 
-// versioned reports whether the bucket has versions: there no object can be made on the condition that there is none.
-// It is asked once; who may not ask finds out by writing an object, and who may not write either does not need to know.
+// versioned reports whether the bucket has versions: such a bucket ignores the condition that an object does not exist.
+// It asks only once. Without the permission to ask, it finds out by writing an object; without that permission either,
+// the result does not matter.
 func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +207,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	return c.history, nil
 }
 
-// once is the bucket as a store of objects that are made once.
+// once is the bucket as a store of objects that are written once.
 type once struct{ *client }
 
 // Get implements objects.Once.
@@ -239,26 +239,22 @@ func (c *client) Read(ctx context.Context, name string) (remote.Content, error) 
 	return remote.Content{Data: data, Version: etag}, nil
 }
 
-// Write implements bucket.Store, after a look at what stands there.
+// Write implements bucket.Store. It first checks the current content.
 func (c *client) Write(ctx context.Context, name string, w remote.Write) (string, error) {
 	there, err := c.head(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	sum := md5.Sum(w.Data)
 	if there != w.Was {
 		if err := c.same(ctx, name, w.Data); err != nil {
 			return "", err
 		}
 		return there, nil
 	}
-	a, err := c.put(ctx, name, w.Data, w.Was == "")
-	if err != nil {
-		return "", err
+	if etag, err := c.put(ctx, name, w.Data, w.Was == ""); err != nil || etag != "" {
+		return etag, err
 	}
-	if etag := bucket.Tag(a.Header.Get("ETag")); etag != "" {
-		return etag, nil
-	}
+	sum := md5.Sum(w.Data) // the tag of the existing object
 	return hex.EncodeToString(sum[:]), nil
 }
 

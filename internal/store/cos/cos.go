@@ -2,13 +2,14 @@
 // use: all three share a state, its workspaces and its locks.
 //
 // A state is the object "<prefix>/<key>", or "<prefix>/<workspace>/<key>". The lock is an object beside it, with
-// ".tflock" behind its name. Whoever makes it has a tag of the account meanwhile, which only one can create: the bucket
-// itself has no condition that holds in all buckets. What belongs to Tombolo alone is below "<prefix>.tombolo/".
+// ".tflock" appended to its name. A run that creates the lock holds a tag of the account meanwhile, which only one run
+// can create: the bucket itself has no condition that works in all buckets. Objects that only Tombolo uses are below
+// "<prefix>.tombolo/".
 //
-// The service can make an object on the condition that there is none, in buckets without versions, and has no condition
-// for replacing one. So the journal is a chain of objects (objects.Chained). In a bucket with versions it is kept on
-// this machine. A state is replaced after a look at the lock and at what stands there: between look and write another
-// may come.
+// In buckets without versions, the service can create an object on the condition that it does not exist. It has no
+// condition for replacing one, so the journal is a chain of objects (objects.Chained). For a bucket with versions, the
+// journal is kept on this machine. A state is replaced after a check of the lock and of the current content; another
+// run may write between check and write.
 //
 //	kind := cos.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -32,7 +33,7 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"bucket": "", "region": "TENCENTCLOUD_REGION"}}
 }
 
-// schema has the arguments of Terraform 1.11 and later, with its types.
+// schema returns the arguments of Terraform 1.11 and later, with its types.
 func schema() *provider.Block {
 	text, secret := arguments.Text, arguments.Secret
 	role := map[string]*provider.Attribute{"role_arn": text("Role to assume."),
@@ -60,7 +61,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings. It sends no requests: credentials are looked up for the first request.
+// open reads the settings. It sends no requests: credentials are resolved at the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	o = arguments.Complete(o)
 	s, diags := read(config, o)

@@ -32,7 +32,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// settings are those of a block that reaches a server.
+// settings returns the settings of a block for a server.
 func settings(address string, more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal(bucket), "prefix": cty.StringVal("some/where"),
 		"region": cty.StringVal("ap-guangzhou"), "secret_id": cty.StringVal(costest.SecretID),
@@ -72,8 +72,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// Whatever happens to whichever request of a run, another run finds what was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// Whichever request of a run fails, and however, another run finds everything that was done.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -87,7 +87,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 }
 
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	// Links of the journal that were followed are removed once in a while, several at a time.
+	// Old links of the journal are removed occasionally, several at a time.
 	old := func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/journal/")
 	}
@@ -98,8 +98,8 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// The objects are where Terraform has them, with the digest that it reads, and the tag is given back.
-func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
+// Objects have Terraform's names and the digest that it reads, and the tag is released.
+func TestObjectsHaveTerraformsNames(t *testing.T) {
 	there := &costest.Server{Bucket: bucket}
 	d := open(t, drivertest.Serve(t, there), nil)
 	for workspace, at := range map[string]string{"default": "some/where/terraform.tfstate",
@@ -125,7 +125,7 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 		if tags := there.Tags(); len(tags) > 0 {
 			t.Errorf("tags %q", tags)
 		}
-		// As Terraform names the lock.
+		// Terraform uses the digest as the ID of the lock.
 		must(t, p.ForceUnlock(t.Context(), fmt.Sprintf("%x", md5.Sum(all[at+".tflock"].Data))))
 		if err := h.Unlock(t.Context()); !errors.Is(err, remote.ErrLost) {
 			t.Errorf("%v", err)
@@ -138,8 +138,8 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 	}
 }
 
-// A run that ends while it makes the lock leaves the tag. It is seen, and can be freed.
-func TestATagThatIsLeftIsFreed(t *testing.T) {
+// If a run ends while it creates the lock, its tag remains. The tag is reported as a lock and can be freed.
+func TestLeftoverTagsAreFreed(t *testing.T) {
 	there := &costest.Server{Bucket: bucket}
 	lost := false
 	net := &drivertest.Net{Next: there, Plan: func(r *http.Request) string {
@@ -166,8 +166,8 @@ func TestATagThatIsLeftIsFreed(t *testing.T) {
 	must(t, h.Unlock(t.Context()))
 }
 
-// What is secret in a block appears in no error and no line of the log, also when the service repeats what it got.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error or in the log, even if the service repeats the request.
+func TestSecretsAreNeverShown(t *testing.T) {
 	for _, text := range []string{"<Error><Code>Gossip</Code><Message>%s</Message></Error>",
 		`{"Response":{"Error":{"Code":"Gossip","Message":"%s"}}}`} {
 		drivertest.Secrets(t, []string{costest.SecretKey, "token-canary"}, func(address string,
@@ -198,7 +198,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	})
 }
 
-// Profiles of the Tencent Cloud CLI have the credentials, and the region, that the block has not.
+// Profiles of the Tencent Cloud CLI supply the credentials and the region that the block omits.
 func TestProfilesHaveCredentials(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "default.credential"), fmt.Appendf(nil,
@@ -214,7 +214,7 @@ func TestProfilesHaveCredentials(t *testing.T) {
 	must(t, h.Unlock(t.Context()))
 }
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		New: func(*testing.T) http.Handler { return &costest.Server{Bucket: bucket} },

@@ -22,7 +22,7 @@ type driver struct {
 	s      *settings
 	client *client
 	api    *web.Client
-	pause  time.Duration // while another has the tag
+	pause  time.Duration // between tries while another run has the tag
 }
 
 func newDriver(s *settings, o remote.Surroundings) *driver {
@@ -75,8 +75,8 @@ func (d *driver) Close() error {
 type place struct {
 	*bucket.Locked
 	d    *driver
-	lock string // name of the object that is the lock
-	tag  string // value of the tag that whoever makes the lock has
+	lock string // name of the lock object
+	tag  string // value of the tag that a run holds while it creates the lock
 }
 
 // ReadJournal implements remote.Place.
@@ -107,7 +107,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return &hold{h, p}, nil
 }
 
-// hold is a held lock, which is looked at before the state is written: the write itself has no condition.
+// hold is a held lock. It is checked before each write of the state, because the write itself has no condition.
 type hold struct {
 	remote.Hold
 	p *place
@@ -121,10 +121,10 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	return h.Hold.Write(ctx, w)
 }
 
-// The tag that who makes a lock has meanwhile, as the other programs have it.
+// Key of the tag that a run holds while it creates a lock, as in the other programs.
 const tagKey = "tencentcloud-terraform-lock"
 
-// Unnamed is the beginning of the id of a lock of which there is only the tag: its run ended while it made the lock.
+// Unnamed begins the ID of a lock that consists only of the tag: its run ended while it created the lock.
 const Unnamed = "tag-"
 
 // callTag creates, finds or deletes the tag.
@@ -144,7 +144,7 @@ func (p *place) callTag(ctx context.Context, what, action string, out any) (code
 	return "", err
 }
 
-// tagged reports whether somebody makes the lock.
+// tagged reports whether a run is creating the lock.
 func (p *place) tagged(ctx context.Context) (bool, error) {
 	var out struct {
 		Tags []struct{ TagKey, TagValue string }
@@ -158,7 +158,7 @@ func (p *place) tagged(ctx context.Context) (bool, error) {
 	return false, err
 }
 
-// untag deletes the tag. That it is not there is no error.
+// untag deletes the tag. A missing tag is not an error.
 func (p *place) untag(ctx context.Context) error {
 	_, err := p.callTag(ctx, "delete", "DeleteTag", nil)
 	return err
@@ -177,8 +177,8 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return &state.LockInfo{ID: Unnamed + p.tag, Path: p.lock}, nil
 }
 
-// ForceUnlock implements remote.Place. The id may also be the one by which the other programs know a lock, the digest
-// of its object. The tag goes as well: who had it may have ended.
+// ForceUnlock implements remote.Place. The ID may also be the one that the other programs use, the digest of the lock
+// object. It deletes the tag as well, because the run that created it may have ended.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	there, err := p.Slot.Look(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	return p.untag(ctx)
 }
 
-// slot is the object that is the lock. It is made by who has the tag.
+// slot is the lock object. The run that has the tag creates it.
 type slot struct{ p *place }
 
 // Look implements bucket.Slot.
@@ -221,7 +221,7 @@ func (s slot) Put(ctx context.Context, raw string) error {
 		return err
 	}
 	if code != "" {
-		select { // another is making the lock, or ended while doing so
+		select { // another run is creating the lock, or ended while doing so
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(p.d.pause/2 + rand.N(p.d.pause)):
@@ -235,13 +235,13 @@ func (s slot) Put(ctx context.Context, raw string) error {
 	if err == nil {
 		_, err = p.d.client.put(ctx, p.lock, []byte(raw), true)
 	}
-	// An interrupted run gives the tag back nevertheless.
+	// An interrupted run deletes its tag as well.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), bucket.Leaving)
 	defer cancel()
 	return errors.Join(err, p.untag(last))
 }
 
-// Remove implements bucket.Slot. The service has no condition for it: who calls has just looked.
+// Remove implements bucket.Slot. The service has no condition for it; the caller has just checked the object.
 func (s slot) Remove(ctx context.Context, _ *bucket.Found) error {
 	return s.p.d.client.Remove(ctx, s.p.lock)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Hasty makes a driver that does not pause, and reaches the API at an address.
+// Hasty returns a driver that does not pause between tries, and that reaches the API at an address.
 func Hasty(ctx context.Context, config cty.Value, address string, log func(string, ...any)) (remote.Driver, error) {
 	d, diags := open(ctx, config, remote.Surroundings{Log: log})
 	if diags.HasErrors() {
@@ -21,7 +21,7 @@ func Hasty(ctx context.Context, config cty.Value, address string, log func(strin
 	return d, nil
 }
 
-// Impatient sets how long a driver waits for each step of an answer, and the largest object that it reads.
+// Impatient sets how long a driver waits for each step of a response, and the maximum size of an object.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	one := d.(*driver)
 	one.client.Silence, one.api.Silence, one.client.Most = silence, silence, most

@@ -21,7 +21,7 @@ import (
 type settings struct {
 	bucket, prefix, key, region string
 	endpoint                    *url.URL
-	api                         func(service string) string // address of a service of the API
+	api                         func(service string) string // returns the address of a service of the API
 	encrypt                     bool
 	acl                         string
 	who                         who
@@ -29,20 +29,20 @@ type settings struct {
 	arguments.Secrets
 }
 
-// who are the credentials.
+// who holds the credentials.
 type who struct {
 	id, key, token string
-	machine        string // role of the machine
+	machine        string // name of the machine's role
 	role           role
 }
 
-// role is one to assume.
+// role is a role to assume.
 type role struct {
 	arn, session, policy, external string
 	seconds                        int64
 }
 
-// machines is the host that knows the roles of the machine it is asked from.
+// machines is the metadata service, which reports the roles of the machine that calls it.
 const machines = "http://metadata.tencentyun.com"
 
 // read takes the settings from the values of a block and from the environment.
@@ -76,17 +76,17 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		r.Wrong("endpoint", "Invalid Value", "The value must be an address with a scheme and a host, such as "+
 			"https://cos-internal.ap-guangzhou.tencentcos.cn.")
 	} else if s.endpoint = (&url.URL{Scheme: u.Scheme, Host: u.Host}); net.ParseIP(u.Hostname()) == nil {
-		s.endpoint.Host = s.bucket + "." + u.Host // an IP address has no names before it
+		s.endpoint.Host = s.bucket + "." + u.Host // an IP address has no subdomains
 	}
 	domain := cmp.Or(r.Text("domain", "TENCENTCLOUD_DOMAIN"), "tencentcloudapi.com")
 	s.api = func(service string) string { return "https://" + service + "." + domain }
 	return s, r.Diags()
 }
 
-// object is the name of the object of a workspace, "" for the default one.
+// object returns the name of a workspace's object; "" is the default workspace.
 func (s *settings) object(workspace string) string { return path.Join(s.prefix, workspace, s.key) }
 
-// credentials reads them, and those of a profile where there are none.
+// credentials reads the credentials, and completes them from a profile.
 func (s *settings) credentials(r arguments.Reader, o remote.Surroundings) {
 	w := &s.who
 	w.id, w.key = r.Text("secret_id", "TENCENTCLOUD_SECRET_ID"), r.Text("secret_key", "TENCENTCLOUD_SECRET_KEY")
@@ -110,8 +110,8 @@ func (s *settings) credentials(r arguments.Reader, o remote.Surroundings) {
 	s.Add(w.key, w.token)
 }
 
-// profile completes the credentials from a profile of the Tencent Cloud CLI: from the default one, where there is one
-// and none is named.
+// profile completes the credentials from a profile of the Tencent Cloud CLI: the named one, or the default one if it
+// exists.
 func (s *settings) profile(r arguments.Reader, o remote.Surroundings, name string) {
 	base := filepath.Join(o.Path(cmp.Or(r.Text("shared_credentials_dir", "TENCENTCLOUD_SHARED_CREDENTIALS_DIR"),
 		"~/.tccli")), cmp.Or(name, "default"))
@@ -129,7 +129,7 @@ func (s *settings) profile(r arguments.Reader, o remote.Surroundings, name strin
 		Role    string `json:"role-arn"`
 		Session string `json:"role-session-name"`
 	}
-	if json.Unmarshal(text, &found) != nil { // the decoder's words may hold a part of a secret
+	if json.Unmarshal(text, &found) != nil { // the decoder's error may contain part of a secret
 		r.Wrong("profile", "Invalid Value", "%s is not a profile of the Tencent Cloud CLI.", base+".credential")
 		return
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
-	dir := t.TempDir() // with a profile, which has a role
+// The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
+// documents.
+func TestVariablesMatchArguments(t *testing.T) {
+	dir := t.TempDir() // contains a profile with a role
 	if err := os.WriteFile(filepath.Join(dir, "p.credential"), []byte(`{"secretId":"a","secretKey":"b",`+
 		`"role-arn":"arn","role-session-name":"n"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			api := s.api("sts")
-			s.api = nil // functions are not compared
+			s.api = nil // functions cannot be compared
 			return []any{s, api}, diags
 		},
 	}

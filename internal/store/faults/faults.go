@@ -1,19 +1,20 @@
-// Package faults makes the file accesses of a store fail, one chosen call at a time: the facility behind the tests that
-// try every fault at every call.
+// Package faults makes chosen file accesses of a store fail, one call at a time. Tests use it to try every fault at
+// every call.
 //
-// In a test, Wrap counts the calls of a first, undisturbed run; further runs get a Plan for each of them. In a real
-// process, FromEnv reads the environment variable TOMBOLO_FAULT and kills the process itself at the chosen call;
-// nothing but tests sets it.
+// In a test, Wrap counts the calls of a first run without faults; each further run gets a Plan for one of them. In a
+// real process, FromEnv reads the environment variable TOMBOLO_FAULT and kills the process itself at the chosen call.
+// Only tests set that variable.
 //
 //	TOMBOLO_FAULT=kill:17          SIGKILL before the 17th call of the store
-//	TOMBOLO_FAULT=kill-after:17    SIGKILL behind it
-//	TOMBOLO_FAULT=kill-short:17    half of what it writes, then SIGKILL
+//	TOMBOLO_FAULT=kill-after:17    SIGKILL after it
+//	TOMBOLO_FAULT=kill-short:17    half of the data is written, then SIGKILL
 //	TOMBOLO_FAULT=eio:17           the call fails with an input/output error, without effect
-//	TOMBOLO_FAULT=enospc:17        half of what it writes, then "no space left on device"
-//	TOMBOLO_FAULT=full:17          from this call on nothing can be made or written any more
-//	TOMBOLO_FAULT=count:FILE       no fault; at each call FILE gets the number of calls so far
+//	TOMBOLO_FAULT=enospc:17        half of the data is written, then "no space left on device"
+//	TOMBOLO_FAULT=full:17          from this call on, nothing can be created or written
+//	TOMBOLO_FAULT=count:FILE       no fault; each call writes the number of calls so far to FILE
 //
-// Recorder (recorder.go) is for power loss: it notes every change, and builds the disks that may be found afterwards.
+// Recorder (recorder.go) simulates power loss: it records every change, and builds the disks that may be found
+// afterwards.
 package faults
 
 import (
@@ -63,25 +64,25 @@ var ErrDead = errors.New("the process was killed here")
 type Files struct {
 	inner store.Files
 	plan  Plan
-	// Die ends the process; when it returns (in tests) or is nil, every further call fails with ErrDead and has no
+	// Die ends the process. If it is nil or returns, as in tests, every further call fails with ErrDead and has no
 	// effect.
 	Die func()
-	// Spare holds names that the mode Full leaves alone: another disk.
+	// Spare reports whether a name is on another disk, which the mode Full does not affect.
 	Spare func(name string) bool
-	// Seen hears of every call before it happens.
+	// Seen is called before every call.
 	Seen func(n int, call, name string)
 
 	mu       sync.Mutex
 	calls    int
 	dead     bool
 	full     bool
-	reserved map[string]int64 // up to where files have space of their own
+	reserved map[string]int64 // size up to which space is reserved
 }
 
 // Wrap applies a plan of faults to files.
 func Wrap(inner store.Files, plan Plan) *Files { return &Files{inner: inner, plan: plan} }
 
-// FromEnv wraps files as TOMBOLO_FAULT says; empty leaves them as they are.
+// FromEnv wraps files according to the value of TOMBOLO_FAULT. It returns them unchanged if the value is empty.
 func FromEnv(spec string, inner store.Files) (store.Files, error) {
 	if spec == "" {
 		return inner, nil
@@ -110,7 +111,7 @@ func killself() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		p.Kill()
 	}
-	select {} // the signal is on its way
+	select {} // wait for the signal
 }
 
 // Calls returns the number of calls.
@@ -271,7 +272,7 @@ func (w *wrapped) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, end
 }
 
-// roomy reports that a write needs no new space.
+// roomy reports whether a write needs no new space.
 func (w *wrapped) roomy(end int64) bool {
 	info, err := w.inner.Stat()
 	w.f.mu.Lock()

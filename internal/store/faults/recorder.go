@@ -12,16 +12,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/mem"
 )
 
-// Recorder notes every change that a store makes, and builds the disks that may be found after a power loss at any
-// moment. Its disk promises as little as POSIX does: what was written to a file is certain after a sync of the file, a
-// name after a sync of its folder, and until then each single change may have happened or not, in any combination.
+// Recorder records every change that a store makes, and builds the disks that may be found after a power loss at any
+// moment. It guarantees as little as POSIX does: data is durable after a sync of the file, a name after a sync of its
+// folder. Until then, each single change may have happened or not, in any combination.
 type Recorder struct {
 	*mem.FS
 	start *mem.FS
 
 	mu    sync.Mutex
 	log   []Change
-	names map[string]int // which file has a name now
+	names map[string]int // current names of files
 	files int
 }
 
@@ -29,31 +29,31 @@ type Recorder struct {
 type Change struct {
 	What string // create, rename, remove, write, truncate, sync, syncdir
 	File int
-	Name string // of create, rename, remove: the name that changes; of syncdir: the folder; else for messages
+	Name string // of create, rename, remove: the name that changes; of syncdir: the folder; otherwise for messages
 	Old  string // of rename
 	Off  int64  // of write; of truncate: the size
 	Data []byte
 }
 
-// IsData distinguishes changes of a content from changes of names.
+// IsData reports whether a change affects content, and not a name.
 func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate" }
 
-// Fate is the outcome of a change that was not yet certain.
+// Fate is the outcome of a change that was not yet durable.
 type Fate struct {
 	Drop bool
-	// Cut, when not negative, is how much of a write arrived. Behind it stands what stood there before; where the write
-	// made the file longer, nothing, or (Fill) these bytes. (Sectors are whole: either old or new.)
+	// Cut, if not negative, is how many bytes of a write arrived. After them follows the old content; where the write
+	// extended the file, nothing or, with Fill, these bytes. Each sector is either old or new.
 	Cut  int
 	Fill []byte
 }
 
-// Kept and Dropped are the simple fates.
+// Kept and Dropped are the outcomes of a change that happens completely or not at all.
 var (
 	Kept    = Fate{Cut: -1}
 	Dropped = Fate{Drop: true, Cut: -1}
 )
 
-// Record starts recording on a disk, on which everything is certain.
+// Record starts recording on a disk whose content is durable.
 func Record(disk *mem.FS) *Recorder {
 	r := &Recorder{FS: disk, start: disk.Clone(), names: map[string]int{}}
 	for _, name := range slices.Sorted(maps.Keys(disk.Contents())) {
@@ -175,7 +175,7 @@ func (f *recorded) Truncate(size int64) error {
 // Sync implements store.File.
 func (f *recorded) Sync() error { return f.change(Change{What: "sync"}, f.File.Sync) }
 
-// Uncertain lists the changes among the first n that a power loss right behind them may undo.
+// Uncertain lists those of the first n changes that a power loss right after them may undo.
 func (r *Recorder) Uncertain(n int) (all []int) {
 	for i, c := range r.log[:n] {
 		certain := c.What == "sync" || c.What == "syncdir"
@@ -195,8 +195,8 @@ func (r *Recorder) Uncertain(n int) (all []int) {
 // Change returns one change.
 func (r *Recorder) Change(i int) Change { return r.log[i] }
 
-// Disk builds the content after a power loss after the first n changes, where the uncertain ones have these fates (Kept
-// by default).
+// Disk builds the disk after a power loss after the first n changes. The uncertain changes have these fates (Kept by
+// default).
 func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
 	disk := r.start.Clone()
 	names, data := map[string]int{}, map[int][]byte{}

@@ -24,14 +24,14 @@ const (
 	scopeAll     = "https://www.googleapis.com/auth/cloud-platform"
 )
 
-// access has the token for requests.
+// access provides the token of requests.
 type access struct {
 	s     *settings
 	http  *http.Client
 	scope string
-	turn  chan struct{} // who has it may ask for a token
+	turn  chan struct{} // its holder may request a token
 	token *oauth2.Token
-	quota string // project that requests are counted for
+	quota string // project to which requests are billed
 }
 
 func newAccess(s *settings, client *http.Client, scope string) *access {
@@ -65,7 +65,7 @@ func (a *access) authorize(ctx context.Context, r *http.Request, _ []byte) error
 	return nil
 }
 
-// refused drops a token that the service does not accept any more, and reports whether another may be had.
+// refused drops a token that the service no longer accepts, and reports whether a new one can be requested.
 func (a *access) refused(r *http.Request, answer *web.Answer) bool {
 	if answer.Status != http.StatusUnauthorized {
 		return false
@@ -84,7 +84,7 @@ type granted struct {
 	quota string
 }
 
-// fetch gets a new token. Some sources of tokens ignore the context; these end later by themselves.
+// fetch requests a new token. Some token sources ignore the context; they end later by themselves.
 func (a *access) fetch(ctx context.Context) (*granted, error) {
 	type result struct {
 		got *granted
@@ -109,7 +109,7 @@ func (a *access) fetch(ctx context.Context) (*granted, error) {
 	}
 }
 
-// unsure reports whether a later try may get a token.
+// unsure reports whether a retry may succeed.
 func unsure(err error) bool {
 	var answer *oauth2.RetrieveError
 	var unsent *url.Error
@@ -140,7 +140,7 @@ func (a *access) base(ctx context.Context) (*granted, error) {
 	default:
 		found, err = google.FindDefaultCredentials(ctx, scope)
 		if err == nil && found.JSON != nil {
-			_ = json.Unmarshal(found.JSON, &file) // without it nobody else pays
+			_ = json.Unmarshal(found.JSON, &file) // without it, no other project is billed
 		}
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (a *access) base(ctx context.Context) (*granted, error) {
 	return &granted{Token: token, quota: file.Quota}, err
 }
 
-// said returns the reason of an error, without the parts of the request that a server repeats.
+// said returns the reason of an error without the parts of the request that a server repeats.
 func said(err error) string {
 	var answer *oauth2.RetrieveError
 	if !errors.As(err, &answer) {
@@ -178,7 +178,7 @@ func said(err error) string {
 // lifetime is how long a token for an account is valid.
 const lifetime = "3600s"
 
-// impersonate returns a token of the account to act for.
+// impersonate returns a token of the account to impersonate.
 func (a *access) impersonate(ctx context.Context, t *oauth2.Token) (*oauth2.Token, error) {
 	const accounts = "projects/-/serviceAccounts/"
 	asked := map[string]any{"scope": []string{a.scope}, "lifetime": lifetime}

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// serviceAccount is a key file of an account whose tokens a server gives.
+// serviceAccount returns the key file of an account whose tokens come from a server.
 func serviceAccount(t *testing.T, address string) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -40,7 +40,7 @@ func serviceAccount(t *testing.T, address string) string {
 	return string(text)
 }
 
-// without has none of the environment's credentials.
+// without removes the environment's credentials.
 func without(t *testing.T) {
 	for _, name := range []string{"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN",
 		"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_ENCRYPTION_KEY",
@@ -51,12 +51,12 @@ func without(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 }
 
-// Credentials come from the block, from the environment, from files, from key files and by acting for accounts.
+// Credentials come from the block, the environment, files, key files and impersonation.
 func TestCredentialsAreFound(t *testing.T) {
 	null := cty.NullVal(cty.String)
 	for name, test := range map[string]struct {
 		more  map[string]cty.Value
-		env   map[string]string // FILE stands for a key file, JSON for what is in it
+		env   map[string]string // FILE stands for the path of a key file, JSON for its content
 		acted []string
 	}{
 		"token":        {more: map[string]cty.Value{"access_token": cty.StringVal("good")}},
@@ -98,7 +98,7 @@ func TestCredentialsAreFound(t *testing.T) {
 	}
 }
 
-// A token that is not accepted any more is replaced by another.
+// A token that is no longer accepted is replaced with a new one.
 func TestTokensThatAreRefusedAreReplaced(t *testing.T) {
 	without(t)
 	s := gcstest.New("states")
@@ -121,7 +121,7 @@ func TestTokensThatAreRefusedAreReplaced(t *testing.T) {
 	life(t, p)
 }
 
-// What is wrong in a block is said before anything is asked.
+// Mistakes in a block are reported before any request is sent.
 func TestMistakesInBlocks(t *testing.T) {
 	without(t)
 	for want, more := range map[string]map[string]cty.Value{
@@ -140,8 +140,8 @@ func TestMistakesInBlocks(t *testing.T) {
 	}
 }
 
-// What is secret in a block and its environment appears in no error, no diagnostic and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block or its environment appears in an error, a diagnostic or the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	without(t)
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -188,7 +188,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// everything calls all that a driver has, and returns what comes of it.
+// everything calls all methods of a driver and returns their results.
 func everything(t *testing.T, d remote.Driver) []any {
 	ctx := t.Context()
 	_, err := d.Workspaces(ctx)
@@ -211,7 +211,7 @@ func everything(t *testing.T, d remote.Driver) []any {
 	return append(said, err)
 }
 
-// A bucket with versions keeps former states, and who wrote them.
+// A bucket with versions keeps former states with their writers.
 func TestBucketsKeepFormerStates(t *testing.T) {
 	d := open(t, settings(serve(t, gcstest.New("states")), map[string]cty.Value{
 		"encryption_key": cty.StringVal(customerKey)}))

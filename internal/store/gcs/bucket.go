@@ -43,28 +43,28 @@ type described struct {
 	Metadata   map[string]string `json:"metadata"`
 }
 
-// metaWrite is metadata that tells each write from all others.
+// metaWrite is metadata that identifies each write.
 const metaWrite = "tombolo-write"
 
-// as describes the encryption of an object.
+// as selects the encryption of an object.
 type as int
 
 const (
-	// plain is as the bucket has it: locks, which all programs read.
+	// plain uses the encryption of the bucket, for locks, which all programs read.
 	plain as = iota
-	// sealed is with the keys of the block, when there are any.
+	// sealed uses the keys of the block, if there are any.
 	sealed
 )
 
 // url returns the name of an object in messages.
 func (b *bucket) url(name string) string { return "gs://" + b.name + "/" + name }
 
-// object is the address of an object.
+// object returns the address of an object.
 func (b *bucket) object(name string, query url.Values) string {
 	return b.s.api + "b/" + url.PathEscape(b.name) + "/o/" + url.PathEscape(name) + "?" + query.Encode()
 }
 
-// header has the customer's key, for objects that are encrypted with it.
+// header returns the headers with the customer's key, for objects that are encrypted with it.
 func (b *bucket) header(how as) http.Header {
 	h := http.Header{}
 	if how == sealed && b.s.customerKey != nil {
@@ -76,8 +76,8 @@ func (b *bucket) header(how as) http.Header {
 	return h
 }
 
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and so is a
-// page: something on the way wrote it.
+// missing reports whether a response means that the object does not exist. A missing bucket is an error, and so is an
+// HTML page, which did not come from the service.
 func missing(a *web.Answer) bool {
 	_, text := message(a.Body)
 	begin := bytes.ToLower(bytes.TrimSpace(a.Body[:min(len(a.Body), 100)]))
@@ -87,7 +87,7 @@ func missing(a *web.Answer) bool {
 		!bytes.Contains(a.Body, []byte("NoSuchBucket"))
 }
 
-// get returns an object as it is now, or one of its generations; nil when it is not there.
+// get returns an object's current or given generation, or nil if it does not exist.
 func (b *bucket) get(ctx context.Context, name, generation string, how as) (*stored, error) {
 	query := url.Values{"alt": {"media"}}
 	if generation != "" {
@@ -118,7 +118,7 @@ func (b *bucket) get(ctx context.Context, name, generation string, how as) (*sto
 	return &stored{data: a.Body, generation: generation}, nil
 }
 
-// intact compares an object with the digest that comes with it, if one does.
+// intact compares an object with the digest in the response, if there is one.
 func intact(a *web.Answer) error {
 	for _, field := range a.Header.Values("X-Goog-Hash") {
 		for one := range strings.SplitSeq(field, ",") {
@@ -156,8 +156,8 @@ func (b *bucket) description(r web.Request, a *web.Answer) (*described, error) {
 	return d, nil
 }
 
-// put writes an object over the generation was, over none for "", and returns the new one. When the condition does not
-// hold and what stands there is this very write, its first answer was lost.
+// put writes an object and returns its new generation. It replaces generation was, or creates the object if was is "".
+// If the condition does not hold because the object is this very write, a response was lost, and put succeeds.
 func (b *bucket) put(ctx context.Context, name string, data []byte, meta map[string]string, was string, how as) (string,
 	error) {
 	if was == "" {
@@ -209,8 +209,8 @@ func (b *bucket) put(ctx context.Context, name string, data []byte, meta map[str
 	return "", objects.ErrUnmet
 }
 
-// remove removes an object, of a given generation if there is one. It reports whether it was there; when an answer was
-// lost, that it was.
+// remove removes an object, or only a given generation of it. It reports whether the object existed; if a response was
+// lost, it reports that it did.
 func (b *bucket) remove(ctx context.Context, name, generation string) (was bool, err error) {
 	query := url.Values{}
 	if generation != "" {

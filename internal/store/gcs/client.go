@@ -22,7 +22,7 @@ func newClient(s *settings, scope string, log func(format string, args ...any)) 
 		Renew: who.refused}}
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
 	reason, text := message(a.Body)
 	return c.Failed(r, a, text, hint(r, a.Status, reason))

@@ -56,7 +56,7 @@ func (d *driver) Close() error {
 type place struct {
 	bucket      *bucket
 	state, lock string // names of objects
-	folder      string // what those of the journal begin with
+	folder      string // prefix of the journal's objects
 	journal     *objects.Journal
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Hasty makes a driver that does not pause before it tries again.
+// Hasty returns a driver that does not pause between tries.
 func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	d, diags := open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
 	if diags.HasErrors() {
@@ -20,11 +20,11 @@ func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	return d, nil
 }
 
-// Bounded makes a driver read no objects that are greater.
+// Bounded sets the maximum size of an object that a driver reads.
 func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.Most = most }
 
-// Brief sets how long a driver waits for each step of an answer.
+// Brief sets how long a driver waits for each step of a response.
 func Brief(d remote.Driver, silence time.Duration) { d.(*driver).bucket.Silence = silence }
 
-// Impatient makes a driver not pause before it tries again.
+// Impatient makes a driver retry without pauses.
 func Impatient(d remote.Driver) { d.(*driver).bucket.Pause = time.Microsecond }

@@ -20,16 +20,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// faults holds faults of a network or a service.
+// faults lists faults of a network or a service.
 var faults = []string{
-	"request lost", // nothing arrives
-	"answer lost",  // it is done, and nobody hears of it
-	"twice",        // it is done twice, and the second answer is heard
-	"later",        // nothing is heard, and it is done after the next request
+	"request lost", // it does not arrive
+	"answer lost",  // it is performed, but the response is lost
+	"twice",        // it is performed twice, and the second response arrives
+	"later",        // no response; it is performed after the next request
 	"busy",         // status 503
 	"too many",     // status 429
-	"failed late",  // it is done, and the answer is status 500
-	"cut short",    // half of the answer is heard
+	"failed late",  // it is performed, but the response has status 500
+	"cut short",    // half of the response arrives
 }
 
 // faulty is a service behind a network with faults.
@@ -105,8 +105,8 @@ func send(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	_, _ = w.Write(from.Body.Bytes())
 }
 
-// Whatever happens to whichever request of a run, another run finds what was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// Whichever request of a run fails, and however, another run finds everything that was done.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := faults
 	if testing.Short() {
 		kinds = []string{"answer lost", "later", "failed late"}
@@ -123,7 +123,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	})
 }
 
-// planned is a place behind a network that does what a test says.
+// planned returns a place behind a network whose faults a test chooses.
 func planned(t *testing.T, plan func(r *http.Request) string) (*faulty, remote.Place) {
 	t.Helper()
 	f := &faulty{next: gcstest.New("states"), plan: plan}
@@ -132,7 +132,7 @@ func planned(t *testing.T, plan func(r *http.Request) string) (*faulty, remote.P
 	return f, p
 }
 
-// once does something to the first request of a kind.
+// once injects a fault into the first request of a kind.
 func once(method, object, what string) func(*http.Request) string {
 	return func(r *http.Request) (now string) {
 		name := r.URL.Path + r.URL.Query().Get("name")
@@ -143,8 +143,8 @@ func once(method, object, what string) func(*http.Request) string {
 	}
 }
 
-// What was done is not taken for what another did, when it is tried again because nobody heard of it.
-func TestLostAnswersAreNoConflicts(t *testing.T) {
+// If a request is retried because its response was lost, its own effect is not taken for a conflict.
+func TestLostResponsesAreNotConflicts(t *testing.T) {
 	for _, what := range faults {
 		for _, object := range []string{".tflock", "/journal", ".tfstate"} {
 			for _, method := range []string{http.MethodPost, http.MethodDelete} {
@@ -171,13 +171,13 @@ func life(t *testing.T, p remote.Place) {
 	must(t, err)
 	_, err = h.StartJournal(ctx, version, nil)
 	must(t, err)
-	if err := h.Unlock(ctx); err != nil && !errors.Is(err, remote.ErrLost) { // as a request that arrives twice says
+	if err := h.Unlock(ctx); err != nil && !errors.Is(err, remote.ErrLost) { // it arrived twice
 		t.Fatal(err)
 	}
 }
 
-// A lock of which nobody knows whether it was taken is given back.
-func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
+// If it is unknown whether a lock was acquired, it is released.
+func TestPartlyAcquiredLocksAreReleased(t *testing.T) {
 	for _, what := range []string{"answer lost", "failed late"} {
 		tries := 0
 		_, p := planned(t, func(r *http.Request) string {
@@ -197,12 +197,12 @@ func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
 	}
 }
 
-// A deletion that arrives late does not free the lock of another.
-func TestLateDeletionsFreeNobodyElse(t *testing.T) {
+// A deletion that arrives late does not release the lock of another run.
+func TestLateDeletionsDoNotReleaseOtherLocks(t *testing.T) {
 	f, p := planned(t, once(http.MethodDelete, ".tflock", "later"))
 	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 	must(t, err)
-	must(t, h.Unlock(t.Context())) // the second request does it, and the first one comes behind
+	must(t, h.Unlock(t.Context())) // the second request does it, and the first one arrives later
 	f.mu.Lock()
 	late := f.late
 	f.late = nil
@@ -215,8 +215,8 @@ func TestLateDeletionsFreeNobodyElse(t *testing.T) {
 	must(t, h.Check(t.Context()))
 }
 
-// A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
-// for is one request.
+// A run acquires the lock, reads state and journal in parallel, and writes the state once. Each record that must be
+// durable before the next step is one request.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	n := 0
 	f := &faulty{next: gcstest.New("states"), plan: func(*http.Request) string { n++; return "" }}
@@ -230,7 +230,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
+func TestErrorsOfTheServiceAreShown(t *testing.T) {
 	for answer, want := range map[string][]string{
 		`403 {"error":{"message":"no"}}`:                                 {"no", "storage.objects.create"},
 		`401 {"error":{"message":"Wrong"}}`:                              {"Wrong", "Get new ones"},
@@ -263,8 +263,8 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 	}
 }
 
-// What is not the service is not taken for an empty one.
-func TestServicesThatAreNotThere(t *testing.T) {
+// A response that is not from the service is not taken for a missing object.
+func TestMissingServices(t *testing.T) {
 	s := httptest.NewServer(gcstest.New())
 	p, err := open(t, settings(s.URL, nil)).Place(state.DefaultWorkspace)
 	must(t, err)
@@ -278,8 +278,8 @@ func TestServicesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// An object has a bound, and what arrives is what is stored.
-func TestObjectsHaveABoundAndADigest(t *testing.T) {
+// An object has a maximum size, and its digest is checked.
+func TestObjectsHaveASizeLimitAndADigest(t *testing.T) {
 	s, damaged := gcstest.New("states"), false
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := httptest.NewRecorder()
@@ -306,7 +306,7 @@ func TestObjectsHaveABoundAndADigest(t *testing.T) {
 	}
 }
 
-// State and journal are encrypted with the keys of the block, and the lock, which all programs read, is not.
+// State and journal are encrypted with the keys of the block. The lock is not, because all programs read it.
 func TestLocksAreNotEncryptedWithTheCustomersKey(t *testing.T) {
 	const key = "projects/p/locations/l/keyRings/r/cryptoKeys/states"
 	for name, more := range map[string]map[string]cty.Value{

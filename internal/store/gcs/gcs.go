@@ -1,11 +1,10 @@
 // Package gcs keeps states in a bucket of Google Cloud Storage, in the layout that Terraform and OpenTofu use: all
 // three share a state, its workspaces and its locks.
 //
-// Beside "<prefix>/<workspace>.tfstate" there is the lock, "<workspace>.tflock", and what belongs to Tombolo alone,
-// below "<workspace>.tombolo/". The listings of the other programs ignore it. All that matters is written under
-// conditions on generations: a state replaces the one that was read, a lock is made if there is none, and
-// the journal is that of package objects. The service is asked by plain HTTPS; golang.org/x/oauth2 finds the
-// credentials.
+// Beside "<prefix>/<workspace>.tfstate" are the lock, "<workspace>.tflock", and the objects that only Tombolo uses,
+// below "<workspace>.tombolo/". The listings of the other programs ignore these. All writes that matter are conditional
+// on generations: a state replaces the generation that was read, a lock is created if there is none, and the journal is
+// the one of package objects. The package sends plain HTTPS requests; golang.org/x/oauth2 finds the credentials.
 //
 //	kind := gcs.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -30,7 +29,7 @@ func Kind() remote.Kind {
 			Description: "Domain of the services. The default is googleapis.com."}}}
 }
 
-// schema has the arguments of Terraform 1.11, with its types.
+// schema returns the arguments of Terraform 1.11, with its types.
 func schema() *provider.Block {
 	text := func(what string) *provider.Attribute {
 		return &provider.Attribute{Type: cty.String, Optional: true, Description: what}

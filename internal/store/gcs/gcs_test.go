@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// settings are those of a block that reaches a server.
+// settings returns the settings of a block for a server.
 func settings(address string, more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal("states"), "prefix": cty.StringVal("some/where"),
 		"access_token":            cty.StringVal("token-canary"),
@@ -38,7 +38,7 @@ func settings(address string, more map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(s)
 }
 
-// open returns a driver of settings.
+// open returns a driver with the settings.
 func open(t *testing.T, config cty.Value) remote.Driver {
 	t.Helper()
 	d, err := gcs.Hasty(t.Context(), config)
@@ -70,7 +70,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// The same with another server of the protocol.
+// Another implementation of the protocol passes the same suite.
 func TestDriverOnFakeGCSServer(t *testing.T) {
 	drivertest.Run(t, drivertest.Options{}, func(t *testing.T) (a, b remote.Driver) {
 		address := gcstest.Fsouza(t)
@@ -78,7 +78,7 @@ func TestDriverOnFakeGCSServer(t *testing.T) {
 	})
 }
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		Wordless: true,

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// A bucket with versions keeps former states by itself. What is known of the run that wrote one is metadata of the
-// object. No key of a customer encrypts metadata, and they are small.
+// A bucket with versions keeps former states by itself. The run that wrote a state is described in the object's
+// metadata, which customers' keys do not encrypt and whose size is limited.
 
 // Metadata of a state.
 const (
@@ -22,10 +22,10 @@ const (
 	metaRevision = "tombolo-revision"
 )
 
-// maxRevision bounds the description of a run: all metadata of an object together have 8 KiB.
+// maxRevision bounds the description of a run, in bytes: all metadata of an object may have 8 KiB.
 const maxRevision = 4 << 10
 
-// revision returns the metadata of a state that is to be written.
+// revision returns the metadata of a state to be written.
 func revision(w remote.Write) map[string]string {
 	r := w.Revision
 	text, err := json.Marshal(r)
@@ -43,7 +43,7 @@ func revision(w remote.Write) map[string]string {
 // maxFormer bounds how many former states are shown.
 const maxFormer = 200
 
-// List implements history.Historian. A former state is named by its generation, as gcloud names it.
+// List implements history.Historian. The ID of a former state is its generation, as in gcloud.
 func (p *place) List(ctx context.Context) (all []history.Former, err error) {
 	more := url.Values{"versions": {"true"},
 		"fields": {"nextPageToken,items(name,generation,size,timeCreated,metadata)"}}
@@ -57,7 +57,7 @@ func (p *place) List(ctx context.Context) (all []history.Former, err error) {
 		serial, known := o.Metadata[metaSerial]
 		f.Serial, _ = strconv.ParseUint(serial, 10, 64)
 		f.Foreign = !known
-		_ = json.Unmarshal([]byte(o.Metadata[metaRevision]), &f.Revision) // what cannot be read is not known
+		_ = json.Unmarshal([]byte(o.Metadata[metaRevision]), &f.Revision) // ignore metadata that cannot be read
 		numbers[f.ID], _ = strconv.ParseInt(f.ID, 10, 64)
 		all = append(all, f)
 	})

@@ -18,14 +18,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// keyService is where Cloud KMS is.
+// keyService is the address of Cloud KMS.
 const keyService = "https://cloudkms." + universe + "/v1/"
 
 // maxKey is the longest key, in bytes.
 const maxKey = 1024
 
-// KeyProvider is the key provider gcp_kms: keys are made here, and sealed and opened by Cloud KMS. It finds credentials
-// as the backend does.
+// KeyProvider returns the key provider gcp_kms. It generates keys, and Cloud KMS encrypts and decrypts them. It finds
+// credentials as the backend does.
 func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -67,7 +67,7 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 	service := &keyClient{client: newClient(s, scopeKeys, o.Log), key: values["kms_encryption_key"].AsString()}
 	defer service.HTTP.CloseIdleConnections()
 	k.Encryption = make([]byte, n)
-	rand.Read(k.Encryption) // it never fails
+	rand.Read(k.Encryption) // never fails
 	made, err := service.ask(ctx, "seal a key with", "encrypt", map[string][]byte{"plaintext": k.Encryption})
 	if err != nil {
 		return k, nil, err
@@ -87,7 +87,7 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 	return k, meta, err
 }
 
-// keySettings reads the arguments that are the backend's, too.
+// keySettings reads the arguments that the backend has as well.
 func keySettings(values map[string]cty.Value, o remote.Surroundings) (*settings, error) {
 	o = arguments.Complete(o)
 	r := reader{arguments.New(cty.ObjectVal(values), o)}
@@ -108,19 +108,19 @@ func keySettings(values map[string]cty.Value, o remote.Surroundings) (*settings,
 	return s, nil
 }
 
-// keyClient asks Cloud KMS.
+// keyClient is a client of Cloud KMS.
 type keyClient struct {
 	*client
 	key string
 }
 
-// keyAnswer is its answer.
+// keyAnswer is a response of Cloud KMS.
 type keyAnswer struct {
 	Plaintext  []byte `json:"plaintext"`
 	Ciphertext []byte `json:"ciphertext"`
 }
 
-// ask has a key sealed or opened.
+// ask makes Cloud KMS encrypt or decrypt a key.
 func (c *keyClient) ask(ctx context.Context, what, verb string, in map[string][]byte) (*keyAnswer, error) {
 	if !strings.HasPrefix(c.key, "projects/") || strings.ContainsAny(c.key, "?#% ") || strings.Contains(c.key, "..") {
 		return nil, fmt.Errorf("kms_encryption_key: %q is not a Cloud KMS key. Expected "+

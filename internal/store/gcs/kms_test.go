@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// cipher has the settings of a block gcp_kms.
+// cipher returns a cipher with the settings of a block gcp_kms.
 func cipher(t *testing.T, block string) *encryption.Cipher {
 	t.Helper()
 	c, diags := encryption.Parse("key_provider \"gcp_kms\" \"a\" {\n"+block+"\n}\nmethod \"aes_gcm\" \"m\" {\n"+
@@ -34,8 +34,8 @@ func cipher(t *testing.T, block string) *encryption.Cipher {
 	return e.State()
 }
 
-// One run seals and another opens, each with a new key for what it writes.
-func TestKeysOfCloudKMSOpenAndSeal(t *testing.T) {
+// One run encrypts and another decrypts; each write uses a new key.
+func TestCloudKMSKeysEncryptAndDecrypt(t *testing.T) {
 	without(t)
 	s := gcstest.New()
 	s.Tokens, s.Accounts = []string{"good"}, []string{"keys@p.example.com"}

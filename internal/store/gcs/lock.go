@@ -11,16 +11,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// To the other programs the id of a lock is the generation of its object: it says so itself, whatever stands in it. A
-// lock of ours has its own id besides, by which a run finds it again; either one frees it.
+// For the other programs, the ID of a lock is the generation of its object, whatever its content. Tombolo's locks also
+// have their own ID, by which a run recognizes its lock; both IDs release it.
 
-// metaLock is metadata of a lock of ours: its id.
+// metaLock is the metadata entry with the ID of a lock of Tombolo.
 const metaLock = "tombolo-lock"
 
-// lockTries limits how often a lock is tried again because it disappears while it is read.
+// lockTries limits how often locking is tried again because the lock disappears while its holder is read.
 const lockTries = 5
 
-// leaving is the time limit for releasing a lock that may not have been taken.
+// leaving is the time limit for releasing a lock that may not have been acquired.
 const leaving = 10 * time.Second
 
 // Lock implements remote.Place.
@@ -51,13 +51,13 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	}
 }
 
-// leave releases a lock whose request got no answer. It continues if the caller's context has ended.
+// leave releases a lock whose request got no response, even if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	there, err := p.bucket.describe(ctx, p.lock)
 	if err != nil || there == nil || there.Metadata[metaLock] != id {
-		return nil // it could not be taken for the same reason, or is that of another
+		return nil // the release fails for the same reason as the lock, or another run holds it
 	}
 	_, err = p.bucket.remove(ctx, p.lock, there.Generation)
 	return err
@@ -81,11 +81,11 @@ func (p *place) holder(ctx context.Context) (*found, error) {
 			return nil, err
 		}
 		if o == nil && try < lockTries {
-			continue // it was freed just now
+			continue // the lock was just released
 		}
 		f := &found{generation: there.Generation}
 		if o == nil || json.Unmarshal(o.data, &f.info) != nil {
-			f.info = state.LockInfo{} // nothing is known but that it is held
+			f.info = state.LockInfo{} // its holder is unknown
 		}
 		if f.info.ID = f.generation; there.Metadata[metaLock] != "" {
 			f.info.ID = there.Metadata[metaLock]

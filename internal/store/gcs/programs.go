@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// fileKeys are those of credentials that name files for the client library to read.
+// fileKeys are the keys in credentials that name files for the client library to read.
 var fileKeys = []string{"file", "output_file", "certificate_config_location", "trust_chain_path"}
 
-// within returns the texts that stand under some keys anywhere in a JSON document: credentials hold credentials.
+// within returns the values of some keys anywhere in a JSON document, because credentials can contain credentials.
 func within(v any, keys ...string) (all []string) {
 	switch v := v.(type) {
 	case []any:
@@ -35,11 +35,11 @@ func within(v any, keys ...string) (all []string) {
 	return all
 }
 
-// judgeNamed refuses files that credentials name and that the client library would wait for, or read without an end.
+// judgeNamed refuses files named by credentials that would make the client library wait or read without end.
 func judgeNamed(credentials []byte) error {
 	var v any
 	if json.Unmarshal(credentials, &v) != nil {
-		return nil // which is told where it is needed
+		return nil // reported where it is needed
 	}
 	for _, name := range within(v, fileKeys...) {
 		if err := regular.Judge(name, regular.Note); err != nil {
@@ -49,8 +49,8 @@ func judgeNamed(credentials []byte) error {
 	return nil
 }
 
-// lent returns what goes to an address of the block in place of Google's: a token of the user, unless the directory
-// brought the credentials along, and the key of the objects.
+// lent returns the data that goes to an address of the block instead of Google's: a token of the user, unless the
+// directory contains the credentials, and the key of the objects.
 func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	argument, to := "storage_custom_endpoint", remote.Written(config, "storage_custom_endpoint")
 	if to == "" && o.Getenv("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT") == "" &&
@@ -74,8 +74,8 @@ func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Progr
 	return all
 }
 
-// programs returns what credentials of the working directory start, and the files of the user that they send to the
-// service for tokens that they name themselves.
+// programs returns the programs that credentials of the working directory start, and the user's files that they send to
+// a token service that they name themselves.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil

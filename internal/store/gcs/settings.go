@@ -20,28 +20,28 @@ import (
 
 // settings holds the settings from the block and the environment.
 type settings struct {
-	bucket, folder string // the folder is "" or ends in "/"
+	bucket, folder string // folder is "" or ends in "/"
 	token          string
-	credentials    []byte // JSON; nil: those of the surroundings
-	account        string // to act for
+	credentials    []byte // JSON; nil means the application default credentials
+	account        string // to impersonate
 	delegates      []string
-	customerKey    []byte // nil without one
+	customerKey    []byte // nil if there is none
 	kmsKey         string
-	api, upload    string // addresses of the service, with "/" at the end
-	accounts       string // address of the service that lets act for accounts
-	quota          string // project that requests are counted for
-	open           bool   // an emulator, which asks for no credentials
+	api, upload    string // addresses of the service, ending in "/"
+	accounts       string // address of the service that impersonates accounts
+	quota          string // project to which requests are billed
+	open           bool   // an emulator, which needs no credentials
 
-	secrets []string // what no message may show
+	secrets []string // hidden in messages
 }
 
-// universe is where the services of Google are.
+// universe is the domain of Google's services.
 const universe = "googleapis.com"
 
 // reader reads values from a block and collects their problems.
 type reader struct{ arguments.Reader }
 
-// content returns a text, or what is in the file that it names.
+// content returns a text, or the content of the file that it names.
 func (r reader) content(name, text string) string {
 	if text == "" || strings.ContainsAny(text, "{\n") {
 		return text
@@ -111,7 +111,7 @@ func (r reader) access(s *settings, variables ...string) {
 	}
 }
 
-// take checks credentials, and notes their secrets.
+// take checks credentials and collects their secrets.
 func (s *settings) take(text []byte) error {
 	var found struct {
 		Type         string `json:"type"`
@@ -121,7 +121,7 @@ func (s *settings) take(text []byte) error {
 		Refresh      string `json:"refresh_token"`
 		Quota        string `json:"quota_project_id"`
 	}
-	if json.Unmarshal(text, &found) != nil { // the decoder's words may hold a part of a secret
+	if json.Unmarshal(text, &found) != nil { // the decoder's error may contain part of a secret
 		return fmt.Errorf("it is not a JSON object")
 	}
 	if found.Type == "" {
@@ -136,7 +136,7 @@ func (s *settings) take(text []byte) error {
 	return nil
 }
 
-// encryption reads how objects are encrypted.
+// encryption reads the settings of the objects' encryption.
 func (r reader) encryption(s *settings) {
 	key, kms := r.Text("encryption_key"), r.Text("kms_encryption_key")
 	if key != "" && kms != "" {
@@ -165,7 +165,7 @@ func (r reader) encryption(s *settings) {
 	s.secrets = append(s.secrets, string(raw))
 }
 
-// services reads how the service is reached.
+// services reads the addresses of the services.
 func (r reader) services(s *settings) {
 	address := r.Text("storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT",
 		"GOOGLE_STORAGE_CUSTOM_ENDPOINT")
@@ -192,14 +192,14 @@ func (r reader) services(s *settings) {
 	}
 	base := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}
 	s.upload = base.String() + "/upload/storage/v1/"
-	base.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/b") + "/" // ".../b" is in many examples
+	base.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/b") + "/" // many examples have ".../b"
 	if base.Path == "/" {
 		base.Path = "/storage/v1/"
 	}
 	s.api = base.String()
 }
 
-// Tokens and signed requests for them, whoever shows them.
+// Tokens, and signed requests for them.
 var tokens = regex.Lazy(`\bey[\w-]{8,}\.[\w-]+\.[\w-]*|\bya29\.[\w.-]+`)
 
 // clean removes secrets from a text.

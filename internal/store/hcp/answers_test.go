@@ -20,21 +20,21 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// stateOf is a state of a length, with outputs.
+// stateOf returns a state with outputs, at least n bytes long.
 func stateOf(serial, n int) []byte {
 	return fmt.Appendf(nil, `{"version":4,"terraform_version":"1.11.4","serial":%d,"lineage":"l","outputs":{"a":{"value":`+
 		`"x","type":"string"},"secret":{"value":"y","type":"string","sensitive":true}},"resources":[],"pad":%q}`, serial,
 		drivertest.Random(uint64(serial), n))
 }
 
-// Large states are uploaded to where the service keeps contents, which may be another host. No token goes there.
+// Large states are uploaded to the service's object storage, which may be on another host. The token is not sent there.
 func TestLargeStatesAreUploadedWithoutTheToken(t *testing.T) {
 	for _, inline := range []bool{false, true} {
 		for _, elsewhere := range []bool{false, true} {
 			there := service()
 			there.Inline = inline
 			h := serve(t, there)
-			if elsewhere { // another name for the same machine, whose certificate is good for both
+			if elsewhere { // another name of this machine, for which the certificate is valid, too
 				there.Objects = strings.Replace(h.s.URL, "127.0.0.1", "[::1]", 1)
 				second := httptest.NewUnstartedServer(there)
 				second.StartTLS()
@@ -76,7 +76,7 @@ func TestLargeStatesAreUploadedWithoutTheToken(t *testing.T) {
 	}
 }
 
-// A server that does not show the reasons of locks knows no holders but users, and states do not get lost there either.
+// A server that does not return the reasons of locks reports only users as holders. No state is lost there either.
 func TestServersWithoutReasons(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		there := service()
@@ -104,8 +104,8 @@ func TestServersWithoutReasons(t *testing.T) {
 	}
 }
 
-// A lock of Terraform has the name of its user, and the title of the workspace in place of an id, which is also what
-// Terraform takes to free one of ours.
+// A lock of Terraform has the name of its user, and the title of the workspace as its ID. Terraform also accepts that
+// ID to free a lock of Tombolo.
 func TestLocksOfOthersAreNamed(t *testing.T) {
 	there := service()
 	h := serve(t, there)
@@ -134,8 +134,9 @@ func TestLocksOfOthersAreNamed(t *testing.T) {
 	}
 }
 
-// The server takes a state only with a serial that continues the last; where a person wants another, that is said.
-func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
+// The server only accepts a state whose serial follows the last one. If a person wants another serial, the request
+// forces it.
+func TestStatesOutOfSequenceAreForced(t *testing.T) {
 	h := serve(t, service())
 	d := h.one(t)
 	p, hold := lock(t, d, "x")
@@ -151,8 +152,8 @@ func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
 	}
 }
 
-// Another run has written behind our look: the serial tells.
-func TestSerialsFence(t *testing.T) {
+// Another run has written after our read: the serial shows it.
+func TestSerialsPreventLateWrites(t *testing.T) {
 	there := service()
 	var between func()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +181,8 @@ func TestSerialsFence(t *testing.T) {
 	}
 }
 
-// Runs of a workspace that belong to the service are refused, unless the user says otherwise; its state can be edited.
+// Runs in a workspace whose runs belong to the service are refused unless the user overrides that. Its state can be
+// edited.
 func TestRemoteWorkspacesHaveNoLocalRuns(t *testing.T) {
 	there := service()
 	there.Mode = "agent"
@@ -210,8 +212,8 @@ func TestRemoteWorkspacesHaveNoLocalRuns(t *testing.T) {
 	}
 }
 
-// A workspace that is made here has local runs, and what finds it again.
-func TestWorkspacesAreMadeWithWhatFindsThem(t *testing.T) {
+// A workspace created here has local execution, and the tags that select it.
+func TestWorkspacesAreCreatedWithTheirTags(t *testing.T) {
 	for name, c := range map[string]struct {
 		workspaces map[string]cty.Value
 		env        map[string]string
@@ -254,8 +256,8 @@ func TestWorkspacesAreMadeWithWhatFindsThem(t *testing.T) {
 	}
 }
 
-// What a server answers is bounded, and what it says is shown without what is not for people.
-func TestAnswersThatAreNone(t *testing.T) {
+// Responses are bounded, and messages of the server are shown without control characters.
+func TestInvalidResponses(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		says   []string
@@ -292,8 +294,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// A server that asks to be left alone is asked again; it does not decide how long we wait.
-func TestServersMayAskForTime(t *testing.T) {
+// A server that asks for a pause gets a retry, but it does not decide how long the pause is.
+func TestServersMayRequestPauses(t *testing.T) {
 	there, refused := service(), 0
 	there.Make("one", nil)
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -312,8 +314,8 @@ func TestServersMayAskForTime(t *testing.T) {
 	}
 }
 
-// A list of workspaces that never ends does.
-func TestListsThatGoInCircles(t *testing.T) {
+// An endless list of workspaces is cut off.
+func TestEndlessListsOfWorkspaces(t *testing.T) {
 	there := service()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/workspaces") {
@@ -326,7 +328,7 @@ func TestListsThatGoInCircles(t *testing.T) {
 	says(t, err, "the page 1 behind the page 1")
 }
 
-// Contents are not read over connections that anybody could change.
+// Contents are only read over TLS.
 func TestContentsNeedTLS(t *testing.T) {
 	there := service()
 	h := serve(t, there)
@@ -338,8 +340,8 @@ func TestContentsNeedTLS(t *testing.T) {
 	says(t, err, "elsewhere.example.com", "not protected by TLS")
 }
 
-// A server may leave contents to a bucket, to which it redirects. The token stays behind.
-func TestContentsMayBeElsewhere(t *testing.T) {
+// A server may store contents in a bucket, to which it redirects. The token is not sent there.
+func TestContentsMayBeOnAnotherHost(t *testing.T) {
 	there := service()
 	bucket := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -377,8 +379,8 @@ func TestContentsMayBeElsewhere(t *testing.T) {
 	}
 }
 
-// A workspace that the token may not see is not taken for an empty one by who plans without a lock.
-func TestHiddenWorkspacesAreNotEmptyOnes(t *testing.T) {
+// A plan without a lock does not take a workspace that the token may not read for an empty one.
+func TestHiddenWorkspacesAreNotTakenForEmptyOnes(t *testing.T) {
 	there := service()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/workspaces") {
@@ -394,8 +396,8 @@ func TestHiddenWorkspacesAreNotEmptyOnes(t *testing.T) {
 	says(t, err, "404", "create the workspace acme/one")
 }
 
-// The announcement of a host is asked for when it is needed, and its error is passed on.
-func TestHostsThatCannotBeAsked(t *testing.T) {
+// The discovery document of a host is requested when it is needed, and its error is passed on.
+func TestUnreachableHosts(t *testing.T) {
 	h := here{err: errors.New("the host does not offer the service"), token: token}
 	d, diags := hcp.Kind().Open(t.Context(), arguments(named("name", "one")), remote.Surroundings{Hosts: h})
 	must(t, diags.Err())
@@ -403,7 +405,7 @@ func TestHostsThatCannotBeAsked(t *testing.T) {
 	says(t, err, "does not offer the service")
 }
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		NoDigest: true, Wordless: true,

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// workspace is what the API says of one.
+// workspace is a workspace as the API describes it.
 type workspace struct {
 	ID         string
 	Attributes struct {
@@ -28,7 +28,7 @@ type workspace struct {
 			Data *struct{ ID, Type string }
 		} `json:"locked-by"`
 	}
-	user string // who holds the lock, as far as the server says
+	user string // holder of the lock, if the server reports it
 }
 
 // shown is a document with a workspace.
@@ -40,7 +40,7 @@ type shown struct {
 	}
 }
 
-// workspace returns the workspace of the document, with the name of who holds its lock.
+// workspace returns the workspace of the document, with the name of the user who holds its lock.
 func (s *shown) workspace() *workspace {
 	w := &s.Data
 	by := w.Relationships.LockedBy.Data
@@ -56,7 +56,7 @@ func (s *shown) workspace() *workspace {
 	return w
 }
 
-// organization is the beginning of paths.
+// organization returns a path below the organization.
 func (c *client) organization(more string) string {
 	return "organizations/" + url.PathEscape(c.s.organization) + more
 }
@@ -115,7 +115,7 @@ func (d *driver) project(ctx context.Context) (string, error) {
 		d.s.project)
 }
 
-// Limits of lists of workspaces: the pages, the workspaces on one, and the bytes of all.
+// Limits of lists of workspaces: pages, workspaces on a page, and bytes in total.
 const (
 	maxPages  = 1000
 	maxPage   = 100
@@ -166,7 +166,7 @@ func (c *client) list(ctx context.Context, query map[string]string) (all []*work
 	}
 }
 
-// show returns the workspace; nil where there is none.
+// show returns the workspace, or nil if it does not exist.
 func (p *place) show(ctx context.Context) (*workspace, error) {
 	r := request{what: "read the workspace " + p.title(), method: http.MethodGet,
 		path: p.client.organization("/workspaces/" + p.name), query: map[string]string{"include": "locked_by"}}
@@ -181,10 +181,10 @@ func (p *place) show(ctx context.Context) (*workspace, error) {
 	return s.workspace(), nil
 }
 
-// object is an object of JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// resource is a document that sends a resource of this type.
+// resource returns a document with a resource of this type.
 func resource(kind string, attributes, relationships object) []byte {
 	data := object{"type": kind, "attributes": attributes}
 	if len(relationships) > 0 {
@@ -197,8 +197,8 @@ func resource(kind string, attributes, relationships object) []byte {
 	return body
 }
 
-// make creates the workspace, with the tags that find it again. What runs there is local: nothing else is ever started
-// from here. Another may make it at the same time.
+// make creates the workspace, with the tags that select it. Its execution mode is local: Tombolo never starts remote
+// runs. Another run may create it at the same time.
 func (p *place) make(ctx context.Context) (*workspace, error) {
 	relationships := object{}
 	if p.d.s.project != "" {
@@ -233,7 +233,7 @@ func (p *place) make(ctx context.Context) (*workspace, error) {
 		if err == nil && a.status >= 300 && a.status < 400 || err != nil && !passing(a, err) {
 			return nil, p.because(r, a, err)
 		}
-		// Whatever the answer was: it may be there by now.
+		// Whatever the response was, the workspace may exist by now.
 		if w, lookErr := p.show(ctx); lookErr != nil || w != nil {
 			return w, lookErr
 		}
@@ -246,7 +246,7 @@ func (p *place) make(ctx context.Context) (*workspace, error) {
 	}
 }
 
-// because is the error of a request that has failed with this answer, or without one.
+// because returns the error of a request that failed with this response, or without one.
 func (p *place) because(r request, a *answer, err error) error {
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (p *place) because(r request, a *answer, err error) error {
 	return p.client.failed(r, a)
 }
 
-// localMode is the execution mode of workspaces whose runs are local.
+// localMode is the execution mode of workspaces with local runs.
 const localMode = "local"
 
 // version is a state version.
@@ -265,17 +265,17 @@ type version struct {
 		Status   string
 		Download string `json:"hosted-state-download-url"`
 		Upload   string `json:"hosted-state-upload-url"`
-		Shown    string `json:"hosted-json-state-upload-url"` // takes the document that people are shown
+		Shown    string `json:"hosted-json-state-upload-url"` // accepts the document that the service displays
 	}
 }
 
-// Status of a state version that has, or never gets, its content.
+// Status of a state version that has its content, or will never get it.
 const (
 	pending   = "pending"
 	discarded = "discarded"
 )
 
-// current returns the current state version of a workspace; nil where there is none.
+// current returns the current state version of a workspace, or nil if there is none.
 func (p *place) current(ctx context.Context, w *workspace) (*version, error) {
 	return p.version(ctx, request{what: "read the state of " + p.title(), method: http.MethodGet,
 		path: "workspaces/" + url.PathEscape(w.ID) + "/current-state-version"})
@@ -293,7 +293,7 @@ func (p *place) version(ctx context.Context, r request) (*version, error) {
 		case found.Data.Attributes.Status != pending || try >= retries:
 			return &found.Data, nil
 		}
-		// Its content is on the way.
+		// Its content is still being uploaded.
 		if err := p.client.pause(ctx, try, nil); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Limits on the size of answers, on the time without data, and on retries.
+// Limits on the size of responses, on the time without data, and on retries.
 const (
 	maxState   = 1 << 30
 	maxMessage = 64 << 20 // a state version lists all resources
@@ -31,10 +31,10 @@ const (
 	longest    = 30 * time.Second
 )
 
-// services are the names under which hosts announce the API, the preferred one first.
+// services are the names under which hosts announce the API, in order of preference.
 var services = []string{"tfe.v2", "tfe.v2.1", "tfe.v2.2", "state.v2"}
 
-// mediaType is that of the documents of the API.
+// mediaType is the media type of the API's documents.
 const mediaType = "application/vnd.api+json"
 
 // client sends requests.
@@ -44,14 +44,14 @@ type client struct {
 	http  *http.Client
 	agent string
 	log   func(format string, args ...any)
-	wait  time.Duration // before the first request that is sent again
-	// silence is how long each step of an answer may take, longest how long a pause may, whatever the server asks for.
+	wait  time.Duration // pause before the first retry
+	// silence limits each step of a response, and longest a pause, whatever the server requests.
 	silence, longest time.Duration
-	most             int64 // bytes of a state
-	message          int64 // bytes of another answer
+	most             int64 // maximum size of a state, in bytes
+	message          int64 // maximum size of other responses, in bytes
 
-	mu    sync.Mutex // guards below; held while they are found out
-	base  *url.URL   // of the API; nil before it is known
+	mu    sync.Mutex // guards the fields below; held while they are determined
+	base  *url.URL   // of the API; nil until it is known
 	token string
 }
 
@@ -64,7 +64,7 @@ func newClient(s *settings, o remote.Surroundings) *client {
 		message: maxMessage}
 }
 
-// reach finds out where the API is, and the token for it.
+// reach determines the address of the API and the token for it.
 func (c *client) reach(ctx context.Context) (*url.URL, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *client) reach(ctx context.Context) (*url.URL, string, error) {
 	return base, token, nil
 }
 
-// authorize returns the token: that of the block, or that which the user has for the host.
+// authorize returns the token of the block, or else the user's token for the host.
 func (c *client) authorize(ctx context.Context) (string, error) {
 	switch {
 	case c.hosts == nil:
@@ -99,7 +99,7 @@ func (c *client) authorize(ctx context.Context) (string, error) {
 		return token, nil
 	}
 	also := ""
-	if !strings.Contains(c.s.host, ":") { // no variable stands for a port
+	if !strings.Contains(c.s.host, ":") { // variables with tokens cannot name a port
 		also = fmt.Sprintf("set the variable TF_TOKEN_%s, ", strings.NewReplacer(".", "_", "-", "__").Replace(c.s.host))
 	}
 	return "", fmt.Errorf("there is no token for the host %s, which the block names. If you trust this directory and "+
@@ -107,7 +107,7 @@ func (c *client) authorize(ctx context.Context) (string, error) {
 		hostArgument(c.s.host), also)
 }
 
-// hostArgument is the host as an argument of login.
+// hostArgument returns the host as an argument of the command login.
 func hostArgument(host string) string {
 	if host == usualHost {
 		return ""
@@ -115,28 +115,28 @@ func hostArgument(host string) string {
 	return " " + host
 }
 
-// request is a request to the API or, with an address, for the content of a state.
+// request is a request to the API or, if address is set, for the content of a state.
 type request struct {
-	what    string // for people: "lock the workspace acme/one"
+	what    string // for messages: "lock the workspace acme/one"
 	method  string
 	path    string // below the API
 	query   map[string]string
-	address *url.URL // of a content, in place of path
-	body    []byte   // nil for none
-	most    int64    // how much the answer may be; when 0, as much as a message
+	address *url.URL // of a content; replaces path
+	body    []byte   // nil if there is none
+	most    int64    // maximum size of the response; 0 means that of a message
 }
 
-// answer is an answer of a server.
+// answer is a response of a server.
 type answer struct {
 	status int
-	after  time.Duration // how long the server wants to be left alone; 0 where it does not say
-	to     string        // where it redirects to
+	after  time.Duration // requested pause before a retry, or 0
+	to     string        // target of a redirection
 	body   []byte
 }
 
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
-// passing reports whether a later request may have another result.
+// passing reports whether a retry may have another result.
 func passing(a *answer, err error) bool {
 	var unheard *problem
 	switch {
@@ -148,7 +148,7 @@ func passing(a *answer, err error) bool {
 	return a.status == http.StatusTooManyRequests || a.status >= 500 && a.status != http.StatusNotImplemented
 }
 
-// send sends a request until it has a final answer. It is for requests that may be repeated.
+// send sends an idempotent request, with retries, and returns the final response.
 func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, r)
@@ -175,7 +175,8 @@ func (c *client) pause(ctx context.Context, try int, a *answer) error {
 	}
 }
 
-// once sends a request and reads the answer. Without one the error is a *problem, or that of the context.
+// once sends a request without retries and reads the response. If there is none, the error is a *problem or that of the
+// context.
 func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	base, token, err := c.reach(ctx)
 	if err != nil {
@@ -189,7 +190,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 		}
 		where := r.path
 		if r.address != nil {
-			where = "a content on " + r.address.Host // the rest is a secret
+			where = "a content on " + r.address.Host // the rest of the address is a secret
 		}
 		c.log("hcp: %s %s in %s: %v", r.method, where, time.Since(began).Round(time.Millisecond), said)
 	}()
@@ -219,7 +220,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	return &answer{status: in.StatusCode, after: after(in.Header), to: in.Header.Get("Location"), body: body}, nil
 }
 
-// after returns how long the server wants to be left alone.
+// after returns the pause that the server requests.
 func after(h http.Header) time.Duration {
 	for _, name := range []string{"Retry-After", "X-RateLimit-Reset"} {
 		seconds, err := strconv.ParseFloat(h.Get(name), 64)
@@ -230,7 +231,7 @@ func after(h http.Header) time.Duration {
 	return 0
 }
 
-// prepare makes the request. The token goes to the API, and to what is on the same host.
+// prepare returns the HTTP request. The token is only sent to the API and to other addresses on its host.
 func (r request) prepare(ctx context.Context, base *url.URL, token string) (*http.Request, error) {
 	to := r.address
 	if to == nil {
@@ -265,8 +266,7 @@ func (r request) prepare(ctx context.Context, base *url.URL, token string) (*htt
 	return out, nil
 }
 
-// content returns the address of the content of a state, which a document names, or to which the server redirects from
-// another one.
+// content returns the address of a state's content, which a document contains or to which the server redirects.
 func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.URL, error) {
 	base, _, err := c.reach(ctx)
 	if err != nil {
@@ -287,15 +287,14 @@ func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.
 	return nil, fmt.Errorf("the server gives an address of the state on %s that is not protected by TLS", u.Host)
 }
 
-// document sends a request that may be repeated, and reads the answer into a value. It reports whether there is what
-// was asked for.
+// document sends an idempotent request, and decodes the response into a value. It reports whether the object exists.
 func (c *client) document(ctx context.Context, r request, into any) (there bool, err error) {
 	a, err := c.send(ctx, r)
 	switch {
 	case err != nil:
 		return false, err
 	case a.status == http.StatusNotFound && len(a.body) > 0 && !json.Valid(a.body):
-		return false, c.failed(r, a) // a page of something on the way, and not the API
+		return false, c.failed(r, a) // the response did not come from the API
 	case a.status == http.StatusNotFound:
 		return false, nil
 	case !a.ok():
@@ -312,13 +311,13 @@ func (c *client) decode(r request, a *answer, into any) error {
 	return nil
 }
 
-// unheard returns the reason why there is no answer. The request may have arrived.
+// unheard returns the error for a request without a response. The request may have been performed.
 func (c *client) unheard(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", r.what, ctx.Err())
 	}
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the address
+		err = inner.Err // drop the address
 	}
 	var unknown x509.UnknownAuthorityError
 	var bad *tls.CertificateVerificationError

@@ -9,16 +9,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// problem is an error with a text for people, without secrets.
+// problem is an error whose text is for users and contains no secrets.
 type problem struct {
 	text    string
-	passing bool // it may go well another time
+	passing bool // a retry may succeed
 }
 
 // Error implements error.
 func (p *problem) Error() string { return p.text }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r request, a *answer) error {
 	text := fmt.Sprintf("%s: the server %s answered with status %d", r.what, c.s.host, a.status)
 	if r.address != nil {
@@ -56,7 +56,7 @@ func (c *client) hint(r request, status int) string {
 	return ""
 }
 
-// message is what a server says in the error objects of a document, or "" if there are none.
+// message returns the text of the error objects in a document, or "" if there are none.
 func message(body []byte) string {
 	var document struct {
 		Errors []struct{ Title, Detail string }
@@ -76,5 +76,5 @@ func message(body []byte) string {
 	return web.Short(strings.Join(said, "; "))
 }
 
-// capital begins a sentence.
+// capital returns a text with its first letter in upper case.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

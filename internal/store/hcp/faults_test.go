@@ -20,27 +20,27 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// fault is what happens to a request.
+// fault is a fault of a request.
 type fault int
 
 const (
 	none       fault = iota
-	lost             // it does not arrive
-	answerLost       // its answer does not
-	refused          // 503 or 429, and nothing is done
-	failedLate       // it is done, and answered with 503
-	twice            // it arrives two times
-	late             // it arrives when others have come behind it
+	lost             // the request does not arrive
+	answerLost       // the response does not arrive
+	refused          // 503 or 429, and the request is not performed
+	failedLate       // the request is performed, but the response is 503
+	twice            // the request arrives twice
+	late             // the request arrives after later ones
 	faults
 )
 
-// faulty is a server behind a network with faults. Requests are served one after the other.
+// faulty is a server behind a network with faults. It serves requests one at a time.
 type faulty struct {
 	next *hcptest.Server
 	kind func(*http.Request) fault
 	// arrived is called around each request that arrives.
 	arrived func(r *http.Request, apply func())
-	// arrives reports whether one that is late arrives now.
+	// arrives reports whether a delayed request arrives now.
 	arrives func() bool
 
 	mu      sync.Mutex
@@ -95,16 +95,16 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Whatever goes wrong on the way, a run that was told that its state is stored has stored it, one that was told that
-// another has changed it has not, and nothing that came late replaces what is newer.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+// Whatever fails, a run whose write succeeds has stored its state, a run whose write fails because of a change by
+// another has not, and no late request replaces a newer state.
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
 		seeds = 8
 	}
 	for seed := range seeds {
 		kinds := []string{"with reasons", "without reasons"}
-		if seed%4 == 0 { // their states are large
+		if seed%4 == 0 { // these runs have large states
 			kinds = append(kinds, "uploads", "without uploads")
 		}
 		for _, kind := range kinds {
@@ -113,14 +113,14 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// numberOf is the serial of a state of play.
+// numberOf returns the serial of a state of play.
 func numberOf(data []byte) int {
 	var st struct{ Serial int }
 	_ = json.Unmarshal(data, &st)
 	return st.Serial
 }
 
-// play has runs, one after the other, write states through a network with faults.
+// play performs runs one after the other, which write states through a network with faults.
 func play(t *testing.T, kind string, seed uint64) {
 	t.Helper()
 	there := service()
@@ -160,11 +160,11 @@ func play(t *testing.T, kind string, seed uint64) {
 				wrong("%s has given back the lock, and %s holds it", id, user)
 			}
 		}
-		there.Unlock("one") // as a person does who finds what was left behind
+		there.Unlock("one") // as a person does who finds a lock that was left
 	}
 }
 
-// run is a run that writes one state. It returns what it holds.
+// run performs a run that writes one state, and returns its hold.
 func run(t *testing.T, p remote.Place, there *hcptest.Server, wrong func(string, ...any), n, size int) remote.Hold {
 	t.Helper()
 	id := fmt.Sprintf("run-%d", n)
@@ -191,8 +191,8 @@ func run(t *testing.T, p remote.Place, there *hcptest.Server, wrong func(string,
 	return h
 }
 
-// An upload that never arrives does not keep the lock: the service waits for the content, and is told not to.
-func TestUploadsThatNeverArriveKeepNoLock(t *testing.T) {
+// An upload that never arrives does not block the lock: the service waits for the content until it is told not to.
+func TestUploadsThatNeverArriveReleaseTheLock(t *testing.T) {
 	there := service()
 	h := plain(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {

@@ -1,13 +1,13 @@
-// Package hcp keeps states in HCP Terraform, Terraform Enterprise and other servers of the same API: what the backend
-// "remote" and the block "cloud" of Terraform say. Operations are always local: no run is ever started there.
+// Package hcp keeps states in HCP Terraform, Terraform Enterprise and other servers of the same API, which Terraform's
+// backend "remote" and block "cloud" configure. Operations are always local: no remote run is ever started.
 //
-// A workspace there is a state with a lock. A new state is a state version, which the server takes only with a serial
-// that is greater than that of the current one: of two runs that began with the same state, one writes. The lock is
-// that of a user, not of a run. Its reason names the run, so that two runs of one user are told apart wherever the
-// server shows the reason again. The API has no place for a journal: it is kept on this machine.
+// A workspace there is a state with a lock. A new state is a state version, which the server only accepts with a serial
+// greater than the current one: of two runs that began with the same state, one writes. The lock belongs to a user, not
+// to a run. Its reason names the run, so that two runs of one user can be distinguished if the server returns the
+// reason. The API has no place for a journal, which is kept on this machine.
 //
-// The token of a host goes to the address that this very host announces for the API, and nowhere else: contents of
-// states are often on other hosts, whose addresses are secrets of their own.
+// The token of a host is only sent to the address that this host announces for the API. The contents of states are
+// often on other hosts, at addresses that are secrets themselves.
 //
 //	kind := hcp.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv, Hosts: hosts})
@@ -75,7 +75,7 @@ func schema(workspaces map[string]*provider.Attribute) *provider.Block {
 	}}
 }
 
-// open reads the settings, and the token of the user. It sends no requests.
+// open reads the settings and the user's token. It sends no requests.
 func open(ctx context.Context, config cty.Value, o remote.Surroundings, cloud bool) (remote.Driver, diag.List) {
 	o = arguments.Complete(o)
 	s, diags := read(config, o, cloud)
@@ -94,21 +94,21 @@ type driver struct {
 	s      *settings
 	client *client
 
-	mu    sync.Mutex // guards below
+	mu    sync.Mutex // guards the fields below
 	known map[string]*facts
-	order []string // of known, the oldest first
-	ready bool     // the organization was seen to exist
-	inbox string   // the id of the project; "" before it was looked up
+	order []string // keys of known, oldest first
+	ready bool     // the organization exists
+	inbox string   // ID of the project; "" until it is requested
 }
 
-// facts are what is known of a state version beside what the server says.
+// facts holds properties of a state version that the server does not report.
 type facts struct {
 	lineage string
 	serial  uint64
 	digest  [32]byte
 }
 
-// maxKnown bounds how many state versions are kept in mind.
+// maxKnown bounds how many state versions are remembered.
 const maxKnown = 16
 
 func (d *driver) know(version string, f *facts) {
@@ -140,7 +140,7 @@ func (d *driver) Named() (only string, yes bool) {
 	}
 }
 
-// errDefault is why there is no workspace of that name.
+// errDefault explains why there is no default workspace.
 var errDefault = errors.New("the backend has no default workspace: each workspace there has a name of its own. " +
 	"Select one with \"workspace select\", or create one with \"workspace new\"")
 
@@ -215,8 +215,8 @@ func (d *driver) Workspaces(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// has reports whether a workspace has the tags that are asked for, as far as it says: a server that does not know a
-// filter ignores it, and all workspaces of others would appear.
+// has reports whether a workspace has the required tags, if its description contains tags. A server that does not
+// support a filter ignores it and lists all workspaces.
 func (d *driver) has(w *workspace) bool {
 	if d.s.valued || w.Attributes.TagNames == nil {
 		return true

@@ -33,17 +33,17 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// service is an empty service with two users.
+// service returns an empty service with two users.
 func service() *hcptest.Server {
 	return &hcptest.Server{Organization: "acme", Users: map[string]string{token: "ann", others: "bob"},
 		Projects: []string{"net"}}
 }
 
-// here is the host of a test server. Its token is that of a user.
+// here is the host of a test server, with the token of a user.
 type here struct {
 	s     *httptest.Server
 	token string
-	err   error // of the announcement
+	err   error // of the discovery
 }
 
 // Service implements remote.Hosts.
@@ -61,13 +61,13 @@ func (h here) Token(context.Context, string) (string, error) { return h.token, n
 func serve(t *testing.T, h http.Handler) here {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are broken off
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // connections are closed on purpose
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return here{s: s, token: token}
 }
 
-// plain starts a server without TLS, as it can be on this machine alone: for tests with very many connections.
+// plain starts a server without TLS, which is only allowed on this machine, for tests with very many connections.
 func plain(t *testing.T, h http.Handler) here {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -75,7 +75,7 @@ func plain(t *testing.T, h http.Handler) here {
 	return here{s: s, token: token}
 }
 
-// arguments are those of a block, with the block workspaces.
+// arguments returns the arguments of a block, with the block workspaces.
 func arguments(workspaces map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"hostname": cty.StringVal("tfe.example.com"),
 		"organization": cty.StringVal("acme"), "token": cty.NullVal(cty.String),
@@ -97,13 +97,13 @@ func (h here) openAs(t *testing.T, kind remote.Kind, config cty.Value) remote.Dr
 	return d
 }
 
-// prefixed has a driver whose default workspace is called net-w-default there.
+// prefixed returns a driver whose default workspace has the remote name net-w-default.
 func (h here) prefixed(t *testing.T) remote.Driver {
 	t.Helper()
 	return contract.NewScratch("w-").Within(h.openAs(t, hcp.Kind(), arguments(named("prefix", "net-"))))
 }
 
-// one has a driver with a single workspace.
+// one returns a driver with a single workspace.
 func (h here) one(t *testing.T) remote.Driver {
 	t.Helper()
 	return h.openAs(t, hcp.Kind(), arguments(named("name", "one")))
@@ -146,8 +146,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := service()
@@ -156,7 +157,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		})
 }
 
-// Requests are those that the state and the lock need.
+// A run sends only the requests that state and lock need.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	net := &drivertest.Net{Next: service(), Fate: drivertest.Calm}
 	want := drivertest.Counts{Plan: 7, Idle: 7, One: 10, More: 0}
@@ -165,7 +166,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// lock takes the lock of the only workspace.
+// lock acquires the lock of the only workspace.
 func lock(t *testing.T, d remote.Driver, id string) (remote.Place, remote.Hold) {
 	t.Helper()
 	p := place(t, d, state.DefaultWorkspace)
@@ -174,7 +175,7 @@ func lock(t *testing.T, d remote.Driver, id string) (remote.Place, remote.Hold) 
 	return p, h
 }
 
-// says checks what an error says.
+// says checks that an error contains some texts.
 func says(t *testing.T, err error, want ...string) {
 	t.Helper()
 	for _, w := range want {

@@ -26,16 +26,16 @@ type hold struct {
 	id string
 
 	mu      sync.Mutex
-	deleted bool // the workspace is gone
+	deleted bool // the workspace was deleted
 }
 
-// ID implements remote.Named: a server that does not show reasons knows no ids.
+// ID implements remote.Named. A server that does not return reasons has no IDs of locks.
 func (h *hold) ID() string { return h.id }
 
-// seen is a workspace with its state, as a write finds it.
+// seen is a workspace and its state at the time of a write.
 type seen struct {
 	w *workspace
-	v *version // nil where there is none
+	v *version // nil if there is none
 }
 
 func (s seen) version() string {
@@ -45,8 +45,8 @@ func (s seen) version() string {
 	return s.v.ID
 }
 
-// Write implements remote.Hold. What stands there and the lock are looked at before; the server compares the serial
-// once more.
+// Write implements remote.Hold. It first checks the current state and the lock; the server compares the serial once
+// more.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	inline := len(w.Data) <= mostInline
 	for try := 0; ; try++ {
@@ -76,7 +76,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	}
 }
 
-// look reads what stands there. Where there is no workspace, it is made.
+// look reads the current state. It creates the workspace if it does not exist.
 func (h *hold) look(ctx context.Context) (s seen, err error) {
 	if s.w, err = h.p.show(ctx); err != nil {
 		return s, err
@@ -89,8 +89,8 @@ func (h *hold) look(ctx context.Context) (s seen, err error) {
 	return s, err
 }
 
-// other decides about a state version that is not the one that was expected. It may be what was written by a request
-// whose answer was lost, or the same content twice: a request may arrive two times.
+// other handles a state version that is not the expected one. It may be the result of a request whose response was
+// lost, or a duplicate, because a request may arrive twice.
 func (h *hold) other(ctx context.Context, there seen, w remote.Write, sent bool) (string, error) {
 	before := h.p.d.knows(w.Was)
 	if there.v == nil || !sent && before == nil {
@@ -111,8 +111,8 @@ func (h *hold) other(ctx context.Context, there seen, w remote.Write, sent bool)
 	return "", remote.ErrChanged
 }
 
-// secure ensures that the lock is held during a write. Without a lock of the run it is taken for a moment, unless the
-// same user holds it: the server decides.
+// secure ensures that the lock is held during a write. If the run has no lock, secure acquires it for the write, unless
+// the same user holds it: then the server decides.
 func (h *hold) secure(ctx context.Context, w *workspace) (undo func(), err error) {
 	none := func() {}
 	there := h.p.holder(w)
@@ -131,12 +131,12 @@ func (h *hold) secure(ctx context.Context, w *workspace) (undo func(), err error
 	return func() { h.p.leave(ctx, taken.id) }, nil
 }
 
-// mostInline is how large a state may be that goes with the request: then a state version is there with its content, or
-// not at all. Larger ones are uploaded, as the service wants it.
+// mostInline is the maximum size of a state that is sent in the request, in bytes: such a state version is either
+// stored with its content or not at all. Larger ones are uploaded, as the service requires.
 const mostInline = 256 << 10
 
-// create makes a state version with its content. again reports whether a later try may end well, or find out that this
-// one did.
+// create creates a state version with its content. The result again reports whether a retry may succeed, or may find
+// that this attempt has.
 func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *bool) (id string, again bool,
 	err error) {
 	shown := h.shown(w)
@@ -150,7 +150,7 @@ func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *b
 	case a.status == http.StatusRequestEntityTooLarge && *inline:
 		*inline = false
 		return "", true, h.p.client.failed(r, a)
-	case a.status == http.StatusUnprocessableEntity && !*inline: // an older server, which has no uploads
+	case a.status == http.StatusUnprocessableEntity && !*inline: // an older server, without uploads
 		*inline = true
 		return "", true, h.p.client.failed(r, a)
 	case a.status == http.StatusConflict, a.status == http.StatusPreconditionFailed:
@@ -176,8 +176,8 @@ func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *b
 	return id, again, err
 }
 
-// shown returns the document with which the service shows a state to people. As with Terraform, cloud blocks send it,
-// and backends do not.
+// shown returns the document with which the service displays a state. As in Terraform, cloud blocks send it and
+// backends do not.
 func (h *hold) shown(w remote.Write) []byte {
 	if !h.p.d.s.cloud || w.Document == nil {
 		return nil
@@ -185,7 +185,8 @@ func (h *hold) shown(w remote.Write) []byte {
 	return w.Document()
 }
 
-// uploadShown sends the document of a state version. The state is stored without it: nobody has to know of a failure.
+// uploadShown uploads the document that displays a state version. The state is stored without it, so errors are
+// ignored.
 func (h *hold) uploadShown(ctx context.Context, v *version, shown []byte) {
 	if v.Attributes.Shown == "" {
 		return
@@ -198,8 +199,7 @@ func (h *hold) uploadShown(ctx context.Context, v *version, shown []byte) {
 		method: http.MethodPut, address: address, body: shown})
 }
 
-// conflict decides what a refusal means: the state or the lock is another one now, or the server has reasons of its
-// own.
+// conflict interprets a refusal: the state or the lock has changed, or the server has another reason.
 func (h *hold) conflict(ctx context.Context, r request, a *answer, w remote.Write) (string, bool, error) {
 	there, err := h.look(ctx)
 	if err != nil {
@@ -215,7 +215,7 @@ func (h *hold) conflict(ctx context.Context, r request, a *answer, w remote.Writ
 	return "", false, h.p.client.failed(r, a)
 }
 
-// document is what is sent for a new state version.
+// document returns the request body for a new state version.
 func (h *hold) document(there seen, w remote.Write, shown []byte, inline bool) []byte {
 	f := factsOf(w.Data, w.Serial)
 	sum := md5.Sum(w.Data)
@@ -235,8 +235,8 @@ func (h *hold) document(there seen, w remote.Write, shown []byte, inline bool) [
 	return resource("state-versions", attributes, nil)
 }
 
-// forces reports whether the server has to take a state that does not continue the current one: a person wants another
-// lineage, or a serial that was there already.
+// forces reports whether the server must accept a state that does not continue the current one, because a person wants
+// another lineage or an earlier serial.
 func (h *hold) forces(there seen, f *facts) bool {
 	if there.v == nil {
 		return false
@@ -245,8 +245,8 @@ func (h *hold) forces(there seen, f *facts) bool {
 	return f.serial <= there.v.Attributes.Serial || before != nil && before.lineage != f.lineage
 }
 
-// outputsOf are the outputs of a state as "show -json" prints them; nil for an encrypted one, of which nothing else is
-// to be known.
+// outputsOf returns the outputs of a state as "show -json" prints them. It returns nil for an encrypted state, whose
+// content must not be visible.
 func outputsOf(data []byte) []byte {
 	var st struct {
 		Version int
@@ -266,7 +266,7 @@ func outputsOf(data []byte) []byte {
 	return out
 }
 
-// upload sends the content of a state version. Only its status says in the end whether it has arrived.
+// upload uploads the content of a state version. Only the status of the version finally shows whether it arrived.
 func (h *hold) upload(ctx context.Context, v *version, w remote.Write) (string, bool, error) {
 	address, err := h.p.client.content(ctx, nil, v.Attributes.Upload)
 	if err != nil {
@@ -321,7 +321,7 @@ func (h *hold) Check(ctx context.Context) error {
 	return err
 }
 
-// Delete implements remote.Hold. The service asks for another permission where a workspace still has objects.
+// Delete implements remote.Hold. The service requires another permission if the workspace still has objects.
 func (h *hold) Delete(ctx context.Context) error {
 	path := h.p.client.organization("/workspaces/" + h.p.name)
 	w, err := h.p.show(ctx)
@@ -355,7 +355,7 @@ func (h *hold) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements remote.Hold. With a workspace, its lock is gone.
+// Unlock implements remote.Hold. If the workspace was deleted, so was its lock.
 func (h *hold) Unlock(ctx context.Context) error {
 	h.mu.Lock()
 	deleted := h.deleted

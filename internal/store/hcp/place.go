@@ -23,7 +23,7 @@ type place struct {
 	name   string
 }
 
-// title is the workspace with its organization, which is also what Terraform takes for the id of its lock.
+// title returns the names of organization and workspace, which Terraform also uses as the ID of the lock.
 func (p *place) title() string { return p.d.s.organization + "/" + p.name }
 
 // String implements remote.Place.
@@ -48,14 +48,14 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 	if err != nil {
 		return remote.Content{}, err
 	}
-	if len(data) == 0 { // a person may have stored nothing
+	if len(data) == 0 { // a person may have stored an empty state
 		return remote.Content{Version: v.ID}, nil
 	}
 	p.d.know(v.ID, factsOf(data, v.Attributes.Serial))
 	return remote.Content{Data: data, Version: v.ID}, nil
 }
 
-// factsOf are those of a content. The lineage and the serial of an encrypted state stand in its envelope.
+// factsOf returns the facts of a content. For an encrypted state, its envelope contains lineage and serial.
 func factsOf(data []byte, serial uint64) *facts {
 	f := &facts{serial: serial, digest: sha256.Sum256(data)}
 	var head struct {
@@ -95,14 +95,14 @@ func (p *place) download(ctx context.Context, v *version) ([]byte, error) {
 		case a.status/100 != 3 || a.to == "" || hop == maxHops:
 			return nil, p.client.failed(r, a)
 		}
-		next = a.to // some servers leave contents to a bucket
+		next = a.to // some servers redirect to a bucket
 	}
 }
 
-// maxHops bounds how often a content is elsewhere.
+// maxHops is the maximum number of redirections to a content.
 const maxHops = 5
 
-// note is what a lock says of its holder: the reason that the service shows. It is JSON, the id first.
+// note is a lock's record of its holder, stored as the reason that the service displays. It is JSON, with the ID first.
 type note struct {
 	ID        string
 	Operation state.Operation
@@ -111,7 +111,7 @@ type note struct {
 	Info      string `json:",omitempty"`
 }
 
-// ours is the beginning of the reason of locks of this program.
+// ours begins the reason of locks of Tombolo.
 const ours = "Locked by Tombolo: "
 
 func reasonOf(info state.LockInfo) string {
@@ -122,11 +122,11 @@ func reasonOf(info state.LockInfo) string {
 	return ours + string(body)
 }
 
-// noted is the id in a reason that was cut off.
+// noted matches the ID in a reason that was cut off.
 var noted = regex.Lazy(`^\{"ID":"([^"\\]+)"`)
 
-// holder returns who holds the lock of a workspace; nil when nobody does. The id of a lock that another program took,
-// or that the server says nothing of, is the title of the workspace.
+// holder returns the holder of a workspace's lock, or nil if it is free. If another program holds it, or if the server
+// does not describe the holder, the ID of the lock is the title of the workspace.
 func (p *place) holder(w *workspace) *state.LockInfo {
 	if w == nil || !w.Attributes.Locked {
 		return nil
@@ -146,7 +146,7 @@ func (p *place) holder(w *workspace) *state.LockInfo {
 	return info
 }
 
-// refuse returns why a run cannot be made of a workspace: its runs belong to the service.
+// refuse returns an error if the runs of a workspace belong to the service.
 func (p *place) refuse(w *workspace) error {
 	mode := w.Attributes.ExecutionMode
 	if mode == "" || mode == localMode || p.d.s.forced {
@@ -160,14 +160,14 @@ func (p *place) refuse(w *workspace) error {
 		p.title(), web.Short(mode))
 }
 
-// runs are the operations that the service would have as runs of its own.
+// runs reports whether an operation is one that the service would perform as its own run.
 func runs(o state.Operation) bool { return strings.HasPrefix(string(o), "OperationType") }
 
-// Unlocked implements remote.Place. The service takes states only under a lock, so a write takes it for a moment where
-// nobody holds it.
+// Unlocked implements remote.Place. The service only accepts states under a lock, so each write acquires the lock
+// briefly if it is free.
 func (p *place) Unlocked(ctx context.Context) (remote.Hold, error) {
 	w, err := p.show(ctx)
-	if err == nil && w == nil { // the token may not see it: nobody is to plan as if there were no objects
+	if err == nil && w == nil { // the token may not read it: do not plan as if there were no objects
 		w, err = p.make(ctx)
 	}
 	if err == nil {
@@ -179,13 +179,13 @@ func (p *place) Unlocked(ctx context.Context) (remote.Hold, error) {
 	return &hold{p: p}, nil
 }
 
-// lockTries bounds how often a lock is looked at again that others take and release meanwhile.
+// lockTries limits how often locking is tried again because others acquire and release the lock meanwhile.
 const lockTries = 8
 
-// leaving is how long a look at the lock and giving it back may take when the caller does not wait any more.
+// leaving limits the check and the release of a lock when the caller's context has ended.
 const leaving = 15 * time.Second
 
-// Lock implements remote.Place. The workspace is created where it is missing: only it can be locked.
+// Lock implements remote.Place. It creates a missing workspace, because only workspaces can be locked.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	w, err := p.show(ctx)
 	if err == nil && w == nil {
@@ -207,7 +207,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return h, nil
 }
 
-// take locks a workspace that was seen to be free.
+// take locks a workspace that was free when it was last read.
 func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*hold, error) {
 	reason := reasonOf(info)
 	body, err := json.Marshal(object{"reason": reason, "data": object{"attributes": object{"reason": reason}}})
@@ -236,9 +236,9 @@ func (p *place) take(ctx context.Context, w *workspace, info state.LockInfo) (*h
 	}
 }
 
-// settle finds out who has the lock after an attempt whose answer does not say so. It returns neither a hold nor an
-// error if another attempt may get the lock, after it has waited. The attempt may have taken the lock all the same:
-// with an error it is given back, unless it is known that another run has it.
+// settle determines the lock holder after an attempt whose response does not report it. If another attempt may acquire
+// the lock, it waits and returns neither a hold nor an error. If it returns an error, it releases the lock, which the
+// attempt may have acquired, unless another run is known to hold it.
 func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r request, a *answer, err error) (*hold,
 	error) {
 	unsure := func(err error) (*hold, error) {
@@ -255,7 +255,7 @@ func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r requ
 	}
 	there := p.holder(w)
 	switch {
-	case there != nil && there.ID == info.ID: // the answer was lost
+	case there != nil && there.ID == info.ID: // the response was lost
 		return &hold{p: p, id: info.ID}, nil
 	case there != nil:
 		return nil, &state.LockedError{Info: there}
@@ -272,14 +272,14 @@ func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r requ
 	return nil, nil
 }
 
-// confirm looks whether the server shows the reason of a lock that it has just given. Otherwise locks have no ids. The
-// hold is nil when the lock is gone again: a request to free it, of a run before, has come late.
+// confirm checks whether the server returns the reason of a lock that it has just granted. If it does not, locks have
+// no IDs. The hold is nil if the lock is already lost: a delayed request of an earlier run has released it.
 func (p *place) confirm(ctx context.Context, w *workspace, info state.LockInfo) (*hold, error) {
 	now, err := p.show(ctx)
 	if err != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
-		_ = p.release(ctx, w, "unlock") // whatever its id is, it was given to us
+		_ = p.release(ctx, w, "unlock") // whatever its ID is, the lock was granted to us
 		return nil, err
 	}
 	there := p.holder(now)
@@ -289,15 +289,15 @@ func (p *place) confirm(ctx context.Context, w *workspace, info state.LockInfo) 
 	return &hold{p: p, id: there.ID}, nil
 }
 
-// leave releases a lock that may have been taken by a request without an answer. If the service cannot be reached, the
-// next run names the lock.
+// leave releases a lock that may have been acquired by a request without a response. If the service cannot be reached,
+// the next run reports the lock.
 func (p *place) leave(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	_ = p.free(ctx, id)
 }
 
-// free releases the lock with this id. ErrLost: it is not held.
+// free releases the lock with this ID. It returns ErrLost if that lock is not held.
 func (p *place) free(ctx context.Context, id string) error {
 	for try := 0; ; try++ {
 		w, err := p.show(ctx)
@@ -306,7 +306,7 @@ func (p *place) free(ctx context.Context, id string) error {
 		}
 		there := p.holder(w)
 		switch {
-		case (there == nil || there.ID != id) && try > 0: // a first try has freed it
+		case (there == nil || there.ID != id) && try > 0: // the first try has released it
 			return nil
 		case there == nil || there.ID != id:
 			return remote.ErrLost
@@ -317,7 +317,7 @@ func (p *place) free(ctx context.Context, id string) error {
 		case err == nil && a.ok():
 			return nil
 		case err == nil && a.status == http.StatusConflict && try < lockTries:
-			// The server may wait for the content of a state version that nobody will send any more.
+			// The server may be waiting for the content of a state version that will not arrive any more.
 			if try > 0 && id != p.title() && p.release(ctx, w, "force-unlock") == nil {
 				return nil
 			}
@@ -330,13 +330,13 @@ func (p *place) free(ctx context.Context, id string) error {
 	}
 }
 
-// unlocking is a request that frees the lock.
+// unlocking returns a request that releases the lock.
 func (p *place) unlocking(w *workspace, action string) request {
 	return request{what: "unlock the workspace " + p.title(), method: http.MethodPost,
 		path: "workspaces/" + url.PathEscape(w.ID) + "/actions/" + action}
 }
 
-// release frees a lock once.
+// release releases a lock without retries.
 func (p *place) release(ctx context.Context, w *workspace, action string) error {
 	r := p.unlocking(w, action)
 	a, err := p.client.once(ctx, r)
@@ -355,8 +355,8 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return p.holder(w), nil
 }
 
-// ForceUnlock implements remote.Place. Besides the id of a lock, the title of the workspace names it, as with
-// Terraform. Who may not force anything can still release a lock of the same user.
+// ForceUnlock implements remote.Place. It accepts the ID of a lock and, as Terraform does, the title of the workspace.
+// A user who may not force an unlock can still release a lock of the same user.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	w, err := p.show(ctx)
 	there := p.holder(w)
@@ -376,7 +376,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 			}
 			now, lookErr := p.show(ctx)
 			if left := p.holder(now); lookErr == nil && (left == nil || left.ID != there.ID) {
-				return nil // an answer was lost
+				return nil // a response was lost
 			}
 		}
 		if err == nil || !passing(nil, err) || try >= retries {

@@ -13,24 +13,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// usualHost is that of HCP Terraform.
+// usualHost is the host of HCP Terraform.
 const usualHost = "app.terraform.io"
 
-// validName is the form of names of workspaces.
+// validName matches valid names of workspaces.
 var validName = regex.Lazy(`^[A-Za-z0-9_-]{1,90}$`)
 
-// settings are what the block and the environment say.
+// settings holds the settings from the block and the environment.
 type settings struct {
 	cloud        bool
 	host         string // as in addresses
 	organization string
-	token        string // of the block; "" for that of the user
-	// One of them says which workspaces there are, except for cloud with a project alone.
+	token        string // of the block, or "" for the user's token
+	// One of them selects the workspaces, except in a cloud block that only has a project.
 	name, prefix string
 	tags         map[string]string
-	valued       bool // tags were given with values
+	valued       bool // tags have values
 	project      string
-	// forced: the user wants local runs also where the workspace has others.
+	// forced means that the user wants local runs even if the workspace has remote ones.
 	forced bool
 }
 
@@ -46,7 +46,7 @@ func (r reader) wrong(argument, summary, format string, args ...any) {
 		Detail: fmt.Sprintf(format, args...), Path: cty.GetAttrPath(argument)})
 }
 
-// attribute returns a part of an object; a null value when it is not set.
+// attribute returns an attribute of an object, or null if it is not set.
 func attribute(of cty.Value, name string) cty.Value {
 	if of == cty.NilVal || of.IsNull() || !of.IsKnown() || !of.Type().IsObjectType() || !of.Type().HasAttribute(name) {
 		return cty.NullVal(cty.DynamicPseudoType)
@@ -62,7 +62,7 @@ func textOf(v cty.Value) string {
 	return v.AsString()
 }
 
-// text returns an argument, or a variable of the environment in its place.
+// text returns an argument, or else the value of an environment variable.
 func (r reader) text(argument, variable string) string {
 	if s := textOf(attribute(r.config, argument)); s != "" || variable == "" {
 		return s
@@ -79,7 +79,7 @@ func read(config cty.Value, o remote.Surroundings, cloud bool) (*settings, diag.
 	r := reader{config: config, getenv: o.Getenv, diags: &diags}
 	s := &settings{cloud: cloud, token: r.text("token", ""), forced: o.Getenv("TF_FORCE_LOCAL_BACKEND") != ""}
 	if !cloud {
-		r.getenv = func(string) string { return "" } // the variables are those of the block cloud
+		r.getenv = func(string) string { return "" } // only the block cloud has variables
 	}
 	s.organization = r.text("organization", "TF_CLOUD_ORGANIZATION")
 	s.host = r.host("TF_CLOUD_HOSTNAME", o.Flavor)
@@ -95,11 +95,11 @@ func read(config cty.Value, o remote.Surroundings, cloud bool) (*settings, diag.
 	return s, diags
 }
 
-// host returns the host in the form that addresses have. In projects of OpenTofu it has to be named.
+// host returns the host in the form that addresses have. Projects of OpenTofu must name it.
 func (r reader) host(variable string, fl flavor.Flavor) string {
 	given := r.text("hostname", variable)
 	switch {
-	case given == "" && fl == flavor.OpenTofu: // which knows no service that is meant by itself
+	case given == "" && fl == flavor.OpenTofu: // OpenTofu has no default host
 		r.wrong("hostname", "Hostname is required", "In projects of OpenTofu no host is meant by itself. Set the "+
 			"argument hostname, for example to %q.", usualHost)
 		return ""

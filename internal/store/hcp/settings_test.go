@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Settings come from the block and, for a cloud block, from the environment. What contradicts itself is found.
+// Settings come from the block and, for a cloud block, from the environment. Contradictions are reported.
 func TestSettings(t *testing.T) {
 	text := func(names ...string) map[string]cty.Value {
 		values := map[string]cty.Value{}
@@ -34,7 +34,7 @@ func TestSettings(t *testing.T) {
 		cloud  bool
 		config map[string]cty.Value
 		env    map[string]string
-		place  string // of the only workspace
+		place  string // title of the only workspace
 		says   string
 	}{
 		"name": {false, workspaces(text("name", "one"), acme...), nil, "app.terraform.io/acme/one", ""},
@@ -98,7 +98,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// OpenTofu knows no host that is meant by itself.
+// OpenTofu has no default host.
 func TestHostsAreNamedInProjectsOfOpenTofu(t *testing.T) {
 	config := arguments(named("name", "one")).AsValueMap()
 	for _, hostname := range []string{"", "tfe.example.com"} {
@@ -115,7 +115,8 @@ func TestHostsAreNamedInProjectsOfOpenTofu(t *testing.T) {
 	}
 }
 
-// A host gets a token only if the user has one for exactly this host, or the block has one; otherwise nothing is sent.
+// A host only gets a token that the user has for exactly this host or that the block contains; otherwise no request is
+// sent.
 func TestHostsNeedATokenOfTheUser(t *testing.T) {
 	there := service()
 	h := serve(t, there)

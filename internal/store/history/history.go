@@ -1,5 +1,4 @@
-// Package history has what former states are to a store that keeps them: a description of what made each, and a way to
-// list and read them.
+// Package history describes former states and how stores list and read them.
 package history
 
 import (
@@ -16,7 +15,7 @@ import (
 // Variable is the environment variable that sets how many former states of each workspace a store keeps.
 const Variable = "TOMBOLO_STATE_HISTORY"
 
-// Keep returns how many former states to keep, from the environment or by default. 0 keeps none.
+// Keep returns how many former states to keep: the value of the environment variable, or usual. 0 means none.
 func Keep(getenv func(string) string, usual int) (int, error) {
 	v := getenv(Variable)
 	if v == "" {
@@ -31,46 +30,46 @@ func Keep(getenv func(string) string, usual int) (int, error) {
 	return n, nil
 }
 
-// Historian stores former states: it is a workspace of a store, or its place in a service. It decides how many it
-// keeps. Methods may be called concurrently.
+// Historian stores former states. It is a workspace of a store, or its place in a service. It decides how many states
+// it keeps. Its methods may be called concurrently.
 type Historian interface {
-	// List returns the states that are kept, the newest first. The newest is not always the state as it is now: another
-	// program may have written since.
+	// List returns the former states, newest first. The newest is not always the current state: another program may
+	// have written since.
 	List(ctx context.Context) ([]Former, error)
-	// Snapshot returns the bytes of one of them, ErrNoRevision when it is not kept.
+	// Snapshot returns the bytes of a former state, or ErrNoRevision if it is not kept.
 	Snapshot(ctx context.Context, id string) ([]byte, error)
 }
 
 // Former describes a former state.
 type Former struct {
-	// ID is that of Snapshot: short, unique within the place, and never used again there.
+	// ID is the argument of Snapshot: short, unique within the place, and never reused there.
 	ID      string
 	Written time.Time
 	Serial  uint64
 	Lineage string
 	Size    int64 // of the state, in bytes
-	// Foreign is set when another program wrote it. Then Written may be when it was replaced, and of Serial, Lineage
-	// and Revision nothing is known.
+	// Foreign means that another program wrote the state. Then Written may be the time when it was replaced, and
+	// Serial, Lineage and Revision are unknown.
 	Foreign  bool
 	Revision Revision
 }
 
-// Revision records who wrote a state, and how.
+// Revision records who wrote a state and how.
 type Revision struct {
 	Run     state.RunInfo
 	Who     string
 	Version string // of the program
-	Commit  string // of the working directory, when it is one of a version control system
-	// Counts are the objects that were created, updated and deleted; Addresses some of them, sorted.
+	Commit  string // of the working directory, if it is under version control
+	// Numbers of objects that were created, updated and deleted. Addresses lists some of them, sorted.
 	Created, Updated, Deleted int
 	Addresses                 []string
 }
 
-// maxAddresses are the addresses that a revision names.
+// maxAddresses is the maximum number of addresses in a revision.
 const maxAddresses = 50
 
-// Made returns the revision of a change from one state to another. A change without its own command, such as a
-// recovery by a plan, is named after the operation of the lock.
+// Made returns the revision of a change from one state to another. A change without its own command, such as the
+// recovery of an earlier run by a plan, is named after the operation of the lock.
 func (r Revision) Made(operation state.Operation, before, after *state.State) Revision {
 	if r.Run.Command == "" {
 		word, ours := strings.CutPrefix(string(operation), "OperationType")

@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A state that no command of a run has written, but a lock's recovery, is named in the words of commands.
+// A state that the recovery of a lock holder has written, and not a command, is named after a command.
 func TestRevisionsAreNamedAfterCommands(t *testing.T) {
 	for operation, want := range map[state.Operation]string{state.OperationPlan: "plan", "state-rm": "state-rm",
 		"someOperation": "someOperation", "": ""} {

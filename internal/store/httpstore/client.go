@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Limits on the size of answers, and on the time without data.
+// Limits on the size of responses, and on the time without data.
 const (
 	maxState   = 1 << 30
 	maxMessage = 1 << 20
@@ -31,8 +31,8 @@ type client struct {
 	s    *settings
 	http *http.Client
 	log  func(format string, args ...any)
-	most int64 // bytes of a state
-	// silence is how long each step of an answer may take.
+	most int64 // maximum size of a state, in bytes
+	// silence limits each step of a response.
 	silence time.Duration
 }
 
@@ -44,21 +44,21 @@ func newClient(s *settings, o remote.Surroundings) *client {
 	return &client{s: s, http: c, log: o.Log, most: maxState, silence: silence}
 }
 
-// request is one of what the protocol has.
+// request is a request of the protocol.
 type request struct {
-	what    string // for people: "read"
+	what    string // verb for messages: "read"
 	method  string
 	address *url.URL
-	body    []byte // nil for none
-	match   string // the tag that the state has to have; "" for any
-	most    int64  // how much the answer may be; maxMessage when 0
+	body    []byte // nil if there is none
+	match   string // required tag of the state, or "" for any
+	most    int64  // maximum size of the response; 0 means maxMessage
 }
 
-// answer is an answer of a server.
+// answer is a response of a server.
 type answer struct {
 	status int
-	etag   string // a strong one
-	after  string // when the server wants to be asked again
+	etag   string // a strong one, or ""
+	after  string // value of Retry-After
 	body   []byte
 }
 
@@ -69,12 +69,12 @@ func (a *answer) refused() bool {
 	return a.status == http.StatusLocked || a.status == http.StatusConflict
 }
 
-// errRedirect is a redirection that is not followed.
+// errRedirect is the error for a redirection that is not followed.
 var errRedirect = errors.New("the server redirects to another address, where the request would change. Set that " +
 	"address in the backend block")
 
-// follow allows only redirections that keep the method: Go turns others into GET, whose answer would look like success.
-// It does not follow from https to http, and sends the user's headers only to the first host.
+// follow allows only redirections that keep the method: Go turns others into GET, whose response would look like
+// success. It refuses redirections from https to http, and sends the user's headers only to the first host.
 func (s *settings) follow(r *http.Request, via []*http.Request) error {
 	switch first := via[0]; {
 	case len(via) >= 10:
@@ -87,11 +87,11 @@ func (s *settings) follow(r *http.Request, via []*http.Request) error {
 			r.Header.Del(name)
 		}
 	}
-	r.Header.Del("Referer") // it may hold a token
+	r.Header.Del("Referer") // may contain a token
 	return nil
 }
 
-// send sends a request, with retries, until it has a final answer. It is for requests that may be repeated.
+// send sends an idempotent request, with retries, and returns the final response.
 func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, r)
@@ -104,7 +104,7 @@ func (c *client) send(ctx context.Context, r request) (*answer, error) {
 	}
 }
 
-// again reports whether a later retry of a request may have another result.
+// again reports whether a retry may have another result.
 func again(a *answer, err error) bool {
 	var unheard *problem
 	switch {
@@ -132,7 +132,8 @@ func (c *client) wait(ctx context.Context, try int, a *answer) error {
 	}
 }
 
-// once sends a request and reads the answer. Without one the error is a *problem, or that of the context.
+// once sends a request without retries and reads the response. If there is none, the error is a *problem or that of the
+// context.
 func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
@@ -177,7 +178,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	return a, nil
 }
 
-// prepare makes the request as Terraform makes it.
+// prepare returns the HTTP request as Terraform sends it.
 func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -204,13 +205,13 @@ func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) 
 	return out, nil
 }
 
-// unheard returns the reason why there is no answer. The request may have arrived.
+// unheard returns the error for a request without a response. The request may have been performed.
 func (c *client) unheard(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s %s: %w", r.what, c.s.name, ctx.Err())
 	}
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
-		err = inner.Err // without the address
+		err = inner.Err // drop the address
 	}
 	var unknown x509.UnknownAuthorityError
 	var bad *tls.CertificateVerificationError

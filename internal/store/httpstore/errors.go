@@ -9,16 +9,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// problem is an error with a text for people, without secrets.
+// problem is an error whose text is for users and contains no secrets.
 type problem struct {
 	text    string
-	passing bool // it may go well another time
+	passing bool // a retry may succeed
 }
 
 // Error implements error.
 func (p *problem) Error() string { return p.text }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r request, a *answer) error {
 	text := fmt.Sprintf("%s %s: the server answered with status %d", r.what, c.s.name, a.status)
 	if name := http.StatusText(a.status); name != "" {
@@ -33,7 +33,7 @@ func (c *client) failed(r request, a *answer) error {
 	return &problem{text: c.s.clean(text), passing: again(a, nil)}
 }
 
-// page returns an error for a successful answer with an HTML page, which may not come from the server.
+// page returns the error for a successful response with an HTML page, which probably did not come from the server.
 func (c *client) page(r request) error {
 	return &problem{passing: true, text: fmt.Sprintf("%s %s: the answer is an HTML page. Check the address: the "+
 		"server may be a proxy, or the page may be a sign-in page", r.what, c.s.name)}
@@ -60,7 +60,7 @@ func (c *client) hint(r request, status int) string {
 	return ""
 }
 
-// message returns the message in the body of a server's error; "" if that is not text for people.
+// message returns the message in the body of an error response, or "" if that is not readable text.
 func message(body []byte) string {
 	text := strings.TrimSpace(string(body))
 	var named map[string]any

@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Impatient sets how long a driver waits for each step of an answer, and the largest state that it reads.
+// Impatient sets how long a driver waits for each step of a response, and the maximum size of a state.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	c := d.(*driver).client
 	c.silence, c.most = silence, most

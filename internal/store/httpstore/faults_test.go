@@ -25,7 +25,7 @@ import (
 type faulty struct {
 	next http.Handler
 	kind func(*http.Request) fault
-	// arrives reports whether a request that is late arrives now; arrived is called around each that does.
+	// arrives reports whether a delayed request arrives now; arrived is called around each one that does.
 	arrives func() bool
 	arrived func(r *http.Request, apply func())
 	late    []func()
@@ -36,15 +36,15 @@ type fault int
 
 const (
 	none        fault = iota
-	requestLost       // nothing arrives
-	answerLost        // it is done, and nobody hears of it
-	twice             // it is done twice, and the second answer is heard
-	unavailable       // status 503, and nothing is done
-	failedLate        // it is done, and the answer is status 500
-	cutShort          // half of the answer is heard
-	late              // nobody hears of it, and it arrives later: in the middle of another run, or behind it
-	signIn            // a page to sign in answers with status 200, and nothing is done
-	pageOver          // it is done, and a page answers
+	requestLost       // the request does not arrive
+	answerLost        // the request is performed, but its response is lost
+	twice             // the request is performed twice, and the second response arrives
+	unavailable       // status 503; the request is not performed
+	failedLate        // the request is performed, but the response has status 500
+	cutShort          // half of the response arrives
+	late              // no response; the request arrives later, during another run or after it
+	signIn            // a login page with status 200; the request is not performed
+	pageOver          // the request is performed, but the response is a page
 	faults
 )
 
@@ -127,9 +127,9 @@ func hangUp(w http.ResponseWriter) {
 	}
 }
 
-// Whatever happens to one request or another, a run that hears of success has done what it was to do, a run that hears
-// of a failure has lost nothing, and no lock stays behind that nobody knows of.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+// Whatever happens to single requests, a run that reports success has done its work, a run that reports a failure has
+// lost nothing, and no lock remains that is not reported.
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
 		seeds = 10
@@ -141,7 +141,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// play has runs, one after the other, write states through a network with faults.
+// play performs runs one after the other, which write states through a network with faults.
 func play(t *testing.T, name string, seed uint64) {
 	t.Helper()
 	there := servers[name]()
@@ -183,7 +183,7 @@ func play(t *testing.T, name string, seed uint64) {
 	for n := range 12 {
 		id := fmt.Sprintf("run-%d", n)
 		h, err := p.Lock(t.Context(), drivertest.Info(id))
-		if err != nil { // somebody frees by hand what was left behind
+		if err != nil { // a person releases the lock that was left
 			if holder := there.Holder("/s"); holder != "" && errors.As(err, new(*state.LockedError)) && holder == id {
 				wrong("%s waits for itself: %v", id, err)
 			}
@@ -218,19 +218,19 @@ func play(t *testing.T, name string, seed uint64) {
 	}
 }
 
-// serialOf is the number in a state of play.
+// serialOf returns the number in a state of play.
 func serialOf(data []byte) (n int) {
 	_, _ = fmt.Sscanf(string(data), `{"serial":%d}`, &n)
 	return n
 }
 
-// sweep frees the lock, as a person does.
+// sweep releases the lock, as a person does.
 func sweep(s *httpstoretest.Server) {
 	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("UNLOCK", "http://127.0.0.1/s", nil))
 }
 
-// A state whose answer was lost is sent once: it is looked for before it would be sent again.
-func TestLostAnswersAreLookedUp(t *testing.T) {
+// If the response to a write is lost, the state is read back, and is not sent again if it was stored.
+func TestLostResponsesAreCheckedByReading(t *testing.T) {
 	for _, kind := range []fault{answerLost, failedLate} {
 		there := &httpstoretest.Server{}
 		net := &faulty{next: there, kind: func(r *http.Request) fault {
@@ -250,9 +250,9 @@ func TestLostAnswersAreLookedUp(t *testing.T) {
 	}
 }
 
-// Who answers with success and keeps nothing, or with an HTML page, cannot store a state: the run ends with
-// an error that says so, before anything depends on it.
-func TestAnswersThatKeepNothingAreNoSuccess(t *testing.T) {
+// A server that responds with success or with an HTML page and stores nothing cannot store a state: the run ends with
+// an error that reports this before anything depends on it.
+func TestServersThatStoreNothingAreErrors(t *testing.T) {
 	for body, says := range map[string]string{"": "does not return it", "<html>Sign in</html>": "an HTML page",
 		"\ufeff\n <!doctype html>": "an HTML page"} {
 		address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +269,7 @@ func TestAnswersThatKeepNothingAreNoSuccess(t *testing.T) {
 	}
 }
 
-// Who lost the lock to a person or to another run writes nothing, also to a server that would take it.
+// A run that has lost its lock to a person or to another run writes nothing, even to a server that would accept it.
 func TestLostLocksWriteNothing(t *testing.T) {
 	for _, name := range []string{"strict", "loose", "GitLab"} {
 		for _, taken := range []bool{false, true} {
@@ -297,12 +297,12 @@ func TestLostLocksWriteNothing(t *testing.T) {
 	}
 }
 
-// A server that gives tags decides itself whether the state is the one that was read.
-func TestTagsFence(t *testing.T) {
+// A server that sends tags itself decides whether the state is the one that was read.
+func TestTagsPreventLateWrites(t *testing.T) {
 	there := &httpstoretest.Server{Tags: true, Loose: true}
 	there.Put("/s", []byte("one"))
 	net := &faulty{next: there, kind: func(r *http.Request) fault {
-		if r.Method == http.MethodPost { // another writes between the look and the write
+		if r.Method == http.MethodPost { // another run writes between read and write
 			there.Put("/s", []byte("foreign"))
 		}
 		return none
@@ -321,7 +321,7 @@ func TestTagsFence(t *testing.T) {
 	}
 }
 
-// A redirection that makes another request of this one is no success.
+// A redirection that would change the method is an error.
 func TestRedirections(t *testing.T) {
 	there := &httpstoretest.Server{}
 	target := serve(t, there)
@@ -345,8 +345,8 @@ func TestRedirections(t *testing.T) {
 	}
 }
 
-// A lock may be taken although nobody hears of it; then it is given back.
-func TestLocksThatNobodyHearsOfAreGivenBack(t *testing.T) {
+// A lock whose response was lost may have been acquired; it is released.
+func TestLocksWithLostResponsesAreReleased(t *testing.T) {
 	there := &httpstoretest.Server{}
 	asked := 0
 	net := &faulty{next: there, kind: func(r *http.Request) fault {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Headers go with each request, but not to another host; and no message shows them.
-func TestHeadersStayWithTheirHost(t *testing.T) {
+// Headers are sent with each request, but not to another host, and no message shows them.
+func TestHeadersAreOnlySentToTheirHost(t *testing.T) {
 	const canary = "canary-token"
 	seen := func(got *string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -42,7 +42,7 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 	}
 }
 
-// OpenTofu 1.12 refuses the same ones.
+// OpenTofu 1.12 refuses the same headers.
 func TestHeadersThatCannotBeSent(t *testing.T) {
 	for header, want := range map[[2]string]string{
 		{"bad name", "x"}:       `"bad name" is not a name for a header`,

@@ -13,18 +13,19 @@ import (
 type hold struct {
 	p    *place
 	id   string
-	body []byte // the lock information as it was sent
+	body []byte // the lock information as sent
 
 	mu sync.Mutex
-	// lenient means that the server gives a lock to its holder once more, so that asking for it says nothing.
+	// lenient means that the server grants a lock to its holder again, so that a repeated request for it proves
+	// nothing.
 	lenient bool
-	gone    bool // it was given back, or lost
-	// unmatched means that the server refuses conditions that hold.
+	gone    bool // the lock was released or lost
+	// unmatched means that the server refuses conditions although they hold.
 	unmatched bool
 }
 
-// Write implements remote.Hold. Before the state is sent, what stands there is compared, and the lock; where the server
-// gives tags it compares once more. Elsewhere another may come between.
+// Write implements remote.Hold. Before it sends the state, it compares the current state and checks the lock. A server
+// that sends tags compares once more; with other servers, another run may write in between.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	for try := 0; ; try++ {
 		tag, written, err := h.compare(ctx, w, try > 0)
@@ -40,7 +41,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 			}
 			return version(w.Data), err
 		case err == nil && a.status == http.StatusPreconditionFailed && r.match != "" && try <= h.p.s.retries:
-			// Either the state is another one now, which the next look finds, or the tag is none to the server.
+			// Either the state has changed, which the next look shows, or the server does not accept its own tag.
 			h.ignore()
 			continue
 		case err == nil && a.refused():
@@ -55,7 +56,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 }
 
 // compare checks that the lock is held and that the state is the one to replace, and returns its tag. After an attempt
-// whose result is not known, it also reports whether the state was written.
+// with an unknown result, it also reports whether that wrote the state.
 func (h *hold) compare(ctx context.Context, w remote.Write, attempted bool) (tag string, written bool, err error) {
 	there, tag, err := h.p.fetch(ctx)
 	switch {
@@ -69,7 +70,7 @@ func (h *hold) compare(ctx context.Context, w remote.Write, attempted bool) (tag
 	return tag, false, h.Check(ctx)
 }
 
-// writing returns the request that writes a state over the one with a tag.
+// writing returns the request that replaces the state with this tag.
 func (h *hold) writing(w remote.Write, tag string) request {
 	r := request{what: "write", method: h.p.s.update, address: h.p.s.address, body: w.Data}
 	if h.id != "" {
@@ -85,7 +86,7 @@ func (h *hold) writing(w remote.Write, tag string) request {
 	return r
 }
 
-// pause waits before another attempt, or returns why there is none.
+// pause waits before another attempt, or returns the reason why there is none.
 func (h *hold) pause(ctx context.Context, try int, r request, a *answer, err error) error {
 	switch {
 	case again(a, err) && try < h.p.s.retries:
@@ -116,8 +117,8 @@ func (h *hold) StartJournal(context.Context, string, []byte) (string, error) {
 // Append implements remote.Hold.
 func (h *hold) Append(context.Context, string, int, []byte) error { return remote.ErrNoJournal }
 
-// Check implements remote.Hold. It continues when the caller does not wait any more: a request that is given up may
-// arrive after the lock was released, and take it for nobody.
+// Check implements remote.Hold. It continues after the caller's context has ended: an abandoned request could arrive
+// after the lock was released, and acquire it again.
 func (h *hold) Check(ctx context.Context) error {
 	if h.id == "" || ctx.Err() != nil {
 		return ctx.Err()
@@ -133,9 +134,9 @@ func (h *hold) Check(ctx context.Context) error {
 	return err
 }
 
-// held asks for the lock once more. It is refused in the holder's own name while it is held; a server that gives it
-// has either lost it, or gives it to its holder as often as that one asks, which the next request shows. Called with
-// mu held.
+// held requests the lock once more. While the lock is held, the server refuses that and names us as the holder. If the
+// server grants it, either the lock was lost, or the server grants it to its holder again; the next request shows
+// which. It is called with mu held.
 func (h *hold) held(ctx context.Context) (bool, error) {
 	if h.gone {
 		return false, nil
@@ -144,7 +145,7 @@ func (h *hold) held(ctx context.Context) (bool, error) {
 	a, err := h.p.client.send(ctx, r)
 	if err == nil && a.ok() && !h.lenient {
 		if a, err = h.p.client.send(ctx, r); err == nil && a.refused() {
-			// Nobody had it, and so we have taken it.
+			// The lock was free, so this request has acquired it.
 			h.gone = true
 			if id := holderOf(a).ID; (id == "" || id == h.id) && h.p.s.unlock != nil {
 				err = h.p.free(ctx, h.body)
@@ -176,7 +177,7 @@ func (h *hold) Delete(ctx context.Context) error {
 	return h.p.client.failed(r, a)
 }
 
-// Unlock implements remote.Hold. A lock of another is left alone, which servers do not all see to.
+// Unlock implements remote.Hold. It does not release a lock of another run, although some servers would allow that.
 func (h *hold) Unlock(ctx context.Context) error {
 	if h.id == "" || h.p.s.unlock == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -189,7 +190,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case !held && try > 0: // the try before has freed it
+		case !held && try > 0: // the first try has released it
 			return nil
 		case !held:
 			return remote.ErrLost

@@ -1,13 +1,14 @@
-// Package httpstore keeps a state behind a server of the user's, as Terraform's backend of that name does: GET reads
-// the state, POST writes it, and two more addresses take a lock and give it back. GitLab speaks so, and many small
-// servers.
+// Package httpstore keeps a state on a server of the user, as Terraform's backend "http" does: GET reads the state,
+// POST writes it, and two more addresses acquire and release a lock. GitLab and many small servers implement this
+// protocol.
 //
-// The protocol has one state and no room for more: no workspaces, no journal, no former states. It has no question for
-// the holder of a lock either. Whoever wants to know asks for the lock, under the id of a holder to learn whether that
-// one still has it, and under an id of nobody, which is given back at once, to learn who has it.
+// The protocol has one state and nothing else: no workspaces, no journal, no former states. It cannot query the holder
+// of a lock. To learn whether a run still holds the lock, the driver requests the lock with the ID of that run. To
+// learn who holds it, it requests the lock with a new ID, and releases it immediately if it is granted.
 //
-// Answers get lost. A lock that is refused in the name of the one who asks is held. A state whose answer was lost is
-// read back before it is sent once more. Nothing is sent twice without such a look, except for what may be repeated.
+// Responses get lost. If a request for a lock is refused and the server names us as the holder, we hold it. A state
+// whose response was lost is read back before it is sent again. Only idempotent requests are repeated without such a
+// check.
 //
 //	kind := httpstore.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -34,7 +35,8 @@ func Kind() remote.Kind {
 			Description: "Additional headers of each request. OpenTofu also has this argument."}}}
 }
 
-// programs returns the password of the environment, where it goes to an address of the block. Nothing is started.
+// programs returns the password from the environment if it is sent to an address from the block. A block cannot start
+// programs.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if remote.Written(config, "password") != "" {
 		return nil
@@ -51,7 +53,7 @@ func schema() *provider.Block {
 	}
 	secret := func(about string) *provider.Attribute {
 		a := text(cty.String, about)
-		a.Sensitive = true // addresses may have passwords in them
+		a.Sensitive = true // addresses may contain passwords
 		return a
 	}
 	return &provider.Block{Attributes: map[string]*provider.Attribute{

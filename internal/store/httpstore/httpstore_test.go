@@ -33,7 +33,7 @@ func serve(t *testing.T, h http.Handler) string {
 	return s.URL
 }
 
-// settings are those of a block that reaches the state "s" of a server, with locks.
+// settings returns the settings of a block for the state "s" of a server, with locks.
 func settings(address string, more map[string]cty.Value) map[string]cty.Value {
 	s := map[string]cty.Value{
 		"address": cty.StringVal(address + "/s"), "lock_address": cty.StringVal(address + "/s"),
@@ -45,7 +45,7 @@ func settings(address string, more map[string]cty.Value) map[string]cty.Value {
 	return s
 }
 
-// likeGitLab are the arguments of a block for GitLab.
+// likeGitLab returns the arguments of a block for GitLab.
 func likeGitLab(address string) map[string]cty.Value {
 	return map[string]cty.Value{"lock_address": cty.StringVal(address + "/s/lock"),
 		"unlock_address": cty.StringVal(address + "/s/lock"), "lock_method": cty.StringVal("POST"),
@@ -68,7 +68,7 @@ func place(t *testing.T, s map[string]cty.Value) remote.Place {
 	return p
 }
 
-// servers are such as there are.
+// servers has the kinds of servers in use.
 var servers = map[string]func() *httpstoretest.Server{
 	"strict":      func() *httpstoretest.Server { return &httpstoretest.Server{} },
 	"lenient":     func() *httpstoretest.Server { return &httpstoretest.Server{Lenient: true} },
@@ -79,7 +79,7 @@ var servers = map[string]func() *httpstoretest.Server{
 }
 
 func TestDriver(t *testing.T) {
-	// The suite frees a lock by force, after which a lenient server gives it to its former holder; and it writes a
+	// The suite forces an unlock, after which a lenient server grants the lock to its former holder, and it writes a
 	// serial twice, which GitLab refuses. TestStore runs on both.
 	for _, name := range []string{"strict", "loose", "tags", "broken tags"} {
 		t.Run(name, func(t *testing.T) {

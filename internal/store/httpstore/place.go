@@ -25,7 +25,7 @@ type place struct {
 // String implements remote.Place.
 func (p *place) String() string { return p.s.name }
 
-// version is the digest of a state: the protocol has no other name for it.
+// version returns the digest of a state: the protocol has no version.
 func version(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -34,7 +34,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fetch returns the state and its tag, if the server has given one.
+// fetch returns the state and its tag, if the server sends one.
 func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err error) {
 	r := request{what: "read", method: http.MethodGet, address: p.s.address, most: p.client.most}
 	a, err := p.client.send(ctx, r)
@@ -53,7 +53,7 @@ func (p *place) fetch(ctx context.Context) (c remote.Content, etag string, err e
 // kept checks that the server has stored the first state: some servers accept every request without storing anything.
 func (p *place) kept(ctx context.Context) error {
 	if there, _, err := p.fetch(ctx); err != nil || there.Data != nil {
-		return nil // what cannot be read now, the server has said to have
+		return nil // if it cannot be read now, trust the response to the write
 	}
 	return &problem{text: fmt.Sprintf("write %s: the server accepted the state, but does not return it. Check the "+
 		"address and the server: it must store what it receives", p.s.name)}
@@ -73,21 +73,21 @@ func (p *place) ReadJournal(context.Context) (remote.Journal, error) {
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// asking is a request for the lock.
+// asking returns a request for the lock.
 func (p *place) asking(body []byte) request {
 	return request{what: "lock", method: p.s.lockMethod, address: p.s.lock, body: body}
 }
 
-// looking is the operation of a lock that is taken only to find its holder.
+// looking is the operation of a lock that is only acquired to find its holder.
 const looking state.Operation = "look who holds the lock"
 
-// A lock that is taken only to find its holder is released soon.
+// A lock that is only acquired to find its holder is soon released.
 const (
 	lookTries = 10
 	lookPause = 200 * time.Millisecond
 )
 
-// Lock implements remote.Place. Without lock_address there is no lock, as with Terraform.
+// Lock implements remote.Place. Without lock_address there is no lock, as in Terraform.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	if p.s.lock == nil {
 		return &hold{p: p}, ctx.Err()
@@ -112,7 +112,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 		}
 		holder := holderOf(a)
 		switch {
-		case holder.ID == info.ID: // the answer to the first try was lost
+		case holder.ID == info.ID: // the response to the first try was lost
 			return h, nil
 		case holder.Operation == looking && try < lookTries:
 			if err := pause(ctx, lookPause); err != nil {
@@ -145,17 +145,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// holderOf reads who holds a lock out of a refusal; without an id nothing is known.
+// holderOf returns the lock holder that a refusal describes. Without an ID, nothing is known.
 func holderOf(a *answer) state.LockInfo {
 	var info state.LockInfo
-	_ = json.Unmarshal(a.body, &info) // what cannot be read says nothing
+	_ = json.Unmarshal(a.body, &info) // ignore information that cannot be read
 	return info
 }
 
-// leaving is how long a look at the lock and giving it back may take when the caller does not wait any more.
+// leaving limits the check and the release of a lock when the caller's context has ended.
 const leaving = 15 * time.Second
 
-// leave releases a lock that may have been taken by a request without an answer.
+// leave releases a lock that may have been acquired by a request without a response.
 func (p *place) leave(ctx context.Context, id string, body []byte) {
 	if p.s.unlock == nil {
 		return
@@ -168,7 +168,7 @@ func (p *place) leave(ctx context.Context, id string, body []byte) {
 	}
 }
 
-// free releases a held lock. A refusal means that an earlier try has released it.
+// free releases a held lock. If the request is refused, an earlier try has released it.
 func (p *place) free(ctx context.Context, body []byte) error {
 	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
 	for try := 0; ; try++ {
@@ -188,7 +188,7 @@ func (p *place) free(ctx context.Context, body []byte) error {
 	}
 }
 
-// Holder implements remote.Place. The protocol has no question for it: the lock is taken for a moment.
+// Holder implements remote.Place. The protocol has no query for it, so Holder briefly acquires the lock.
 func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	if p.s.lock == nil || p.s.unlock == nil {
 		return nil, ctx.Err()
@@ -205,13 +205,13 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 		p.leave(ctx, id, body)
 		return nil, err
 	case a.ok(), a.refused() && holderOf(a).ID == id:
-		// A run that is interrupted now gives it back nevertheless.
+		// An interrupted run releases it as well.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
 		return nil, p.free(ctx, body)
 	case a.refused():
 		info := holderOf(a)
-		if info.Operation == looking { // GitLab answers with what was asked, except for the id, the user and the time
+		if info.Operation == looking { // GitLab repeats the request, except for the ID, the user and the time
 			info.Operation = ""
 		}
 		return &info, nil
@@ -220,7 +220,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return nil, p.client.failed(r, a)
 }
 
-// ForceUnlock implements remote.Place. The id is all that is sent: the server is to compare it once more.
+// ForceUnlock implements remote.Place. It sends only the ID, which the server should compare once more.
 func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	if p.s.lock == nil || p.s.unlock == nil {
 		return errors.New("the state has no lock to release: lock_address and unlock_address must be set")

@@ -10,8 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// The server goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The server fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := map[string]fault{"": none, "lost": requestLost, "without an answer": answerLost, "503": unavailable,
 		"cut": cutShort}
 	names := []string{"strict", "GitLab"}
@@ -26,7 +27,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 				func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 					there := of()
 					n := 0
-					// The journal is on this machine under the server's address: both drivers have the same one.
+					// The journal is on this machine, under the server's address: both drivers use the same one.
 					net := &faulty{next: there, kind: func(r *http.Request) fault {
 						if r.Header.Get("X-Calm") != "" {
 							return none
@@ -53,7 +54,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	}
 }
 
-// A run takes the lock, reads the state, and writes it once, after a look at state and lock. The journal is on this
+// A run acquires the lock, reads the state, and writes it once, after checks of state and lock. The journal is on this
 // machine.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	for name, want := range map[string]drivertest.Counts{"strict": {Plan: 4, Idle: 4, One: 7}, "tags": {

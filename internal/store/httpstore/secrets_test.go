@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// pair returns a certificate and its private key in PEM, signed by itself.
+// pair returns a self-signed certificate and its private key in PEM.
 func pair(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -43,7 +43,7 @@ func pair(t *testing.T) (cert, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
 }
 
-// Both sides show certificates, and each looks at the other's.
+// Client and server present certificates, and each verifies the other's.
 func TestCertificates(t *testing.T) {
 	cert, key := pair(t)
 	clients := x509.NewCertPool()
@@ -81,8 +81,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// What is secret in a block appears in no error, no diagnostic, no name and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error, a diagnostic, a name or the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)
@@ -98,7 +98,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	var said strings.Builder
 	for _, more := range []map[string]cty.Value{
 		{"username": cty.StringVal("user"), "password": cty.StringVal("password-canary")},
-		{"username": cty.StringVal("user")}, // with the password of the environment
+		{"username": cty.StringVal("user")}, // with the password from the environment
 		{"address": in(gossip+"/s", "user:info-canary"), "lock_address": in(gossip+"/s", "info-canary")},
 		{"address": in("http://127.0.0.1:1/s", "user:info-canary"), "retry_max": cty.Zero},
 		{"address": cty.StringVal("http://user:info-canary@127.0.0.1:x/")},
@@ -139,8 +139,9 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// States that differ by a query have different names, and a new token makes no new one: journals are found by name.
-func TestNamesTellStatesApart(t *testing.T) {
+// States that differ in the query have different names, but a new token does not change the name: journals are found by
+// name.
+func TestNamesDistinguishStates(t *testing.T) {
 	name := func(query string) string {
 		return place(t, map[string]cty.Value{
 			"address": cty.StringVal("https://user:x@example.com/s?" + query)}).String()

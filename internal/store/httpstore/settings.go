@@ -25,7 +25,7 @@ import (
 
 // settings holds the settings from the block and the environment.
 type settings struct {
-	address, lock, unlock            *url.URL // lock and unlock are nil when they are not set
+	address, lock, unlock            *url.URL // lock and unlock may be nil
 	update, lockMethod, unlockMethod string
 	user, password                   string
 	headers                          map[string]string
@@ -33,22 +33,22 @@ type settings struct {
 	retries                          int
 	waitMin, waitMax                 time.Duration
 
-	name    string   // of the state, for people
-	secrets []string // what no message may show
+	name    string   // of the state, for messages
+	secrets []string // hidden in messages
 }
 
 // reader reads values from a block or the environment and collects their problems. The summaries are Terraform's.
 type reader struct{ arguments.Reader }
 
-// variable is the environment variable of an argument.
+// variable returns the environment variable of an argument.
 func variable(name string) string { return "TF_HTTP_" + strings.ToUpper(name) }
 
-// value returns what the block says, or else the environment.
+// value returns the value from the block, or else from the environment.
 func (r reader) value(name string) (v cty.Value, ok bool) {
 	if v, ok = r.Value(name); ok {
 		return v, true
 	}
-	if name == "skip_cert_verification" || name == "headers" { // which have no variables
+	if name == "skip_cert_verification" || name == "headers" { // these have no variables
 		return cty.NilVal, false
 	}
 	text := r.Getenv(variable(name))
@@ -62,7 +62,7 @@ func (r reader) text(name, usual string) string {
 	return usual
 }
 
-// whole returns a number that has to be a whole one.
+// whole returns an argument that must be an integer.
 func (r reader) whole(name string, usual int) int {
 	v, ok := r.value(name)
 	if !ok {
@@ -88,7 +88,7 @@ func (r reader) seconds(name string, usual int) time.Duration {
 	return time.Duration(max(0, r.whole(name, usual))) * time.Second
 }
 
-// token matches a method of HTTP.
+// token matches an HTTP method.
 var token = regex.Lazy("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func (r reader) method(name, usual string) string {
@@ -99,7 +99,7 @@ func (r reader) method(name, usual string) string {
 	return m
 }
 
-// url returns an address; nil when it is not set. Messages do not show it: it may hold a password.
+// url returns an address, or nil if it is not set. Messages do not contain it: it may contain a password.
 func (r reader) url(name string) *url.URL {
 	text := r.text(name, "")
 	if text == "" {
@@ -150,7 +150,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, diags
 }
 
-// certificates reads the certificates of both sides.
+// certificates reads the certificates of client and server.
 func (r reader) certificates(s *settings) {
 	s.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	if v, ok := r.value("skip_cert_verification"); ok {
@@ -191,14 +191,14 @@ func (r reader) certificates(s *settings) {
 	}
 }
 
-// Valid headers, and those that users cannot set.
+// Valid headers, and headers that users cannot set.
 var (
 	headerName  = regex.Lazy(`^[A-Za-z0-9_-]+$`)
 	headerValue = regex.Lazy(`^[ -~]+$`)
 	reserved    = []string{"Content-Type", "Content-Md5", "Content-Length", "Transfer-Encoding", "Host", "If-Match"}
 )
 
-// headers reads the argument that OpenTofu has, too. Values are not shown.
+// headers reads an argument that only Tombolo and OpenTofu have. Messages do not contain its values.
 func (r reader) headers(s *settings) {
 	const argument = "headers"
 	v, ok := r.value(argument)
@@ -240,7 +240,7 @@ func (s *settings) hide() {
 			s.secrets = append(s.secrets, u.User.String(), password,
 				base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 		} else if u.User != nil {
-			s.secrets = append(s.secrets, u.User.Username()) // a token alone
+			s.secrets = append(s.secrets, u.User.Username()) // a token instead of user and password
 		}
 		s.secrets = append(s.secrets, u.RawQuery)
 		for _, values := range u.Query() {
@@ -254,11 +254,11 @@ func (s *settings) hide() {
 // clean removes secrets from a text.
 func (s *settings) clean(text string) string { return arguments.Hide(text, s.secrets) }
 
-// confidential are query parameters with credentials, which do not select a state.
+// confidential matches query parameters with credentials, which do not select a state.
 var confidential = regex.Lazy(`(?i)token|secret|pass|pwd|key|sig|auth|cred|^ID$`)
 
-// nameOf returns an address without secrets. Of a query it keeps the names, and a digest that distinguishes states. A
-// new token does not change the name.
+// nameOf returns an address without secrets. It keeps the names of query parameters, and a digest that distinguishes
+// states. A new token does not change the name.
 func nameOf(u *url.URL) string {
 	name := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 	query := u.Query()

@@ -8,8 +8,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Replacing returns the state that a session writes when its caller replaces base by st: with the lineage of the base,
-// unless st has one, and without a new serial yet. same reports that the content stays. Without force, st must fit.
+// Replacing returns the state that a session writes when its caller replaces base with st. It has the lineage of base,
+// unless st has one, and no new serial yet. The result same reports that the content does not change. Without force, st
+// must fit.
 func Replacing(base, st *state.State, force bool) (c state.State, same bool, err error) {
 	if !force {
 		if err := state.Fits(base, st); err != nil {
@@ -28,8 +29,8 @@ func Replacing(base, st *state.State, force bool) (c state.State, same bool, err
 	return c, same, nil
 }
 
-// Resolve resolves open operations: through the journal of the run if one is open, otherwise with alone. usable reports
-// why the session cannot be used; it, running and alone are called with the lock held.
+// Resolve resolves open operations: through the journal of the run if one is open, otherwise with alone. usable returns
+// why the session cannot be used, if so. usable, running and alone are called with the lock held.
 func (l *Unresolved) Resolve(lock sync.Locker, running func() *Open, usable func() error, tokens []string,
 	edits []state.Edit, alone func(ResolveRecord, []state.Edit) error) error {
 	raw, err := state.EncodeEdits(edits)
@@ -60,7 +61,7 @@ func (l *Unresolved) Resolve(lock sync.Locker, running func() *Open, usable func
 	return nil
 }
 
-// Folded returns a state with edits, and whether they change it.
+// Folded returns a state with edits applied, and whether they change it.
 func Folded(base *state.State, edits []state.Edit) (*state.State, bool) {
 	b := base.Builder()
 	b.Fold(edits...)

@@ -17,16 +17,16 @@ type Overlay struct {
 	State    *state.State
 	InFlight []state.InFlight
 	Unfolded []state.Unfolded
-	Changed  bool // the journal had results that are not in the state file
+	Changed  bool // the journal has results that are not in the state file
 	Run      state.RunInfo
 }
 
-// folder applies records to a state, one after the other.
+// folder applies records to a state, one at a time.
 type folder struct {
 	builder *state.Builder
 	covers  uint64 // records up to this one are in the state
-	foreign string // why results are applied over with care; "" for all of them
-	other   string // why nothing is applied over; "" where that can be
+	foreign string // why results need checks before they are applied; "" if they need none
+	other   string // why nothing can be applied; "" if it can
 
 	run  state.RunInfo
 	open map[string]*opened
@@ -40,8 +40,8 @@ type opened struct {
 	partial json.RawMessage
 }
 
-// Lay folds the journal into a state that the file had at the mark. With foreign set, another program wrote the state
-// since.
+// Lay applies the journal to the state that the file had at the mark. With foreign set, another program has written the
+// state since.
 func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error) {
 	f := &folder{builder: base.Builder(), covers: at.Covers, open: map[string]*opened{}}
 	if foreign {
@@ -53,7 +53,7 @@ func (p *Parsed) Lay(base *state.State, at Mark, foreign bool) (*Overlay, error)
 	return p.lay(f, base)
 }
 
-// Keep leaves everything in the journal after the mark open: its state cannot be read.
+// Keep leaves all operations after the mark open, because their state cannot be read.
 func (p *Parsed) Keep(at Mark) (*Overlay, error) {
 	const why = "the state could not be read, and was to be replaced"
 	var none *state.State
@@ -187,7 +187,7 @@ func (f *folder) resolve(r Record) error {
 	return nil
 }
 
-// fold applies edits to the state. If another program has written it since, edits that fit are folded, and others are
+// fold applies edits to the state. If another program has written it since, edits that fit are applied, and others are
 // kept.
 func (f *folder) fold(op string, was map[string]string, edits []state.Edit) {
 	if f.foreign == "" {
@@ -213,14 +213,14 @@ type fit uint8
 
 const (
 	foldIt fit = iota
-	keepIt     // it does not fit: a person has to decide
-	skipIt     // nothing is left to do
+	keepIt     // it does not fit: a person must decide
+	skipIt     // there is nothing to do
 )
 
 // fits checks an edit against a state that another program has written since.
 func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	if e.Output != nil || e.Checks != nil || e.Seen != nil {
-		return skipIt, "" // every run computes them again, or has an object looked at once more
+		return skipIt, "" // every run computes these again or reads the object again
 	}
 	if f.other != "" {
 		return keepIt, f.other
@@ -247,7 +247,7 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	return foldIt, ""
 }
 
-// still folds what happened to an object when that very object is still there; otherwise nothing is left to do.
+// still applies a result to an object that is still the same. If it is not, there is nothing to do.
 func (f *folder) still(was map[string]string, a addr.Object) fit {
 	there := f.builder.Object(a)
 	if there == nil || identity(there) != was[a.String()] {
@@ -256,7 +256,7 @@ func (f *folder) still(was map[string]string, a addr.Object) fit {
 	return foldIt
 }
 
-// identity distinguishes objects at one address: by their id, or by all of their attributes when they have none.
+// identity distinguishes objects at one address: by ID, or by all attributes if there is no ID.
 func identity(o *state.Object) string {
 	if o == nil {
 		return ""
@@ -272,7 +272,7 @@ func identity(o *state.Object) string {
 	return "sum " + hex.EncodeToString(sum[:])
 }
 
-// WasThere returns the identities of what edits are about to change or remove.
+// WasThere returns the identities of the objects that edits change or remove.
 func WasThere(b *state.Builder, edits []state.Edit) map[string]string {
 	var was map[string]string
 	note := func(a addr.Object) {

@@ -13,24 +13,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// Key seals the payloads of a journal's records that contain data of objects, with AES-256 in Galois counter mode. It
-// belongs to one journal, whose header has it, sealed like the state. A nil Key leaves payloads plain.
+// Key encrypts the payloads of those records of a journal that contain data of objects, with AES-256-GCM. It belongs to
+// one journal, whose header contains it, encrypted like the state. A nil Key leaves payloads unencrypted.
 type Key struct {
 	Sealed json.RawMessage
 	aead   cipher.AEAD
 }
 
-// keySize is that of a key in bytes.
+// keySize is the size of a key in bytes.
 const keySize = 32
 
-// NewKey returns the key of a new journal; nil where the state is not sealed.
+// NewKey returns the key of a new journal, or nil if the state is not encrypted.
 func NewKey(c *encryption.Cipher) (*Key, error) {
 	if !c.Seals() {
 		return nil, nil
 	}
 	plain := make([]byte, keySize)
 	rand.Read(plain)
-	sealed, err := c.Seal(context.Background(), plain, nil, 0) // programs of the settings have a minute
+	sealed, err := c.Seal(context.Background(), plain, nil, 0) // programs of the settings have one minute
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func keyOf(plain []byte, sealed json.RawMessage) (*Key, error) {
 	return &Key{Sealed: sealed, aead: aead}, err
 }
 
-// hidden reports whether the payloads of a kind are encrypted: all but those that describe how records are related, and
-// hold nothing of an object.
+// hidden reports whether the payloads of a kind are encrypted: all except those that only relate records to each other
+// and contain no data of objects.
 func (k Kind) hidden() bool {
 	switch k {
 	case KindHeader, KindRun, KindCheckpoint, KindDone, KindClose, KindDurable, KindSeal:
@@ -74,7 +74,7 @@ func (k Kind) hidden() bool {
 	return true
 }
 
-// Append frames a payload, sealed.
+// Append appends a record with an encrypted payload.
 func (k *Key) Append(dst []byte, n Nonce, seq uint64, kind Kind, payload []byte) []byte {
 	if k == nil || !kind.hidden() {
 		return Append(dst, n, seq, kind, payload)
@@ -84,7 +84,8 @@ func (k *Key) Append(dst []byte, n Nonce, seq uint64, kind Kind, payload []byte)
 	return Append(dst, n, seq, kind, k.aead.Seal(sealed, sealed, payload, place(n, seq, kind)))
 }
 
-// place ties a sealed payload to its record: it opens nowhere else.
+// place returns the additional data that binds an encrypted payload to its record, so that it cannot be decrypted
+// anywhere else.
 func place(n Nonce, seq uint64, kind Kind) []byte {
 	return append(binary.LittleEndian.AppendUint64(n[:], seq), byte(kind))
 }

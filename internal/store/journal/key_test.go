@@ -9,12 +9,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
-// plainKinds are records that say nothing of objects: who runs, what is durable, which content the state has.
+// plainKinds are records without data of objects: the run, the durable records, the hash of the state.
 var plainKinds = map[Kind]bool{KindHeader: true, KindRun: true, KindCheckpoint: true, KindDone: true, KindClose: true,
 	KindDurable: true, KindSeal: true}
 
-// With a key no record with anything of an object is readable, and each opens only where it was written.
-func TestRecordsOfObjectsAreSealedInTheirPlace(t *testing.T) {
+// With a key, no record with data of objects is readable, and each can only be decrypted at its position.
+func TestRecordsOfObjectsAreBoundToTheirPosition(t *testing.T) {
 	key, err := keyOf(make([]byte, keySize), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +35,8 @@ func TestRecordsOfObjectsAreSealedInTheirPlace(t *testing.T) {
 	}
 }
 
-// A journal that was written with a key is not read without, or with another: it would seem to be empty.
-func TestSealedJournalsNeedTheirKey(t *testing.T) {
+// A journal that was written with a key cannot be read without it or with another one: it would seem to be empty.
+func TestEncryptedJournalsNeedTheirKey(t *testing.T) {
 	key, err := NewKey(encryptiontest.Turn(1))
 	if err != nil {
 		t.Fatal(err)

@@ -17,61 +17,61 @@ import (
 // checkpointSize is the minimum size of the journal before a snapshot is written during a run.
 const checkpointSize = 8 << 20
 
-// Log stores the records of an open journal. Appending keeps a record in memory, waiting makes it durable; one of
-// several waiters works for all.
+// Log stores the records of an open journal. Append keeps a record in memory, and Wait makes it durable; of several
+// concurrent callers of Wait, one writes for all.
 type Log interface {
 	// Append queues a record and returns its number.
 	Append(k Kind, payload []byte) uint64
-	// Wait returns when the record is durable, wherever that is.
+	// Wait returns when the record is durable.
 	Wait(seq uint64) error
-	// Nudge announces records without a waiter.
+	// Nudge announces records that no caller waits for.
 	Nudge()
-	// Slot counts the operations in flight.
+	// Slot tells the log how many operations are in flight.
 	Slot(n int)
-	// Last is the number of the last record.
+	// Last returns the number of the last record.
 	Last() uint64
-	// Size is how many bytes were appended.
+	// Size returns how many bytes were appended.
 	Size() int64
-	// Broken is the first reason for starting nothing new.
+	// Broken returns the first reason why no new operation may begin.
 	Broken() error
-	// Settled makes all records durable; an error means that no place is left for them.
+	// Settled makes all records durable. An error means that they cannot be stored anywhere.
 	Settled() error
 }
 
-// Keeper is the session that a journal is open in.
+// Keeper is the session in which a journal is open.
 type Keeper interface {
-	// StartRun returns the log of the run, whose first record is about to come. It is called once.
+	// StartRun returns the log of the run before its first record. It is called once.
 	StartRun() (Log, error)
 	// Stored reports whether a state was ever stored.
 	Stored() bool
-	// WriteSnapshot stores this state, if it differs from what is stored, and returns what that cost, in bytes. All
-	// records up to covers are in it. An error breaks the log.
+	// WriteSnapshot stores this state, if it differs from the stored one, and returns the number of bytes written. The
+	// state contains all records up to covers. An error breaks the log.
 	WriteSnapshot(st *state.State, covers uint64) (int64, error)
-	// Finish leaves a journal only of open operations, if everything is stored; otherwise the error of the last
-	// snapshot names the place of the results.
+	// Finish reduces the journal to the open operations, if everything is stored. Otherwise the error of the last
+	// snapshot names the location of the results.
 	Finish(left []state.InFlight, failed error) error
-	// RunEnded means that the journal is closed, whatever resulted from it.
+	// RunEnded is called when the journal is closed, whatever the result.
 	RunEnded()
 }
 
-// Open is an open state.Journal: a run's records in a log, and the state as they make it.
+// Open is an open state.Journal: the records of a run in a log, and the resulting state.
 type Open struct {
 	keeper  Keeper
 	run     state.RunInfo
 	now     func() time.Time
 	builder *state.Builder
 
-	// mu makes appending a record and folding it one step, so that a snapshot covers a clean prefix of the records.
+	// mu makes appending and applying a record one step, so that a snapshot covers a gapless prefix of the records.
 	mu     sync.Mutex
-	log    Log // from the first record on
+	log    Log // nil before the first record
 	open   map[string]*flight
-	next   int // order of flights
+	next   int // number of the next operation, for their order
 	closed bool
-	failed error // why the log could not be made
+	failed error // why the log could not be created
 
-	snapshots sync.Mutex // one at a time
-	since     int64      // size of the log at the last one
-	cost      int64      // size of the last one
+	snapshots sync.Mutex // held while a snapshot is written
+	since     int64      // size of the log at the last snapshot
+	cost      int64      // size of the last snapshot
 }
 
 // Begin opens a journal on a state, which may be nil.
@@ -85,7 +85,7 @@ type flight struct {
 	state.InFlight
 }
 
-// start opens the log for the first record. Called with mu held.
+// start opens the log for the first record. It is called with mu held.
 func (j *Open) start() error {
 	if j.closed {
 		return errors.New("the journal is closed")
@@ -106,10 +106,10 @@ func (j *Open) start() error {
 	return nil
 }
 
-// MaxSize is how much of a journal is read again; tests lower it.
+// MaxSize is the maximum size of a journal that is read, in bytes; tests lower it.
 var MaxSize int64 = regular.State
 
-// ErrLong is the error of a journal in which nothing new is begun.
+// ErrLong means that a journal is too long for new operations.
 var ErrLong = errors.New("the journal has become so long that more of it would not be read again. Nothing new is " +
 	"begun: apply again to do the rest")
 
@@ -137,13 +137,13 @@ func (j *Open) Intent(i state.Intent) error {
 	if err == nil {
 		err = j.log.Broken()
 	}
-	if err == nil && j.log.Size() > MaxSize-MaxSize/4 { // the rest is for the results of what is in flight
+	if err == nil && j.log.Size() > MaxSize-MaxSize/4 { // keep the rest for the results of operations in flight
 		err = ErrLong
 	}
 	if err == nil {
 		return nil
 	}
-	// It must not begin; record that, if possible.
+	// The operation must not begin. Record that, if possible.
 	return errors.Join(fmt.Errorf("record the intent for %s: %w", i.Object, err), j.Result(i.ID))
 }
 
@@ -234,7 +234,7 @@ func (j *Open) Record(edits ...state.Edit) error {
 	return j.Err()
 }
 
-// fold appends a record with edits and lays them over the working state. Called with mu held.
+// fold appends a record with edits and applies them to the working state. It is called with mu held.
 func (j *Open) fold(k Kind, r ResultRecord, edits []state.Edit) (uint64, error) {
 	r.Was = WasThere(j.builder, edits)
 	payload, err := json.Marshal(r)
@@ -260,8 +260,8 @@ func (j *Open) Err() error {
 	return log.Broken()
 }
 
-// maybeCheckpoint writes a snapshot when the journal has grown by more than the last one cost, so that the cost of all
-// of them is a multiple of what was recorded.
+// maybeCheckpoint writes a snapshot when the journal has grown by more than the size of the last one, so that the total
+// size of snapshots is proportional to the size of the records.
 func (j *Open) maybeCheckpoint() {
 	if !j.snapshots.TryLock() {
 		return
@@ -285,7 +285,7 @@ func (j *Open) Checkpoint(context.Context) error {
 	return j.snapshot()
 }
 
-// snapshot stores the working state, if it differs. Called with snapshots held.
+// snapshot stores the working state, if it differs. It is called with snapshots held.
 func (j *Open) snapshot() error {
 	j.mu.Lock()
 	st, covers := j.builder.State(), j.log.Last()

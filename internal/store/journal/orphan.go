@@ -9,17 +9,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Saved is the first record of a file of rescue: which run wrote it, and where its journal was.
+// Saved is the first record of a rescue file: it names the run that wrote the file, and its journal.
 type Saved struct {
 	state.RunInfo
-	Place string `json:",omitempty"` // of the state, as files of this machine are named after it
-	Gone  bool   `json:",omitempty"` // the journal was removed while the run wrote it
-	// Key is that of the journal's records, sealed as the state is.
+	Place string `json:",omitempty"` // of the state, in the form that names files on this machine
+	Gone  bool   `json:",omitempty"` // the journal was removed during the run
+	// Key is the key of the journal's records, encrypted like the state.
 	Key json.RawMessage `json:",omitempty"`
 }
 
-// Orphaned returns the results in a rescue file whose journal was removed from its place: no journal will read them. Of
-// other files it returns none. c opens the key of its records.
+// Orphaned returns the results in a rescue file whose journal was removed: no journal will read them. It returns none
+// for other files. c decrypts the key of the records.
 func Orphaned(b []byte, place string, c *encryption.Cipher) (results []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
 		return nil, nil

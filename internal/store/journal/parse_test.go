@@ -65,10 +65,10 @@ func TestAJournalIsReadUpToWhereItIsValid(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAnEarlierJournalAreNotTaken(t *testing.T) {
+func TestRecordsOfAnEarlierJournalAreIgnored(t *testing.T) {
 	whole := someJournal(t)
 	other := slices.Clone(whole)
-	other[len(Magic)]++ // another nonce: nothing of it is valid
+	other[len(Magic)]++ // another nonce makes all records invalid
 	if _, err := Parse(other, nil, nil); err == nil {
 		t.Error("records are valid under another nonce")
 	}
@@ -104,7 +104,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// FuzzRecords is FuzzJournal behind the checksums: any payload of any kind is an error or is understood.
+// FuzzRecords fuzzes payloads with valid checksums: a payload of any kind is either understood or an error.
 func FuzzRecords(f *testing.F) {
 	p, _ := Parse(someJournal(f), nil, nil)
 	for _, r := range p.Records {

@@ -1,6 +1,6 @@
-// Package journal has the records of a run's intents and results, reads them after a run was killed, and implements the
-// open journal of a run. Other packages store the records: in a file beside a local state, in chunks beside a shared
-// one.
+// Package journal encodes the intents and results of a run as records, reads them after a run was killed, and
+// implements the open journal of a run. Other packages store the records: in a file beside a local state, or in chunks
+// beside a remote one.
 package journal
 
 import (
@@ -24,18 +24,18 @@ import (
 //
 //	length of the payload (4 bytes, little endian), CRC-32C (4), sequence number (8), kind (1), payload (JSON)
 //
-// The checksum covers nonce, length, sequence number, kind and payload: data of an earlier file on the disk is never
-// taken for a record. Sequence numbers count from 0 without gaps. The first record is a header. What follows the
-// longest valid prefix was never acknowledged, and is ignored.
+// The checksum covers nonce, length, sequence number, kind and payload, so that data of an earlier file on the disk is
+// never taken for a record. Sequence numbers count from 0 without gaps. The first record is a header. Data after the
+// longest valid prefix was never acknowledged and is ignored.
 const (
-	// Magic begins a journal, PrefixSize is the offset of its records, FrameSize the size of a record without its
-	// payload.
+	// Magic begins a journal. PrefixSize is the offset of its first record, and FrameSize the size of a record without
+	// its payload.
 	Magic       = "tombolo\x01"
 	PrefixSize  = len(Magic) + 8
 	FrameSize   = 4 + 4 + 8 + 1
 	maxPayload  = 1 << 30
-	FormatLevel = 1 // of the payloads
-	sealedLevel = 2 // of those of a journal with a key
+	FormatLevel = 1 // version of the payloads
+	sealedLevel = 2 // version of the payloads of a journal with a key
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -46,25 +46,25 @@ type Kind uint8
 // The kinds of records. Their numbers are part of the format.
 const (
 	KindHeader     Kind = 1 + iota // header: the base of the journal
-	KindRun                        // state.RunInfo: the records behind belong to this run
+	KindRun                        // state.RunInfo: the following records belong to this run
 	KindIntent                     // IntentRecord: an operation begins
 	KindPartial                    // ResultRecord with an early object
-	KindResult                     // ResultRecord: it ended so
-	KindEdits                      // ResultRecord without an operation: edits that no outside effect depends on
-	KindCheckpoint                 // Checkpoint: the image is complete, the state file is about to become the same
-	KindDone                       // Checkpoint: the state file is the same
-	KindResolve                    // ResolveRecord: a person or a later run said how operations ended
+	KindResult                     // ResultRecord: the result of an operation
+	KindEdits                      // ResultRecord without an operation: edits without side effects outside the state
+	KindCheckpoint                 // Checkpoint: the image is complete; the state file will be replaced with it
+	KindDone                       // Checkpoint: the state file has been replaced
+	KindResolve                    // ResolveRecord: how operations ended, by the decision of a person or a later run
 	KindUnfolded                   // UnfoldedRecord: a result that waits for a person
-	KindClose                      // the run ended by itself
-	KindDurable                    // DurableRecord: everything before was durable when this was written
-	KindSeal                       // SealRecord: whose journal it is from here on
-	kindEnd                        // no kind: one more than the last
+	KindClose                      // the run ended normally
+	KindDurable                    // DurableRecord: all earlier records were durable when this one was written
+	KindSeal                       // SealRecord: the lock to which the journal belongs from here on
+	kindEnd                        // not a kind: one more than the last
 )
 
-// Nonce makes the records of a journal its own.
+// Nonce distinguishes the records of one journal from those of others.
 type Nonce [8]byte
 
-// Header names the base of a journal: the state file's content, by its hash; "" stands for no file.
+// Header identifies the base of a journal by the hash of the state file's content; "" means no file.
 type Header struct {
 	Format  int       `json:"format"`
 	Lineage string    `json:"lineage"`
@@ -72,18 +72,18 @@ type Header struct {
 	Base    string    `json:"base"`
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
-	Began   string    `json:"began,omitempty"` // when the process did, where that is known; see began
+	Began   string    `json:"began,omitempty"` // when the process started, if known
 	Created time.Time `json:"created"`
-	// Rescue lists the folders where the journal continues if it cannot be written any more. They are stored in it: the
-	// next run may be started elsewhere.
+	// Rescue lists the folders where the journal continues if it can no longer be written. The header stores them
+	// because the next run may be started elsewhere.
 	Rescue []string `json:"rescue,omitempty"`
-	// Lock is the id of the lock under which a journal in a service was begun.
+	// Lock is the ID of the lock under which a remote journal was begun.
 	Lock string `json:"lock,omitempty"`
-	// Key is the key of the records, sealed as the state is. Without it they are plain.
+	// Key is the key of the records, encrypted like the state. Without it, the records are not encrypted.
 	Key json.RawMessage `json:"key,omitempty"`
 }
 
-// NewHeader returns the header of a journal with this key, without its base.
+// NewHeader returns the header of a journal with this key. Its base is not set.
 func NewHeader(k *Key) Header {
 	if k == nil {
 		return Header{Format: FormatLevel}
@@ -99,17 +99,17 @@ type IntentRecord struct {
 	Intent json.RawMessage `json:"intent"`
 }
 
-// ResultRecord has the result of an operation, or edits that belong to none.
+// ResultRecord contains the result of an operation, or edits without an operation.
 type ResultRecord struct {
 	Op     string          `json:"op,omitempty"`
 	Run    *state.RunInfo  `json:"run,omitempty"` // as in IntentRecord
 	Edits  json.RawMessage `json:"edits,omitempty"`
 	Object json.RawMessage `json:"object,omitempty"`
-	// Was holds the id of what stood at an address before the edits, for those that change or remove something there.
+	// Was holds the identity of the object at an address before the edits, for edits that change or remove it.
 	Was map[string]string `json:"was,omitempty"`
 }
 
-// Checkpoint announces a snapshot: the state file gets this content, and all records up to Covers are in it.
+// Checkpoint announces a snapshot: the state file gets this content, which includes all records up to Covers.
 type Checkpoint struct {
 	Serial uint64 `json:"serial"`
 	Hash   string `json:"hash"`
@@ -122,8 +122,8 @@ type DurableRecord struct {
 	Below uint64 `json:"below"`
 }
 
-// SealRecord names the lock under which a journal continues. Who had it before can add nothing more: the place is
-// taken.
+// SealRecord names the lock under which a journal continues. The former holder can add nothing more, because the
+// record's position is taken.
 type SealRecord struct {
 	Lock string `json:"lock"`
 	Who  string `json:"who,omitempty"`
@@ -150,7 +150,7 @@ type Record struct {
 	Payload []byte
 }
 
-// Append frames a payload.
+// Append appends a record to dst.
 func Append(dst []byte, n Nonce, seq uint64, k Kind, payload []byte) []byte {
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(payload)))
@@ -168,30 +168,30 @@ func checksum(n Nonce, frame []byte) uint32 {
 	return crc32.Update(sum, castagnoli, frame[8:])
 }
 
-// Parsed is a journal as read.
+// Parsed is a decoded journal.
 type Parsed struct {
 	Nonce   Nonce
 	Header  Header
-	Records []Record // all but the header
-	Own     int      // how many of them are in the journal itself, and not in rescue files
-	End     int64    // where the valid prefix ends in the file
-	Next    uint64   // the sequence number behind the last record
-	Marks   []Mark   // snapshots, oldest first; the first is that of the header
-	Key     *Key     // of the records, which are open here
+	Records []Record // all except the header
+	Own     int      // number of records in the journal itself, and not in rescue files
+	End     int64    // offset of the end of the valid prefix
+	Next    uint64   // sequence number after the last record
+	Marks   []Mark   // snapshots, oldest first; the first is the header's
+	Key     *Key     // of the records, which are decrypted here
 	cipher  *encryption.Cipher
 }
 
-// Mark is a content that the state file had, or was about to have.
+// Mark is a content that the state file had or was about to get.
 type Mark struct {
 	Checkpoint
 	Done bool
 }
 
-// Parse reads the longest valid prefix. A journal gets its name only after its header is durable, so one without a
+// Parse reads the longest valid prefix. A journal only gets its name after its header is durable, so one without a
 // valid header was damaged later.
 //
-// rescues returns what is found in rescue files of the journal; it may be nil. c opens the journal's key; nil opens
-// only what is plain.
+// rescues returns the contents of the journal's rescue files; it may be nil. c decrypts the journal's key; with nil,
+// only unencrypted records can be read.
 func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
 		return nil, fmt.Errorf("it does not begin as a journal of this version does")
@@ -242,7 +242,7 @@ func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, erro
 	return p, nil
 }
 
-// add takes in the valid records that b holds from p.end on.
+// add appends the valid records that b contains from p.end on.
 func (p *Parsed) add(b []byte) {
 	for {
 		r, size, ok := cutRecord(b[p.End:], p.Nonce)
@@ -256,7 +256,8 @@ func (p *Parsed) add(b []byte) {
 }
 
 // torn classifies the bytes after the longest valid prefix. A power loss removes only unacknowledged records. If a
-// later record says that the missing ones were durable, it is damage, and everything after it would be lost, too.
+// later record reports that the missing ones were durable, the journal is damaged, and everything after the gap would
+// be lost, too.
 func (p *Parsed) torn(rest []byte) error {
 	behind := 0
 	var below uint64
@@ -305,7 +306,7 @@ func cutRecord(b []byte, n Nonce) (r Record, size int, ok bool) {
 	return Record{Seq: binary.LittleEndian.Uint64(b[8:]), Kind: Kind(b[16]), Payload: b[FrameSize:size]}, size, true
 }
 
-// HasRecord reports whether bytes begin with a whole record of the journal that begins with head.
+// HasRecord reports whether b begins with a complete record of the journal that begins with head.
 func HasRecord(b, head []byte) bool {
 	if len(head) < PrefixSize {
 		return false
@@ -314,8 +315,8 @@ func HasRecord(b, head []byte) bool {
 	return ok
 }
 
-// rescued takes in the records of a rescue file, which carry on where the journal could not be written any more: all
-// before them was durable.
+// rescued appends the records of a rescue file, which continue the journal from where it could not be written. All
+// earlier records were durable.
 func (p *Parsed) rescued(b []byte) error {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
 		return nil
@@ -356,7 +357,7 @@ func (p *Parsed) findMarks() error {
 	return nil
 }
 
-// MarkOf finds the last snapshot of a content; nil when the state file never had it.
+// MarkOf returns the last snapshot of a content, or nil if the state file never had it.
 func (p *Parsed) MarkOf(hash string) *Mark {
 	for i := len(p.Marks) - 1; i >= 0; i-- {
 		if p.Marks[i].Hash == hash {
@@ -366,10 +367,10 @@ func (p *Parsed) MarkOf(hash string) *Mark {
 	return nil
 }
 
-// LastMark is the newest content that the state had, or was about to have.
+// LastMark returns the newest content that the state had or was about to get.
 func (p *Parsed) LastMark() *Mark { return &p.Marks[len(p.Marks)-1] }
 
-// LastDone is the last snapshot that the state file is known to have got.
+// LastDone returns the last snapshot that the state file is known to have got.
 func (p *Parsed) LastDone() Mark {
 	for i := len(p.Marks) - 1; i > 0; i-- {
 		if p.Marks[i].Done {
@@ -379,7 +380,7 @@ func (p *Parsed) LastDone() Mark {
 	return p.Marks[0]
 }
 
-// Minimal reports that a journal holds nothing but what was carried over onto this content.
+// Minimal reports whether a journal only contains operations carried over to this content.
 func (p *Parsed) Minimal(hash string) bool {
 	return p.Header.Base == hash && !slices.ContainsFunc(p.Records, func(r Record) bool {
 		return r.Kind != KindDurable && r.Kind != KindSeal && (r.Kind != KindIntent && r.Kind != KindPartial &&
@@ -393,8 +394,8 @@ func carried(r Record) bool {
 	return r.Kind == KindUnfolded || json.Unmarshal(r.Payload, &has) == nil && has.Run != nil
 }
 
-// GoOn reads the records of a file in which a run continued when its journal could not be written any more. If another
-// run has continued the journal since, it returns the results in the file: a person must decide about them.
+// GoOn reads the records of a file in which a run continued its journal when that could not be written. If another run
+// has continued the journal since, it returns the results in the file: a person must decide about them.
 func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
 		return nil, nil
@@ -411,7 +412,7 @@ func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
 			return nil, err
 		}
 		switch {
-		case r.Seq == 0: // which run this is: for journals that know it no more
+		case r.Seq == 0: // the run, for journals that no longer contain it
 			continue
 		case !forked && r.Seq > p.Next:
 			return nil, fmt.Errorf("record %d is missing, and this file continues with record %d", p.Next, r.Seq)
@@ -495,7 +496,7 @@ func (p *Parsed) Adopt(b []byte, inFlight []state.InFlight) (bool, error) {
 	return adopted, p.findMarks()
 }
 
-// same reports whether the journal has this very record.
+// same reports whether the journal contains this very record.
 func (p *Parsed) same(r Record) bool {
 	if n := len(p.Records) - int(p.Next-r.Seq); n >= 0 && n < len(p.Records) {
 		return p.Records[n].Kind == r.Kind && bytes.Equal(p.Records[n].Payload, r.Payload)
@@ -503,7 +504,7 @@ func (p *Parsed) same(r Record) bool {
 	return false
 }
 
-// runBefore is the run to which the records before a number belong.
+// runBefore returns the run of the records before a number.
 func (p *Parsed) runBefore(seq uint64) (run state.RunInfo) {
 	for _, r := range p.Records {
 		if r.Seq < seq && r.Kind == KindRun && json.Unmarshal(r.Payload, &run) != nil {
@@ -513,7 +514,7 @@ func (p *Parsed) runBefore(seq uint64) (run state.RunInfo) {
 	return run
 }
 
-// late is the result in a record that came when its journal was another's.
+// late returns the result in a record that was written after its journal passed to another run.
 func (r Record) late(run *state.RunInfo) (*state.Unfolded, error) {
 	if r.Kind == KindRun {
 		return nil, json.Unmarshal(r.Payload, run)

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Unresolved holds the open operations that runs left in a state.
+// Unresolved holds the open operations that earlier runs left in a state.
 type Unresolved struct {
 	InFlight []state.InFlight
 	Unfolded []state.Unfolded
@@ -17,7 +17,7 @@ type Unresolved struct {
 // Len returns how many operations are open.
 func (l *Unresolved) Len() int { return len(l.InFlight) + len(l.Unfolded) }
 
-// Snapshot returns a state with what is open in it.
+// Snapshot returns a state with the open operations.
 func (l *Unresolved) Snapshot(st *state.State) *state.Snapshot {
 	return &state.Snapshot{State: st, InFlight: slices.Clone(l.InFlight), Unfolded: slices.Clone(l.Unfolded)}
 }
@@ -46,11 +46,10 @@ func (l *Unresolved) Forget(tokens []string) {
 // Carry returns the records of the operations that stay open.
 func (l *Unresolved) Carry() ([]Record, error) { return Carry(l.InFlight, l.Unfolded) }
 
-// LastSerial is the greatest serial that a run accepts: every snapshot increases it.
+// LastSerial is the greatest serial that a run accepts, because every snapshot increases it.
 const LastSerial = math.MaxUint64 - 1<<32
 
-// Countable returns an error if the serial of a state is too large to be increased. Where is the name of the state in
-// the error.
+// Countable returns an error if the serial of a state is too large to be increased. where names the state in the error.
 func Countable(st *state.State, where string) error {
 	if st == nil || st.Serial <= LastSerial {
 		return nil

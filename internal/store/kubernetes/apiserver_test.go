@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// real returns settings for states in Kubernetes' own API server. Each call has a state of its own.
+// real returns settings for states on Kubernetes' own API server. Each call uses another state.
 func real(t *testing.T) func() map[string]cty.Value {
 	t.Helper()
 	address, ca := kubernetestest.APIServer(t)
@@ -48,16 +48,17 @@ func TestStoreOverAnAPIServer(t *testing.T) {
 	})
 }
 
-// twin is a server with the versions and ids that it gave to objects, so that another can be asked the same.
+// twin is a server with the versions and IDs that it assigned to objects, so that another server can get equivalent
+// requests.
 type twin struct {
 	address string
 	client  *http.Client
-	seen    map[string]map[string][2]string // by path and label of a time: version and id
+	seen    map[string]map[string][2]string // by path and label: version and ID
 }
 
-// The small server answers random requests as Kubernetes' own: whether objects are there, whether a version or an id
-// fits, what is too large or has a wrong name, and what lists have.
-func TestTheSmallServerAnswersAsAnAPIServer(t *testing.T) {
+// The small server responds to random requests as Kubernetes' own does: whether objects exist, whether a version or an
+// ID matches, which objects are too large or have an invalid name, and what lists contain.
+func TestTheTestServerRespondsLikeAnAPIServer(t *testing.T) {
 	address, ca := kubernetestest.APIServer(t)
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM([]byte(ca)) {
@@ -83,14 +84,14 @@ func TestTheSmallServerAnswersAsAnAPIServer(t *testing.T) {
 	}
 }
 
-// asked is a request. Versions and ids are those that an object had at a time.
+// asked is a request. Its versions and IDs are those that an object had at a labeled time.
 type asked struct {
 	method, resource, name string
-	version, id            string // labels of times; "" for none
+	version, id            string // labels of times, or ""
 	labels                 map[string]string
 	size                   int
 	selector               string
-	when                   string // the label of this time
+	when                   string // label of this time
 }
 
 func random(r *rand.Rand, seed int) asked {
@@ -113,7 +114,7 @@ func random(r *rand.Rand, seed int) asked {
 
 func pick2(r *rand.Rand, one, two int) int { return []int{one, two}[r.IntN(2)] }
 
-// ask sends a request, and returns what matters of the answer.
+// ask sends a request, and returns the relevant parts of the response.
 func (s *twin) ask(t *testing.T, a asked) string {
 	t.Helper()
 	folder := "/api/v1/namespaces/default/secrets"
@@ -155,7 +156,7 @@ func (s *twin) ask(t *testing.T, a asked) string {
 		body = map[string]any{"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions}
 	}
 	if a.name == "" && a.method != "POST" && a.method != "LIST" {
-		return "" // another request: all objects
+		return "" // delete all objects
 	}
 	code, answer := s.send(t, method, address, body)
 	if code < 300 && a.method != "LIST" && a.method != "DELETE" {
@@ -195,7 +196,7 @@ func (s *twin) send(t *testing.T, method, address string, body any) (int, map[st
 	return answer.StatusCode, object
 }
 
-// digest returns what matters of an answer: its code, and why it is an error or what it has.
+// digest returns the relevant parts of a response: its code, and the error or the content.
 func digest(code int, answer map[string]any, a asked) string {
 	items, listed := answer["items"].([]any)
 	switch {

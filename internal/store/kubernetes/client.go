@@ -20,12 +20,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Limits on the size of answers, on the time of a request, and on retries.
+// Limits on the size of responses, on the time of a request, and on retries.
 const (
 	maxAnswer = 256 << 20
 	longest   = time.Minute
 	retries   = 4
-	// maxSecret is how many bytes a secret may have.
+	// maxSecret is the maximum size of a secret, in bytes.
 	maxSecret = 1 << 20
 )
 
@@ -35,9 +35,9 @@ type client struct {
 	http *http.Client
 	base *url.URL
 	log  func(format string, args ...any)
-	wait time.Duration // before the first request that is sent again
-	most int64         // bytes of an answer
-	// silence is how long each step of an answer may take.
+	wait time.Duration // pause before the first retry
+	most int64         // maximum size of a response, in bytes
+	// silence limits each step of a response.
 	silence time.Duration
 }
 
@@ -52,14 +52,14 @@ func newClient(s *settings, o remote.Surroundings) (*client, error) {
 		return nil, err
 	}
 	transport := c.Transport
-	if transport == nil { // nothing is special about it
+	if transport == nil { // the default transport
 		transport = web.Transport(nil)
 	}
 	return &client{s: s, http: web.Over(transport), base: base, log: o.Log, wait: web.FirstPause, most: maxAnswer,
 		silence: longest}, nil
 }
 
-// metadata of an object, as far as it matters.
+// metadata holds the relevant metadata of an object.
 type metadata struct {
 	Name            string            `json:"name"`
 	Namespace       string            `json:"namespace,omitempty"`
@@ -68,7 +68,7 @@ type metadata struct {
 	ResourceVersion string            `json:"resourceVersion,omitempty"`
 }
 
-// secret is a secret, or what is known of one that was listed.
+// secret is a secret, or the metadata of a listed one.
 type secret struct {
 	APIVersion string            `json:"apiVersion,omitempty"`
 	Kind       string            `json:"kind,omitempty"`
@@ -76,18 +76,18 @@ type secret struct {
 	Type       string            `json:"type,omitempty"`
 	Data       map[string][]byte `json:"data,omitempty"`
 
-	all map[string]any // as the server has sent it: nothing of it gets lost when it is replaced
+	all map[string]any // as sent by the server, so that a replacement keeps all of it
 }
 
-// answer is an answer of the server.
+// answer is a response of the server.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// missing reports whether the server says that there is no such object. A page that says 404 comes from something on
-// the way, or from an address that is none of Kubernetes.
+// missing reports whether the server responds that the object does not exist. An HTML page with status 404 comes from a
+// proxy, or from an address that is not a Kubernetes API.
 func (a *answer) missing() bool {
 	var said struct{ Kind, Reason string }
 	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &said) == nil && said.Kind == "Status" &&
@@ -99,8 +99,8 @@ func (c *client) leases() string {
 	return "/apis/coordination.k8s.io/v1/namespaces/" + c.s.namespace + "/leases"
 }
 
-// send sends a request, with retries, until it has a final answer. All requests may be sent again: what they do depends
-// on versions.
+// send sends a request, with retries, and returns the final response. All requests may be repeated, because their
+// effects depend on versions.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body any) (*answer, error) {
 	var text []byte
 	if body != nil {
@@ -125,7 +125,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-// once sends a request and reads the answer.
+// once sends a request without retries and reads the response.
 func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
@@ -147,7 +147,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 		return nil, errors.New(c.s.clean(err.Error()))
 	}
 	r.Header.Set("Accept", "application/json")
-	if query.Has("labelSelector") { // names and labels alone
+	if query.Has("labelSelector") { // only names and labels
 		r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
 	}
 	r.Header.Set("Content-Type", "application/json")
@@ -166,7 +166,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
-// unheard returns the reason why there is no answer. The request may have arrived.
+// unheard returns the error for a request without a response. The request may have been performed.
 func (c *client) unheard(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -175,10 +175,10 @@ func (c *client) unheard(ctx context.Context, err error) error {
 		web.Reason(err))))
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(what, name string, a *answer) error {
 	var said struct{ Message string }
-	_ = json.Unmarshal(a.body, &said) // what is no answer of Kubernetes is not shown
+	_ = json.Unmarshal(a.body, &said) // a response that is not from Kubernetes is not shown
 	text := fmt.Sprintf("%s %s: Kubernetes at %s answered with status %d", what, name, c.base.Host, a.status)
 	if message := web.Short(said.Message); message != "" {
 		text += ": " + strings.TrimSuffix(message, ".")
@@ -194,7 +194,7 @@ func (c *client) failed(what, name string, a *answer) error {
 	return errors.New(c.s.clean(text))
 }
 
-// decode reads an object, with all that the server has sent.
+// decode reads an object, and returns everything that the server has sent.
 func decode(a *answer, into any) (all map[string]any, err error) {
 	if err = json.Unmarshal(a.body, into); err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func decode(a *answer, into any) (all map[string]any, err error) {
 	return all, err
 }
 
-// get returns a secret; nil when it is not there.
+// get returns a secret, or nil if it does not exist.
 func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	a, err := c.send(ctx, http.MethodGet, c.secrets()+"/"+name, nil, nil)
 	switch {
@@ -224,7 +224,7 @@ func (c *client) get(ctx context.Context, name string) (*secret, error) {
 	return s, nil
 }
 
-// put creates a secret, or replaces the one that has this version.
+// put creates a secret, or replaces the version that it names.
 func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
 	s.APIVersion, s.Kind = "v1", "Secret"
 	s.Metadata.Namespace = c.s.namespace
@@ -254,7 +254,7 @@ func (c *client) put(ctx context.Context, s *secret) (version string, _ error) {
 	return made.Metadata.ResourceVersion, nil
 }
 
-// remove removes an object, when it still has the given version; "" for any. What is not there is no error.
+// remove deletes an object that has the given version; "" means any version. A missing object is not an error.
 func (c *client) remove(ctx context.Context, path, version string) error {
 	var body any
 	if version != "" {
@@ -272,7 +272,7 @@ func (c *client) remove(ctx context.Context, path, version string) error {
 	return nil
 }
 
-// list returns what is known of secrets with labels.
+// list returns the metadata of secrets with labels.
 func (c *client) list(ctx context.Context, selector string) (all []metadata, _ error) {
 	a, err := c.send(ctx, http.MethodGet, c.secrets(), url.Values{"labelSelector": {selector}}, nil)
 	if err != nil {
@@ -296,16 +296,16 @@ func (c *client) list(ctx context.Context, selector string) (all []metadata, _ e
 // space stores the journal.
 type space struct {
 	client *client
-	state  string // the name of the first secret of the state
+	state  string // name of the first secret of the state
 }
 
-// ownKey is the member of a secret with what the journal keeps in it.
+// ownKey is the key of a secret under which the journal stores its data.
 const ownKey = "tombolo"
 
-// secretOf is the name of the secret of an object.
+// secretOf returns the name of the secret of an object.
 func secretOf(name string) string { return strings.ToLower(strings.ReplaceAll(name, "/", ".")) }
 
-// label is a name as a label can have it.
+// label returns a name in a form that is valid for a label.
 func label(name string) string { return fmt.Sprintf("%.20x", sha256.Sum256([]byte(name))) }
 
 // Get implements objects.Space.

@@ -13,22 +13,22 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// infoKey is the annotation of a lease with who holds the lock.
+// infoKey is the annotation of a lease that describes the lock holder.
 const infoKey = "app.terraform.io/lock-info"
 
 const (
-	// lockTries bounds how often a lease is looked at again that somebody has changed meanwhile.
+	// lockTries limits how often locking is tried again because the lease has changed meanwhile.
 	lockTries = 8
-	// leaving is how long giving back may take when the caller does not wait any more.
+	// leaving limits the release of a lock when the caller's context has ended.
 	leaving = 15 * time.Second
 )
 
-// lease is the lock, as far as it matters.
+// lease holds the relevant parts of the lock.
 type lease struct {
 	Metadata metadata
 	Spec     struct{ HolderIdentity *string }
 
-	all map[string]any // as the server has sent it
+	all map[string]any // as sent by the server
 }
 
 // holder returns the lock holder, or nil if the lock is free.
@@ -38,18 +38,18 @@ func (l *lease) holder() *state.LockInfo {
 	}
 	var info state.LockInfo
 	if json.Unmarshal([]byte(l.Metadata.Annotations[infoKey]), &info) != nil || info.ID != *l.Spec.HolderIdentity {
-		info = state.LockInfo{ID: *l.Spec.HolderIdentity} // nothing more is known
+		info = state.LockInfo{ID: *l.Spec.HolderIdentity} // the rest is unknown
 	}
 	return &info
 }
 
-// heldBy reports whether the lock has this id.
+// heldBy reports whether the lock has this ID.
 func (l *lease) heldBy(id string) bool { return l.holder() != nil && l.holder().ID == id }
 
 func (p *place) leaseName() string { return "lock-" + p.name }
 func (p *place) leasePath() string { return p.client.leases() + "/" + p.leaseName() }
 
-// lease returns the lock; nil when there never was one.
+// lease returns the lock, or nil if it never existed.
 func (p *place) lease(ctx context.Context) (*lease, error) {
 	a, err := p.client.send(ctx, http.MethodGet, p.leasePath(), nil, nil)
 	switch {
@@ -68,7 +68,7 @@ func (p *place) lease(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// part returns an object in an object, which it makes where it is missing.
+// part returns a nested object, and creates it if it is missing.
 func part(of map[string]any, name string) map[string]any {
 	inner, ok := of[name].(map[string]any)
 	if !ok {
@@ -78,7 +78,7 @@ func part(of map[string]any, name string) map[string]any {
 	return inner
 }
 
-// set writes who has the lock, nobody for "", while the lease is the one that was seen.
+// set writes the lock holder, or none for "", if the lease has not changed since it was read.
 func (p *place) set(ctx context.Context, was *lease, id, about string) error {
 	method, path, all := http.MethodPut, p.leasePath(), map[string]any{}
 	if was == nil {
@@ -122,7 +122,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 				p.leave(ctx, info.ID)
 			}
 			return nil, err
-		case there.heldBy(info.ID) && try > 1: // what was sent again met what it had done itself
+		case there.heldBy(info.ID) && try > 1: // the retried request met its own effect
 			return &hold{p: p, id: info.ID}, nil
 		case there.holder() != nil:
 			return nil, &state.LockedError{Info: there.holder()}
@@ -140,21 +140,21 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	}
 }
 
-// leave releases a lock that may have been taken by a request without an answer.
+// leave releases a lock that may have been acquired by a request without a response.
 func (p *place) leave(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
-	_ = p.free(ctx, id) // if it cannot be reached, the next run names the lock
+	_ = p.free(ctx, id) // if it cannot be reached, the next run reports the lock
 }
 
-// free releases the lock with this id.
+// free releases the lock with this ID.
 func (p *place) free(ctx context.Context, id string) error {
 	for try := 1; ; try++ {
 		there, err := p.lease(ctx)
 		switch {
 		case err != nil:
 			return err
-		case !there.heldBy(id) && try > 1 && there.holder() == nil: // a first try has freed it
+		case !there.heldBy(id) && try > 1 && there.holder() == nil: // the first try has released it
 			return nil
 		case !there.heldBy(id):
 			return remote.ErrLost
@@ -192,7 +192,7 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 type hold struct {
 	p       *place
 	id      string
-	deleted bool // the workspace is gone
+	deleted bool // the workspace was deleted
 }
 
 // Write implements remote.Hold.
@@ -207,7 +207,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 			return "", err
 		}
 		if was.Version == version(w.Data) && !was.torn && (try > 1 || was.Version == w.Was) {
-			return was.Version, nil // a first try has written it
+			return was.Version, nil // the first try has written it
 		}
 		if was.Version != w.Was && !(was.torn && was.Version == version(w.Data)) {
 			return "", remote.ErrChanged
@@ -268,7 +268,7 @@ func (h *hold) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements remote.Hold. The lease of a workspace that is gone goes, too.
+// Unlock implements remote.Hold. If the workspace was deleted, it deletes the lease as well.
 func (h *hold) Unlock(ctx context.Context) error {
 	if h.id == "" || ctx.Err() != nil {
 		return ctx.Err()
@@ -281,7 +281,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	}
 	there, err := h.p.lease(ctx)
 	if err != nil || there == nil || there.holder() != nil {
-		return nil // it is given back, which is what matters
+		return nil // the lock is released: ignore the error
 	}
 	_ = h.p.client.remove(ctx, h.p.leasePath(), there.Metadata.ResourceVersion)
 	return nil

@@ -1,10 +1,10 @@
 // Package kubernetes keeps states in secrets of Kubernetes, in the layout that Terraform and OpenTofu use: all three
 // share a state, its workspaces and its locks, which are leases.
 //
-// A state is compressed, and in several secrets when it is great. Each is replaced while it has the version that was
-// read, the first one before all others, so that of two runs one writes. A copy of the whole is kept beside them
-// meanwhile: it is read when a run has ended in between. The journal is in secrets of Tombolo's own, which have other
-// labels, so that the listings of the other programs ignore them.
+// A state is compressed, and split into several secrets if it is large. Each is replaced on the condition that its
+// version is the one that was read, the first one before all others, so that only one of two runs writes. Meanwhile a
+// copy of the entire state is kept beside them: it is read if a run ends before it has written all parts. The journal
+// is in secrets that only Tombolo uses. They have other labels, so that the listings of the other programs ignore them.
 //
 //	kind := kubernetes.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -90,19 +90,19 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 	return &driver{s: s, client: c}, diags
 }
 
-// driver keeps the states of one suffix.
+// driver keeps the states with one suffix.
 type driver struct {
 	s      *settings
 	client *client
 }
 
-// The labels of the other programs' secrets.
+// Labels of the other programs' secrets.
 const (
 	labelState     = "tfstate"
 	labelSuffix    = "tfstateSecretSuffix"
 	labelWorkspace = "tfstateWorkspace"
 	labelManager   = "app.kubernetes.io/managed-by"
-	// labelOwn is that of secrets that belong to Tombolo alone: the name that the first secret of the state has.
+	// labelOwn is the label of secrets that only Tombolo uses. Its value is the name of the state's first secret.
 	labelOwn = "tombolo"
 )
 
@@ -124,7 +124,7 @@ var secretName = regex.Lazy(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 // Place implements remote.Driver.
 func (d *driver) Place(workspace string) (remote.Place, error) {
 	name := "tfstate-" + workspace + "-" + d.s.suffix
-	const most = 120 // of 253, for what is added to it; a label has at most 63
+	const most = 120 // out of 253, because suffixes are added; a label value may have 63
 	if !secretName().MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
 		return nil, fmt.Errorf("%q is not a valid name for the Kubernetes secret with the state. Use only lower-case "+
 			"letters, digits and hyphens in workspace names and secret_suffix, at most %d together", name, most)

@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// serve starts an API server, and returns its address.
+// serve starts a server, and returns its address.
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -74,8 +74,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &kubernetestest.Server{}
@@ -85,7 +86,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		})
 }
 
-// Requests are those that the state, the lock and the journal need.
+// A run sends only the requests that state, lock and journal need.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	net := &drivertest.Net{Next: &kubernetestest.Server{}, Fate: drivertest.Calm}
 	want := drivertest.Counts{Plan: 6, Idle: 6, One: 13, More: 2}
@@ -94,7 +95,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// A great state is in several secrets, and nothing is left of one that was greater.
+// A large state is stored in several secrets, and no parts of a larger previous state remain.
 func TestLargeStatesAreInParts(t *testing.T) {
 	there := &kubernetestest.Server{}
 	s := settings(serve(t, there), nil)
@@ -124,9 +125,9 @@ func TestLargeStatesAreInParts(t *testing.T) {
 	}
 }
 
-// A run that ends at any request while it writes several secrets leaves the state as it was, or the new one, and the
-// next run that gives back a lock makes it readable for others.
-func TestTornStatesAreWhole(t *testing.T) {
+// A run that ends at any request while it writes several secrets leaves the old or the new state. The next run that
+// releases a lock makes the state readable for other programs again.
+func TestPartlyWrittenStatesAreReadable(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		there := &kubernetestest.Server{}
 		calm := settings(serve(t, there), nil)
@@ -163,7 +164,7 @@ func TestTornStatesAreWhole(t *testing.T) {
 	t.Error("the write never ends")
 }
 
-// Who has lost the lock writes nothing once another has written, though it does not look.
+// A run that has lost its lock writes nothing after another run has written, although it does not check the lock.
 func TestLateWritesAreRefused(t *testing.T) {
 	s := settings(serve(t, &kubernetestest.Server{}), nil)
 	one, err := place(t, s).Unlocked(t.Context())

@@ -13,14 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// Bounds of a state: how great it may be, in how many secrets, and how often it is read while another writes it.
+// Limits of a state: its size, its number of secrets, and how often it is read while another run writes it.
 const (
 	maxState  = 1 << 30
 	maxParts  = 256
 	readTries = 5
 )
 
-// stateKey is the member of a secret with the state, or a part of it.
+// stateKey is the key of a secret that contains the state or a part of it.
 const stateKey = "tfstate"
 
 // place is one state.
@@ -33,7 +33,7 @@ type place struct {
 	spare     *objects.Journal // a copy of the state while it is written to several secrets
 
 	mu   sync.Mutex
-	torn bool // it was, when it was last read
+	torn bool // the last read found a partly written state
 }
 
 // String implements remote.Place.
@@ -42,7 +42,7 @@ func (p *place) String() string { return "kubernetes:" + p.d.s.namespace + "/" +
 // Distinct implements remote.Distinct: the same secret in another cluster is another state.
 func (p *place) Distinct() string { return p.client.base.String() + " " + p.String() }
 
-// partName is the name of a secret with a part of the state; the first one has the number 0.
+// partName returns the name of the secret with part n of the state; the first is 0.
 func (p *place) partName(n int) string {
 	if n == 0 {
 		return p.name
@@ -50,7 +50,7 @@ func (p *place) partName(n int) string {
 	return fmt.Sprintf("%s-part-%d", p.name, n)
 }
 
-// parts returns the secrets of the state. Others follow a full one alone.
+// parts returns the secrets of the state. Further ones only follow a full one.
 func (p *place) parts(ctx context.Context) (all []*secret, _ error) {
 	for n := range maxParts {
 		one, err := p.client.get(ctx, p.partName(n))
@@ -64,14 +64,14 @@ func (p *place) parts(ctx context.Context) (all []*secret, _ error) {
 	return nil, fmt.Errorf("the state %s is in more than %d secrets, the limit for a state", p, maxParts)
 }
 
-// stored is a state as it stands there.
+// stored is a state as last read.
 type stored struct {
 	parts []*secret
 	remote.Content
-	torn bool // it is that of the copy: a run has ended while it wrote the parts
+	torn bool // the state comes from the copy: a run ended while it wrote the parts
 }
 
-// look reads the state. A run may write it meanwhile.
+// look reads the state. Another run may write it meanwhile.
 func (p *place) look(ctx context.Context) (*stored, error) {
 	var failed error
 	for range readTries {
@@ -107,7 +107,7 @@ func (p *place) look(ctx context.Context) (*stored, error) {
 	return nil, fmt.Errorf("the state %s cannot be uncompressed: %w. Restore its secrets from a backup", p, failed)
 }
 
-// version is the digest of a state: a secret has another version when somebody changes a label.
+// version returns the digest of a state: the version of a secret also changes with its labels.
 func version(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -131,7 +131,7 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { retur
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// labels are those that the other programs find the secrets by.
+// labels returns the labels by which the other programs find the secrets.
 func (p *place) labels() map[string]string {
 	all := map[string]string{labelState: "true", labelSuffix: p.d.s.suffix, labelWorkspace: p.workspace,
 		labelManager: "terraform"}
@@ -139,8 +139,8 @@ func (p *place) labels() map[string]string {
 	return all
 }
 
-// write replaces the state. The first secret is written before all others: of two runs one does. What has to be there
-// besides is made before, empty, so that later writes are all over versions that were seen.
+// write replaces the state. The first secret is written before all others, so only one of two runs succeeds. Missing
+// secrets are created first, empty, so that all later writes replace versions that were read.
 func (p *place) write(ctx context.Context, was *stored, zipped []byte) error {
 	if len(zipped) > maxParts*maxSecret {
 		return fmt.Errorf("the state %s is too large for %d secrets", p, maxParts)
@@ -179,7 +179,7 @@ func (p *place) write(ctx context.Context, was *stored, zipped []byte) error {
 			err = p.putPart(ctx, n, one, piece)
 		}
 		if err != nil && n > 0 {
-			return &remote.UnfinishedError{Err: err} // the first one is written
+			return &remote.UnfinishedError{Err: err} // the first secret is already written
 		} else if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (p *place) write(ctx context.Context, was *stored, zipped []byte) error {
 	return nil
 }
 
-// makePart creates an empty secret if there is none.
+// makePart creates an empty secret if it does not exist.
 func (p *place) makePart(ctx context.Context, n int) error {
 	err := p.putPart(ctx, n, nil, nil)
 	if errors.Is(err, objects.ErrUnmet) {
@@ -199,7 +199,7 @@ func (p *place) makePart(ctx context.Context, n int) error {
 	return err
 }
 
-// putPart writes a secret in the place of the one that was seen.
+// putPart replaces the version of a secret that was read.
 func (p *place) putPart(ctx context.Context, n int, was *secret, piece []byte) error {
 	s := &secret{Type: "Opaque", Metadata: metadata{Name: p.partName(n), Labels: p.labels(),
 		Annotations: map[string]string{"encoding": "gzip"}}}
@@ -225,7 +225,7 @@ func (p *place) putPart(ctx context.Context, n int, was *secret, piece []byte) e
 	return err
 }
 
-// replaceSpare keeps a copy of a state.
+// replaceSpare replaces the copy of the state.
 func (p *place) replaceSpare(ctx context.Context, zipped []byte) error {
 	now, err := p.spare.Read(ctx)
 	if err == nil {
@@ -234,7 +234,7 @@ func (p *place) replaceSpare(ctx context.Context, zipped []byte) error {
 	return err
 }
 
-// endSpare removes the copy, when the state is written. One that is left is read where the state cannot be, alone.
+// endSpare removes the copy after the state is written. A copy that remains is only read if the state cannot be read.
 func (p *place) endSpare(ctx context.Context) {
 	now, err := p.spare.Read(ctx)
 	if err == nil && len(now.Chunks) > 0 {
@@ -242,7 +242,8 @@ func (p *place) endSpare(ctx context.Context) {
 	}
 }
 
-// mend writes the parts of a state anew that a run has left half written: the other programs cannot read them.
+// mend rewrites the parts of a state that a run has only partly written, because the other programs cannot read such a
+// state.
 func (p *place) mend(ctx context.Context) error {
 	p.mu.Lock()
 	torn := p.torn
@@ -259,7 +260,7 @@ func (p *place) mend(ctx context.Context) error {
 		return err
 	}
 	if err = p.write(ctx, s, zipped); errors.Is(err, objects.ErrUnmet) {
-		err = nil // another writes it
+		err = nil // another run writes it
 	}
 	return err
 }

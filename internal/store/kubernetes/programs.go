@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// lent returns the credentials of the user that go to a server that the block names.
+// lent returns the user's credentials that are sent to a server that the block names.
 func lent(r reader, config cty.Value) (all []remote.Program) {
 	to := remote.Written(config, "host")
 	if !remote.Elsewhere(to) {
@@ -42,9 +42,9 @@ func lent(r reader, config cty.Value) (all []remote.Program) {
 	return all
 }
 
-// programs returns what is started for credentials because the block says so, or a file of kubectl in the working
-// directory, and the files of the user that such a file sends to the server that it names. Each user of it counts,
-// whichever is chosen.
+// programs returns the programs that the block, or a kubectl configuration in the working directory, starts to get
+// credentials. It also returns the user's files that such a configuration sends to the server that it names. All users
+// of the configuration count, whichever is selected.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
@@ -74,7 +74,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			}
 			text, err := regular.Read(o.Path(name), regular.Record)
 			if err != nil {
-				continue // which is told where it is needed
+				continue // reported where it is needed
 			}
 			file, err := clientcmd.Load(text)
 			if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// program is an argument exec: a program that prints a token.
+// program returns an argument exec: a program that prints a token.
 func program(token string) cty.Value {
 	script := `echo "{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",` +
 		`\"status\":{\"token\":\"$TOKEN\"}}"`
@@ -30,7 +30,7 @@ func program(token string) cty.Value {
 		"env":  cty.MapVal(map[string]cty.Value{"TOKEN": cty.StringVal(token)})})
 }
 
-// kubectl writes a file of kubectl, and returns its name.
+// kubectl writes a kubectl configuration, and returns its name.
 func kubectl(t *testing.T, address, user string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "config")
@@ -44,10 +44,10 @@ contexts: [{name: one, context: {cluster: here, user: me}}]
 	return name
 }
 
-// Credentials come from arguments, from a program, or from files of kubectl.
+// Credentials come from arguments, from a program, or from kubectl configurations.
 func TestCredentials(t *testing.T) {
 	address := serve(t, &kubernetestest.Server{Token: "token-canary"})
-	secure := httptest.NewTLSServer(&kubernetestest.Server{Token: "token-canary"}) // it gets credentials of files
+	secure := httptest.NewTLSServer(&kubernetestest.Server{Token: "token-canary"}) // it gets credentials from files
 	t.Cleanup(secure.Close)
 	file := kubectl(t, secure.URL, "{token: token-canary}")
 	none := map[string]cty.Value{"host": cty.NullVal(cty.String), "token": cty.NullVal(cty.String),
@@ -95,8 +95,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// What is secret in a block, a file or the environment appears in no error, no diagnostic and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block, a file or the environment appears in an error, a diagnostic or the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)
@@ -149,7 +149,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// What is wrong with an argument is said with the name of the argument.
+// An error in an argument names the argument.
 func TestArguments(t *testing.T) {
 	for name, c := range map[string][2]string{"nothing": {"secret_suffix", ""}, "a number": {"secret_suffix", "a-1"},
 		"a sign": {"secret_suffix", "A_"}, "a namespace": {"namespace", "A/b"}} {

@@ -29,7 +29,7 @@ type settings struct {
 	labels            map[string]string
 	rest              *rest.Config
 
-	secrets []string // what no message may show
+	secrets []string // hidden in messages
 }
 
 // reader reads values from a block or the environment and collects their problems.
@@ -38,7 +38,7 @@ type reader struct {
 	o remote.Surroundings
 }
 
-// texts are the elements of a list.
+// texts returns the elements of a list.
 func texts(v cty.Value) (all []string) {
 	for it := v.ElementIterator(); it.Next(); {
 		if _, e := it.Element(); !e.IsNull() {
@@ -50,7 +50,7 @@ func texts(v cty.Value) (all []string) {
 	return all
 }
 
-// pairs are the elements of a map.
+// pairs returns the elements of a map.
 func pairs(v cty.Value) map[string]string {
 	all := map[string]string{}
 	for it := v.ElementIterator(); it.Next(); {
@@ -62,7 +62,7 @@ func pairs(v cty.Value) map[string]string {
 	return all
 }
 
-// numbered is a suffix that could be that of a part of a state.
+// numbered matches a suffix that could be that of a part of a state.
 var numbered = regex.Lazy(`-[0-9]+$`)
 
 // read takes the settings from the values of a block and from the environment.
@@ -94,7 +94,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.Diags()
 }
 
-// connect finds out how to reach the server: what the arguments say comes before what the files of kubectl say.
+// connect determines how to reach the server. Arguments take precedence over kubectl configurations.
 func (r reader) connect(s *settings) {
 	var err error
 	if r.Is("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
@@ -102,7 +102,7 @@ func (r reader) connect(s *settings) {
 	} else {
 		s.rest, err = r.files(s)
 	}
-	for _, name := range fileNames(s.rest) { // the client reads them
+	for _, name := range fileNames(s.rest) { // the client reads these files
 		err = errors.Join(err, regular.Judge(name, regular.Note))
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func (r reader) connect(s *settings) {
 	s.hide()
 }
 
-// fileNames are the files that a configuration names in its turn.
+// fileNames returns the files that a configuration names.
 func fileNames(c *rest.Config) []string {
 	if c == nil {
 		return nil
@@ -142,7 +142,7 @@ func fileNames(c *rest.Config) []string {
 		func(name string) bool { return name == "" })
 }
 
-// files reads the files of kubectl.
+// files reads the kubectl configurations.
 func (r reader) files(s *settings) (*rest.Config, error) {
 	var names []string
 	if one := r.Given("config_path", "KUBE_CONFIG_PATH"); one != "" {
@@ -181,15 +181,15 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 	return c, err
 }
 
-// judgeNamed refuses a file of kubectl, and files that it names, which the client would wait for, or read without an
-// end.
+// judgeNamed refuses a kubectl configuration, and files that it names, if the client would wait for them or read them
+// without end.
 func judgeNamed(name string) error {
 	if err := regular.Judge(name, regular.Record); err != nil {
 		return err
 	}
 	text, err := regular.Read(name, regular.Record)
 	if err != nil {
-		return nil // which is told where it is needed
+		return nil // reported where it is needed
 	}
 	file, err := clientcmd.Load(text)
 	if err != nil {
@@ -206,7 +206,7 @@ func judgeNamed(name string) error {
 	return nil
 }
 
-// namedIn returns the files that a file of kubectl names, of all its clusters and users.
+// namedIn returns the files that a kubectl configuration names, for all its clusters and users.
 func namedIn(file *clientcmdapi.Config) (names []string) {
 	for _, key := range slices.Sorted(maps.Keys(file.Clusters)) {
 		names = append(names, file.Clusters[key].CertificateAuthority)
@@ -218,7 +218,7 @@ func namedIn(file *clientcmdapi.Config) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// direct is the configuration without files: all that is not here is in the arguments.
+// direct returns the configuration from the arguments alone, without files.
 func direct(set *clientcmd.ConfigOverrides) (*rest.Config, error) {
 	c := &rest.Config{ExecProvider: set.AuthInfo.Exec}
 	if proxy := set.ClusterDefaults.ProxyURL; proxy != "" {
@@ -231,7 +231,7 @@ func direct(set *clientcmd.ConfigOverrides) (*rest.Config, error) {
 	return c, nil
 }
 
-// program is a program that gets credentials.
+// program returns the configuration of a program that gets credentials.
 func (r reader) program(s *settings, v cty.Value) *clientcmdapi.ExecConfig {
 	part := func(name string) cty.Value { return v.GetAttr(name) }
 	e := &clientcmdapi.ExecConfig{APIVersion: part("api_version").AsString(), Command: part("command").AsString(),

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Held returns a store whose default workspace is locked from the start, by a holder that never releases the lock: the
+// Held returns a store whose default workspace is locked from the start by a holder that never releases the lock: the
 // setting lock_id of the backend "inmem", with which tools test their handling of locks.
 func Held(info state.LockInfo) state.Store {
 	info.Who, info.Version, info.Created = store.WhoAmI(), state.LanguageVersion, time.Now().UTC()
@@ -21,7 +21,7 @@ type heldStore struct {
 	state.Store
 
 	mu   sync.Mutex
-	info *state.LockInfo // nil once the lock is broken; guarded by mu
+	info *state.LockInfo // nil after a forced unlock; guarded by mu
 }
 
 // Workspace implements state.Store.

@@ -1,6 +1,6 @@
-// Package mem keeps files, and so states, in memory: for the backend "inmem", for programs that embed the engine, and
-// for tests that try thousands of crashes. The store over it is the very one that keeps states on disk, with all of its
-// guarantees but that of outliving the process.
+// Package mem keeps files, including states, in memory: for the backend "inmem", for programs that embed the engine,
+// and for tests that simulate thousands of crashes. The store on top is the same that keeps states on disk, with all
+// guarantees except that states outlive the process.
 package mem
 
 import (
@@ -21,19 +21,19 @@ import (
 // New returns a store that exists as long as it is referenced.
 func New() state.Store { return store.New(store.Options{Files: NewFS(), Rescue: []string{}}) }
 
-// FS is a file system in memory. It implements store.Files and is safe for concurrent use.
+// FS is an in-memory file system. It implements store.Files and is safe for concurrent use.
 type FS struct {
 	mu    sync.Mutex
 	files map[string]*inode
 	dirs  map[string]bool
-	clock time.Time // moves on with every change, so that no change has the time of another
+	clock time.Time // advances with every change, so that no two changes have the same time
 }
 
 type inode struct {
 	data   []byte
 	mode   fs.FileMode
 	time   time.Time
-	holder *handle // who has the lock
+	holder *handle // holder of the lock
 }
 
 // NewFS returns an empty file system with one folder, ".".
@@ -41,8 +41,8 @@ func NewFS() *FS {
 	return &FS{files: map[string]*inode{}, dirs: map[string]bool{".": true}, clock: time.Unix(1_700_000_000, 0)}
 }
 
-// Clone copies the current content. Nothing is open or locked in the copy: it is the content that the next process
-// finds after the death of this one.
+// Clone copies the current content. No file in the copy is open or locked: it is what the next process finds after this
+// one has died.
 func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *FS) Clone() *FS {
 	return c
 }
 
-// DropLocks releases all locks, as the end of all processes does.
+// DropLocks releases all locks, as if all processes had ended.
 func (m *FS) DropLocks() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,10 +96,10 @@ func (m *FS) tick() time.Time {
 
 func fail(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-// Resolve implements store.Files. There are no links here.
+// Resolve implements store.Files. FS has no links.
 func (m *FS) Resolve(name string) (string, error) { return name, nil }
 
-// Through implements store.Files. There are neither devices nor pipes here.
+// Through implements store.Files. FS has neither devices nor pipes.
 func (m *FS) Through(name string) (io.WriteCloser, error) {
 	return nil, fail("open", name, fs.ErrNotExist)
 }
@@ -172,7 +172,7 @@ func (m *FS) Rename(old, name string) error { return m.rename(old, name, true) }
 // RenameNew implements store.Files.
 func (m *FS) RenameNew(old, name string) error { return m.rename(old, name, false) }
 
-// Replaceable implements store.Files. Everything can be replaced here.
+// Replaceable implements store.Files. Every file can be replaced.
 func (m *FS) Replaceable(string) error { return nil }
 
 func (m *FS) rename(old, name string, replace bool) error {

@@ -15,14 +15,14 @@ import (
 // access signs requests.
 type access struct {
 	s      *settings
-	turn   chan struct{} // who has it may ask for keys
+	turn   chan struct{} // its holder may request keys
 	source common.ConfigurationProvider
 	clock  web.Clock
 }
 
 func newAccess(s *settings) *access { return &access{s: s, turn: make(chan struct{}, 1)} }
 
-// provider makes the source of keys.
+// provider returns the source of keys.
 func (w *who) provider(region string) (common.ConfigurationProvider, error) {
 	profile := w.profile
 	if profile == "" {
@@ -41,12 +41,12 @@ func (w *who) provider(region string) (common.ConfigurationProvider, error) {
 	given := common.NewRawConfigurationProvider(w.tenancy, w.user, region, w.fingerprint, w.key, &w.password)
 	file, err := common.ConfigurationProviderFromFileWithProfile(w.file, profile, w.password)
 	if err != nil {
-		return given, nil // the file is one of two places
+		return given, nil // the file is in one of two locations
 	}
 	return common.ComposingConfigurationProvider([]common.ConfigurationProvider{given, file})
 }
 
-// prepare finds the keys, and the region where the block does not name it.
+// prepare finds the keys, and the region if the block does not name it.
 func (a *access) prepare() error {
 	if a.source != nil {
 		return nil
@@ -66,8 +66,7 @@ func (a *access) prepare() error {
 	return nil
 }
 
-// whenReady calls a function that may use the source of keys. What asks for keys ignores the context; it ends later by
-// itself.
+// whenReady calls a function that may use the source of keys. That source ignores the context; it ends later by itself.
 func (a *access) whenReady(ctx context.Context, do func() error) error {
 	select {
 	case a.turn <- struct{}{}:
@@ -108,13 +107,13 @@ func (a *access) base(ctx context.Context) (base string, err error) {
 		return err
 	})
 	if err != nil {
-		return "", err // base may still be written to
+		return "", err // the function may still write to base
 	}
 	return base, nil
 }
 
-// sign signs a request. The content of an object has its digest in a header, which the signature does not cover, as
-// other programs do it: objects may be large.
+// sign signs a request. The digest of an object's content is in a header that the signature does not cover, as in other
+// programs, because objects may be large.
 func (a *access) sign(ctx context.Context, r *http.Request, _ []byte) error {
 	signed := r.Clone(ctx)
 	signed.Body = nil

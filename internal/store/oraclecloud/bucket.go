@@ -35,7 +35,7 @@ func (c *client) Name(name string) string {
 	return "oci://" + c.s.namespace + "/" + c.s.bucket + "/" + name
 }
 
-// ask sends a request for an object, or for the bucket for "". Header fields with nothing in them are left out.
+// ask sends a request for an object, or for the bucket if name is "". It omits empty header fields.
 func (c *client) ask(ctx context.Context, what, method, name string, query url.Values, header map[string]string,
 	body []byte) (*web.Answer, web.Request, error) {
 	r := web.Request{What: what, Name: c.Name(name), Method: method, Header: http.Header{}, Body: body,
@@ -64,7 +64,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 	return a, r, err
 }
 
-// sealed are the header fields with the customer's key, for objects that are encrypted with it.
+// sealed returns the header fields with the customer's key, for objects that are encrypted with it.
 func (c *client) sealed() map[string]string {
 	h := map[string]string{}
 	if c.s.customerKey != "" {
@@ -74,7 +74,7 @@ func (c *client) sealed() map[string]string {
 	return h
 }
 
-// said is the service's description of an error.
+// said returns the service's description of an error.
 func said(a *web.Answer) (code, text string) {
 	var named struct{ Code, Message string }
 	if json.Unmarshal(a.Body, &named) != nil {
@@ -83,15 +83,15 @@ func said(a *web.Answer) (code, text string) {
 	return named.Code, strings.TrimPrefix(named.Code+": "+named.Message, ": ")
 }
 
-// missing reports whether an answer means that the object does not exist. A missing bucket is an error, and an answer
-// without words is that of something on the way.
+// missing reports whether a response means that the object does not exist. A missing bucket is an error, and a response
+// without an error code did not come from the service.
 func missing(a *web.Answer) bool {
 	code, _ := said(a)
 	return a.Status == http.StatusNotFound && (code == "ObjectNotFound" || a.Method == http.MethodHead &&
 		len(a.Body) == 0)
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
 	code, text := said(a)
 	if id := a.Header.Get("Opc-Request-Id"); id != "" && text != "" {
@@ -114,7 +114,7 @@ func (c *client) failed(r web.Request, a *web.Answer) error {
 	return c.Failed(r, a, text, hint)
 }
 
-// get returns an object; nil when it is not there.
+// get returns an object, or nil if it does not exist.
 func (c *client) get(ctx context.Context, name string, header map[string]string) (*stored, error) {
 	a, r, err := c.ask(ctx, "read", http.MethodGet, name, nil, header, nil)
 	switch {
@@ -138,8 +138,8 @@ func (c *client) get(ctx context.Context, name string, header map[string]string)
 	return o, nil
 }
 
-// put writes an object over the one with a tag, over none for "", and returns the new tag. No two writes under a name
-// have the same data: where they stand there already, an answer was lost.
+// put replaces the object with the tag was, or creates it if was is "", and returns the new tag. No two writes to a
+// name have the same data: if the object already has it, a response was lost.
 func (c *client) put(ctx context.Context, name string, data []byte, was string, header map[string]string) (string,
 	error) {
 	h := map[string]string{"If-Match": was}
@@ -173,7 +173,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string, 
 	return tag, nil
 }
 
-// remove removes an object, of a given tag if there is one. That it is not there is no error.
+// remove deletes an object, or only one with the given tag. A missing object is not an error.
 func (c *client) remove(ctx context.Context, name, tag string) error {
 	a, r, err := c.ask(ctx, "delete", http.MethodDelete, name, nil, map[string]string{"If-Match": tag}, nil)
 	switch {
@@ -183,7 +183,7 @@ func (c *client) remove(ctx context.Context, name, tag string) error {
 		return nil
 	case missing(a), a.Status == http.StatusPreconditionFailed:
 		if tag == "" || a.Again {
-			return nil // when another has it by now, the first try has removed ours
+			return nil // if it is another run's by now, the first try has removed ours
 		}
 		return objects.ErrUnmet
 	}
@@ -266,8 +266,7 @@ func (c *client) Put(ctx context.Context, name string, data []byte, tag string) 
 // Remove implements objects.Space.
 func (c *client) Remove(ctx context.Context, name string) error { return c.remove(ctx, name, "") }
 
-// slot is the object that is the lock of a state. It is not encrypted with the customer's key, with which locks of
-// others may be.
+// slot is the lock object of a state. It is not encrypted with the customer's key, but locks of other programs may be.
 type slot struct {
 	*client
 	name string

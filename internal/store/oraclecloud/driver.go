@@ -35,8 +35,8 @@ func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// layout returns the name of the object with a state, and the folder of its journal. That is beside the folder of
-// workspaces: other programs may take what is in it for one.
+// layout returns the name of a state's object, and the folder of its journal. The journal is outside the folder of
+// workspaces, where other programs may take it for a workspace.
 func layout(s *settings, workspace string) (object, folder string) {
 	if workspace == state.DefaultWorkspace {
 		return s.key, s.key + ".tombolo/"

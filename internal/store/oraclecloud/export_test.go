@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Hasty makes a driver that does not pause before it tries again, and reaches the service at an address.
+// Hasty returns a driver that does not pause between tries, and that reaches the service at an address.
 func Hasty(ctx context.Context, config cty.Value, address string, log func(string, ...any)) (remote.Driver, error) {
 	d, diags := open(ctx, config, remote.Surroundings{Log: log, Getenv: func(name string) string {
 		if name == overrides {
@@ -24,7 +24,7 @@ func Hasty(ctx context.Context, config cty.Value, address string, log func(strin
 	return d, nil
 }
 
-// Impatient sets how long a driver waits for each step of an answer, and the largest object that it reads.
+// Impatient sets how long a driver waits for each step of a response, and the maximum size of an object.
 func Impatient(d remote.Driver, silence time.Duration, most int64) {
 	d.(*driver).client.Silence, d.(*driver).client.Most = silence, most
 }

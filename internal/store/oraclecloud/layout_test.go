@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// theirs has the rules of Terraform's backend since 1.12, as its published source has them: that of
-// hashicorp/terraform, in internal/backend/remote-state/oci.
+// theirs has the rules of Terraform's backend since 1.12, according to its published source in the repository
+// hashicorp/terraform, folder internal/backend/remote-state/oci.
 type theirs struct{ prefix, key string }
 
-// object is where a state is, and lock where its lock is.
+// object returns the name of a state, and lock the name of its lock.
 func (w theirs) object(workspace string) string {
 	if workspace == state.DefaultWorkspace {
 		return w.key
@@ -25,7 +25,7 @@ func (w theirs) object(workspace string) string {
 
 func (w theirs) lock(workspace string) string { return w.object(workspace) + ".lock" }
 
-// lists reports which workspace an object is taken for when workspaces are listed, "" for none.
+// lists returns the workspace for which a listing takes an object, or "".
 func (w theirs) lists(object string) string {
 	if !strings.HasPrefix(object, w.prefix) || !strings.HasSuffix(object, w.key) {
 		return ""
@@ -34,16 +34,17 @@ func (w theirs) lists(object string) string {
 	return strings.TrimSuffix(name, "/")
 }
 
-// deletes reports whether an object goes when a workspace is deleted: all do that begin with its state's name.
+// deletes reports whether deleting a workspace deletes an object: it deletes all whose names begin with its state's
+// name.
 func (w theirs) deletes(workspace, object string) bool {
 	return strings.HasPrefix(object, w.object(workspace))
 }
 
-// Where states and locks are, and what else is there, under random keys, prefixes and names of workspaces: Terraform
-// finds states and locks where we have them, lists the workspaces that there are and none of our other objects, and
-// removes no journal of another workspace with one. Keys have a dot: one that ends as the names of journals do would
-// have its journal listed.
-func TestTheLayoutIsThatOfTerraform(t *testing.T) {
+// The names of objects for random keys, prefixes and workspaces: Terraform finds states and locks where Tombolo stores
+// them, lists the existing workspaces and none of Tombolo's other objects, and does not delete the journal of another
+// workspace together with a workspace. Keys contain a dot, because a key with the suffix of journals would have its
+// journal listed.
+func TestTheLayoutEqualsTerraforms(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 15))
 	word := func() string {
 		const letters = "ab-_e9"

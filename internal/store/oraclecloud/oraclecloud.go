@@ -1,12 +1,12 @@
 // Package oraclecloud is the driver of the backend "oci": it keeps states in a bucket of Oracle Cloud's Object Storage,
-// in the layout that Terraform uses. Both share a state, its workspaces and its locks. (Package fetch/oci is about the
-// Open Container Initiative.)
+// in the layout that Terraform uses. Both programs share a state, its workspaces and its locks. (Package fetch/oci is
+// about the Open Container Initiative.)
 //
 // A state is the object "<key>", or "<workspace_key_prefix>/<workspace>/<key>". The lock is the object with the suffix
-// ".lock". Objects that only Tombolo has are below "<key>.tombolo/" and "<workspace_key_prefix>.tombolo/". Every write
-// that matters has a condition on an entity tag: a state replaces the one that was read, a lock is created only if
-// there is none, and the journal is that of package objects. The service is called by plain HTTPS; Oracle's library
-// finds the keys, and signs.
+// ".lock". Objects that only Tombolo uses are below "<key>.tombolo/" and "<workspace_key_prefix>.tombolo/". Every write
+// that matters is conditional on an entity tag: a state replaces the one that was read, a lock is created only if there
+// is none, and the journal is the one of package objects. The package sends plain HTTPS requests; Oracle's library
+// finds the keys and signs.
 //
 //	kind := oraclecloud.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -29,7 +29,7 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"bucket": "", "namespace": ""}}
 }
 
-// schema has the arguments of Terraform 1.12 and later, with its types.
+// schema returns the arguments of Terraform 1.12 and later, with its types.
 func schema() *provider.Block {
 	text, secret := arguments.Text, arguments.Secret
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -54,7 +54,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings. It sends no requests: credentials are looked up for the first request.
+// open reads the settings. It sends no requests: credentials are resolved at the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	o = arguments.Complete(o)
 	s, diags := read(config, o)

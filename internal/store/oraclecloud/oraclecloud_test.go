@@ -33,7 +33,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// key is made once: it takes long.
+// key is generated only once, because that takes long.
 var key = sync.OnceValue(func() *oraclecloudtest.Server { return oraclecloudtest.New("acme", "states") })
 
 // start returns an empty service.
@@ -43,7 +43,7 @@ func start() *oraclecloudtest.Server {
 	return s
 }
 
-// settings are those of a block.
+// settings returns the settings of a block.
 func settings(more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal("states"), "namespace": cty.StringVal("acme"),
 		"key": cty.StringVal("some/state"), "region": cty.StringVal("us-ashburn-1"),
@@ -82,8 +82,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// Whatever happens to whichever request of a run, another run finds what was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// Whichever request of a run fails, and however, another run finds everything that was done.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -104,9 +104,9 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// State and journal are encrypted with the keys of the block, and the lock is not. The objects are where Terraform has
-// them, and the journal is not among its workspaces.
-func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
+// State and journal are encrypted with the keys of the block, but the lock is not. Objects have Terraform's names, and
+// the journal is not listed as a workspace.
+func TestObjectsHaveTerraformsNames(t *testing.T) {
 	for name, more := range map[string]map[string]cty.Value{
 		"plain":    nil,
 		"customer": {"sse_customer_key": cty.StringVal(customerKey)},
@@ -129,7 +129,7 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 			must(t, err)
 			for i, object := range at {
 				o, there := s.Objects()[object]
-				sealed := i != 1 // the lock is not
+				sealed := i != 1 // the lock is not encrypted
 				if !there || (o.Key != "") != (name == "customer" && sealed) ||
 					(o.KMS != "") != (name == "kms" && sealed) {
 					t.Errorf("%s: %s: there %t, customer's key %q, key %q", name, object, there, o.Key, o.KMS)
@@ -142,7 +142,7 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 	}
 }
 
-// Profiles of a file complete what the block does not say, and sessions have a token in the place of a user.
+// Profiles of a file supply settings that the block omits. Sessions have a token instead of a user.
 func TestProfilesSign(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -188,8 +188,8 @@ func TestProfilesSign(t *testing.T) {
 	}
 }
 
-// What is secret in a block appears in no error and no line of the log, also when the service repeats what it got.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error or in the log, even if the service repeats the request.
+func TestSecretsAreNeverShown(t *testing.T) {
 	block, _ := pem.Decode([]byte(key().PEM()))
 	if block == nil {
 		t.Fatal("no key")
@@ -225,7 +225,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	})
 }
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
 		New: func(*testing.T) http.Handler { return start() },

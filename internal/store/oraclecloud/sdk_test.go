@@ -21,11 +21,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// official is Oracle's own client of Object Storage, with which Terraform's backend reaches it.
+// official wraps Oracle's own client of Object Storage, which Terraform's backend uses.
 type official struct {
 	*testing.T
 	objectstorage.ObjectStorageClient
-	key string // of the customer
+	key string // key of the customer
 }
 
 func (o *official) put(name, content string, fresh bool) error {
@@ -70,8 +70,8 @@ func (o *official) names(prefix string) (names []string) {
 
 const customerSum = "hhAJ7E1Zn6sfQKvHbm+JiAz/WDPHnFSMmfkEXxkc2Qs="
 
-// A state, its lock and its workspaces are shared with a program that uses Oracle's own client in the way of
-// Terraform's backend: either finds what the other has written, and waits for its lock.
+// A state, its lock and its workspaces are shared with a program that uses Oracle's own client as Terraform's backend
+// does: each reads what the other has written, and waits for its lock.
 func TestStatesAreSharedWithOraclesClient(t *testing.T) {
 	for name, more := range map[string]map[string]cty.Value{
 		"plain": nil, "customer's key": {"sse_customer_key": cty.StringVal(customerKey)},
@@ -151,7 +151,7 @@ func TestStatesAreSharedWithOraclesClient(t *testing.T) {
 	}
 }
 
-// compareSignatures checks that all requests are signed alike, by whichever program.
+// compareSignatures checks that both programs sign requests in the same way.
 func compareSignatures(t *testing.T, seen []http.Header) {
 	t.Helper()
 	forms := map[string]bool{}
@@ -170,8 +170,8 @@ func compareSignatures(t *testing.T, seen []http.Header) {
 	}
 }
 
-// A key in a variable may have its lines in one.
-func TestKeysMayHaveTheirLinesInOne(t *testing.T) {
+// The lines of a key in a variable may be joined.
+func TestKeysMayHaveJoinedLines(t *testing.T) {
 	s := start()
 	one := strings.ReplaceAll(key().PEM(), "\n", `\n`)
 	d := open(t, drivertest.Serve(t, s), map[string]cty.Value{"private_key": cty.StringVal(one)})

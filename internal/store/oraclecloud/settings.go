@@ -24,9 +24,9 @@ import (
 type settings struct {
 	bucket, namespace, key, prefix string
 	region                         string
-	endpoint                       string // in the place of that of the region
-	domain, rightDomain            string // in the place of the region's, unless that is the right one
-	authorities                    string // whose certificates the service may have, in PEM; "" for the usual ones
+	endpoint                       string // replaces the address of the region
+	domain, rightDomain            string // domain replaces that of the region, unless it equals rightDomain
+	authorities                    string // trusted root certificates in PEM; "" means the default ones
 	kmsKey                         string
 	customerKey, customerSum       string
 	who                            who
@@ -34,7 +34,7 @@ type settings struct {
 	arguments.Secrets
 }
 
-// who are the credentials.
+// who holds the credentials.
 type who struct {
 	method                     string
 	profile, file              string
@@ -53,7 +53,7 @@ const (
 
 var methods = []string{apiKey, securityToken, instancePrincipal, resourcePrincipal, workloadIdentity}
 
-// overrides is a variable with hosts in the place of the usual ones: "client=host;client=host".
+// overrides is a variable with hosts that replace the default ones: "client=host;client=host".
 const overrides = "CLIENT_HOST_OVERRIDES"
 
 var (
@@ -62,7 +62,7 @@ var (
 )
 
 // read takes the settings from the values of a block and from the environment. Variables have the names of the
-// arguments, with OCI_ before them or without.
+// arguments, with or without the prefix OCI_.
 func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	r := arguments.New(config, o)
 	text := func(name string) string { return r.Text(name, "OCI_"+name, name) }
@@ -79,7 +79,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 			s.prefix)
 	}
 	s.prefix = strings.TrimSuffix(s.prefix, "/")
-	if !regionName().MatchString(s.region) { // it becomes a part of the service's name
+	if !regionName().MatchString(s.region) { // it becomes a part of the host name
 		r.Wrong("region", "Invalid Value", "%q is not a region, such as us-ashburn-1.", s.region)
 	}
 	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),
@@ -112,7 +112,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.Diags()
 }
 
-// atHome returns a name of a file with the user's folder, which a variable may replace.
+// atHome returns a file name below the user's home folder, which a variable may replace.
 func atHome(o remote.Surroundings, name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Getenv("OCI_HOME_OVERRIDE") != "" {
 		return filepath.Join(o.Getenv("OCI_HOME_OVERRIDE"), rest)
@@ -151,7 +151,7 @@ func (s *settings) encryption(r arguments.Reader, text func(string) string) {
 	}
 }
 
-// address reads how the service is reached, where that is not usual.
+// address reads settings that change how the service is reached.
 func (s *settings) address(r arguments.Reader, o remote.Surroundings) {
 	for one := range strings.SplitSeq(cmp.Or(o.Getenv("OCI_"+overrides), o.Getenv(overrides)), ";") {
 		client, host, _ := strings.Cut(one, "=")
@@ -168,7 +168,7 @@ func (s *settings) address(r arguments.Reader, o remote.Surroundings) {
 	}
 }
 
-// base is the address of the service in the region.
+// base returns the address of the service in the region.
 func (s *settings) base(region string) string {
 	if s.endpoint != "" {
 		return s.endpoint
@@ -181,7 +181,7 @@ func (s *settings) base(region string) string {
 	return "https://" + host
 }
 
-// trust returns whose certificates the service may have; nil for the usual ones.
+// trust returns a configuration with the trusted root certificates, or nil for the default ones.
 func (s *settings) trust() *tls.Config {
 	if s.authorities == "" {
 		return nil

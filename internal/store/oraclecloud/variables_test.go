@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+// The test fails if the driver reads a variable that is missing in the table.
+func TestVariablesMatchArguments(t *testing.T) {
 	var all []drivertest.Variable
 	for name, value := range map[string]string{"region": "eu-paris-1", "tenancy_ocid": "t", "user_ocid": "u",
 		"fingerprint": "f", "private_key": "k", "private_key_password": "w", "auth": "InstancePrincipal",
@@ -41,7 +41,7 @@ func TestVariablesSayWhatArgumentsSay(t *testing.T) {
 	}
 	drivertest.Settings{Schema: schema(),
 		Base:   map[string]string{"bucket": "b", "namespace": "n", "region": "eu-frankfurt-1"},
-		Others: []string{"sse_customer_algorithm", "OCI_sse_customer_algorithm"}, // there is only one
+		Others: []string{"sse_customer_algorithm", "OCI_sse_customer_algorithm"}, // it has only one value
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)
 			return s, diags

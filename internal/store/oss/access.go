@@ -22,10 +22,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// access has the credentials for requests.
+// access provides the credentials of requests.
 type access struct {
 	s      *settings
-	turn   chan struct{} // who has it may ask for credentials
+	turn   chan struct{} // its holder may request credentials
 	source providers.CredentialsProvider
 	now    func() time.Time // of the service
 }
@@ -34,7 +34,8 @@ func newAccess(s *settings, now func() time.Time) *access {
 	return &access{s: s, turn: make(chan struct{}, 1), now: now}
 }
 
-// provider makes the source of credentials: what was given, or the role of the machine; with it the role to assume.
+// provider returns the source of credentials: the configured ones or the role of the machine. If a role is to be
+// assumed, it wraps that source.
 func (w *who) provider() (providers.CredentialsProvider, error) {
 	var base providers.CredentialsProvider
 	var err error
@@ -59,8 +60,8 @@ func (w *who) provider() (providers.CredentialsProvider, error) {
 		WithStsEndpoint(w.sts).Build()
 }
 
-// get returns credentials, and the time of the service. What asks for them ignores the context;
-// it ends later by itself.
+// get returns credentials and the service's current time. Requests for credentials ignore the context; they end later
+// by themselves.
 func (a *access) get(ctx context.Context) (*providers.Credentials, time.Time, error) {
 	select {
 	case a.turn <- struct{}{}:
@@ -125,7 +126,7 @@ func (a *access) sign(ctx context.Context, r *http.Request, _ []byte) error {
 	return nil
 }
 
-// canonical is what the signature of a request covers.
+// canonical returns the text that the signature of a request covers.
 func canonical(r *http.Request, path string) string {
 	var query []string
 	for name, values := range r.URL.Query() {

@@ -36,7 +36,7 @@ type stored struct {
 // Name returns the name of an object in messages.
 func (c *client) Name(name string) string { return "oss://" + c.s.bucket + "/" + name }
 
-// address is that of an object, or of the bucket for "".
+// address returns the address of an object, or of the bucket if name is "".
 func (c *client) address(name string, query url.Values) string {
 	u := *c.s.endpoint
 	if c.s.inPath() {
@@ -72,7 +72,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 	return a, r, err
 }
 
-// failed returns the error for an unexpected answer.
+// failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
 	code, text := bucket.Said(a)
 	permission := map[string]string{"read": "oss:GetObject", "look for": "oss:GetObject", "write": "oss:PutObject",
@@ -94,7 +94,7 @@ func (c *client) failed(r web.Request, a *web.Answer) error {
 	return c.Failed(r, a, text, hint)
 }
 
-// get returns an object; nil when it is not there.
+// get returns an object, or nil if it does not exist.
 func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	a, r, err := c.ask(ctx, "read", http.MethodGet, name, nil, nil, nil)
 	switch {
@@ -121,14 +121,14 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	return o, nil
 }
 
-// checksumField has the checksum that the service computes of every object.
+// checksumField contains the checksum that the service computes for every object.
 const checksumField = "X-Oss-Hash-Crc64ecma"
 
 var polynomial = crc64.MakeTable(crc64.ECMA)
 
 func checksum(data []byte) string { return strconv.FormatUint(crc64.Checksum(data, polynomial), 10) }
 
-// head returns the tag of an object; "" when it is not there.
+// head returns the tag of an object, or "" if it does not exist.
 func (c *client) head(ctx context.Context, name string) (string, error) {
 	a, r, err := c.ask(ctx, "look for", http.MethodHead, name, nil, nil, nil)
 	switch {
@@ -139,10 +139,10 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
-// header has what the block says of how objects are stored.
+// header returns the block's settings for storing objects.
 func (c *client) header() http.Header {
 	h := http.Header{}
 	if c.s.encrypt {
@@ -151,8 +151,8 @@ func (c *client) header() http.Header {
 	return h
 }
 
-// look returns the tag of a state, and whether it is what is to be written there already, because an answer was lost.
-// objects.ErrUnmet: it has another tag than the one that is expected, "" for nothing.
+// look returns the tag of a state, and whether it already has the data to write because a response was lost. It returns
+// objects.ErrUnmet if the tag is not was; "" means that the state must not exist.
 func (c *client) look(ctx context.Context, name string, data []byte, was string) (tag string, done bool, err error) {
 	there, err := c.head(ctx, name)
 	if err != nil || there == was {
@@ -162,7 +162,7 @@ func (c *client) look(ctx context.Context, name string, data []byte, was string)
 	return there, err == nil, err
 }
 
-// put writes a state. Over nothing there is a condition, in buckets without former versions.
+// put writes a state. In buckets without versions, creating one is conditional.
 func (c *client) put(ctx context.Context, name string, data []byte, was string) (string, error) {
 	h := c.header()
 	if c.s.acl != "" {
@@ -183,10 +183,10 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if !a.OK() {
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
-// unmet returns nil, and the tag, when what stands there is what was to be written: an answer was lost.
+// unmet returns nil and the tag if the object already has the data to write, because a response was lost.
 func (c *client) unmet(ctx context.Context, name string, data []byte, tag *string) error {
 	o, err := c.get(ctx, name)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *client) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// pages are the pages of a list of objects.
+// pages returns the pages of a list of objects.
 func (c *client) pages() bucket.Pages {
 	return bucket.Pages{Service: "OSS", Name: c.Name, Escaped: true, Ask: func(ctx context.Context, query url.Values) (
 		*web.Answer, error) {
@@ -221,8 +221,8 @@ func (c *client) pages() bucket.Pages {
 	}}
 }
 
-// once is the bucket as a store of objects that are made once: an append at the beginning finds nothing there, in
-// buckets with former versions, too.
+// once is the bucket as a store of objects that are written once: an append at position 0 fails if the object exists,
+// even in buckets with versions.
 type once struct{ *client }
 
 // Get implements objects.Once.
@@ -246,7 +246,8 @@ func (o once) Create(ctx context.Context, name string, data []byte) error {
 	case !a.OK():
 		return o.failed(r, a)
 	}
-	return nil
+	_, err = bucket.Tagged("OSS", r, a)
+	return err
 }
 
 // First implements objects.Once.
@@ -257,9 +258,9 @@ func (o once) First(ctx context.Context, prefix string, most int) ([]objects.Ent
 // store keeps states in the bucket, with their digests in the table.
 type store struct {
 	*client
-	table *table    // nil without one
-	seen  *sync.Map // digests of states that were read or written, by their tags
-	// patience is how long a state may not fit its digest.
+	table *table    // nil if none is configured
+	seen  *sync.Map // digests of states that were read or written, by tag
+	// patience is how long a state may differ from its digest.
 	patience time.Duration
 }
 
@@ -276,8 +277,8 @@ func (s store) Forget(ctx context.Context, name string) error {
 	return s.table.forget(ctx, name)
 }
 
-// Write implements bucket.Store. With a table, the digest of the new state replaces the one before at first:
-// a run that has lost its lock fails there.
+// Write implements bucket.Store. With a table, it first replaces the digest of the previous state with the new one,
+// which fails for a run that has lost its lock.
 func (s store) Write(ctx context.Context, name string, w remote.Write) (string, error) {
 	there, done, err := s.look(ctx, name, w.Data, w.Was)
 	if err != nil || done && s.table == nil {
@@ -286,7 +287,7 @@ func (s store) Write(ctx context.Context, name string, w remote.Write) (string, 
 	if s.table == nil {
 		return s.put(ctx, name, w.Data, w.Was)
 	}
-	was := w.Was // of what was written at once, the tag is the digest
+	was := w.Was // the tag of a state written by one request is its digest
 	if known, ok := s.seen.Load(w.Was); ok {
 		was = known.(string)
 	}
@@ -301,7 +302,7 @@ func (s store) Write(ctx context.Context, name string, w remote.Write) (string, 
 		s.seen.Store(version, digest(w.Data))
 	}
 	if err != nil && !errors.Is(err, objects.ErrUnmet) {
-		err = &remote.UnfinishedError{Err: err} // others take a state that does not fit its digest for damaged
+		err = &remote.UnfinishedError{Err: err} // others would take a state that differs from its digest for damaged
 	}
 	return version, err
 }

@@ -45,8 +45,8 @@ func (d *driver) Workspaces(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Place implements remote.Driver. The other programs take every folder below the prefix for a workspace, so the journal
-// is beside it.
+// Place implements remote.Driver. The journal is outside the prefix, because the other programs take every folder below
+// that for a workspace.
 func (d *driver) Place(workspace string) (remote.Place, error) {
 	folder := d.s.prefix + ".tombolo/" + workspace + "/" + d.s.key + "/"
 	if workspace == state.DefaultWorkspace {

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Hasty makes a driver that does not pause before it tries again, and waits for no digest.
+// Hasty returns a driver that neither pauses between tries nor waits for a digest.
 func Hasty(ctx context.Context, config cty.Value, log func(string, ...any)) (remote.Driver, error) {
 	d, diags := open(ctx, config, remote.Surroundings{Log: log})
 	if diags.HasErrors() {
@@ -24,10 +24,10 @@ func Hasty(ctx context.Context, config cty.Value, log func(string, ...any)) (rem
 	return d, nil
 }
 
-// Bounded makes a driver read no objects that are greater.
+// Bounded sets the maximum size of an object that a driver reads.
 func Bounded(d remote.Driver, most int64) { d.(*driver).store.Most = most }
 
-// Impatient sets how long a driver waits for each step of an answer.
+// Impatient sets how long a driver waits for each step of a response.
 func Impatient(d remote.Driver, silence time.Duration) {
 	one := d.(*driver)
 	one.store.Silence = silence

@@ -1,14 +1,14 @@
 // Package oss keeps states in a bucket of the Object Storage Service of Alibaba Cloud, in the layout that Terraform and
 // OpenTofu use: all three share a state, its workspaces and its locks.
 //
-// A state is the object "<prefix>/<key>", or "<prefix>/<workspace>/<key>". The lock is a row of Tablestore, where a
-// table is named, and another row has the digest of the state. What belongs to Tombolo alone is below
+// A state is the object "<prefix>/<key>", or "<prefix>/<workspace>/<key>". If a table of Tablestore is configured, one
+// of its rows is the lock, and another contains the digest of the state. Objects that only Tombolo uses are below
 // "<prefix>.tombolo/".
 //
-// The service can make an object on the condition that there is none, and has no condition for replacing one. So the
-// journal is a chain of objects (objects.Chained). A state is replaced after a look at what stands there, and, with a
-// table, only when its digest could be put in the place of the one before: between look and write another may come,
-// and then the digest tells.
+// The service can create an object on the condition that it does not exist. It has no condition for replacing one, so
+// the journal is a chain of objects (objects.Chained). A state is replaced after a check of the current content and,
+// with a table, only after its digest has replaced the previous one. If another run writes between check and write, the
+// digest shows it.
 //
 //	kind := oss.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -33,13 +33,13 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}
 }
 
-// more has the argument that came with Terraform 1.12.
+// more returns the argument that Terraform 1.12 added.
 func more() map[string]*provider.Attribute {
 	return map[string]*provider.Attribute{"tablestore_instance_name": arguments.Text(
 		"Name of the instance of Tablestore. The default is what the address begins with.")}
 }
 
-// schema has the arguments of Terraform 1.11, with its types.
+// schema returns the arguments of Terraform 1.11, with its types.
 func schema() *provider.Block {
 	role := map[string]*provider.Attribute{"role_arn": arguments.Text("RAM role to assume."),
 		"session_name":       arguments.Text("Name of its session. The default is terraform."),
@@ -71,7 +71,7 @@ func schema() *provider.Block {
 	}}
 }
 
-// open reads the settings. It sends no requests: credentials are looked up for the first request.
+// open reads the settings. It sends no requests: credentials are resolved at the first request.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	o = arguments.Complete(o)
 	s, diags := read(config, o)

@@ -29,7 +29,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// settings are those of a block that reaches a server, with a table.
+// settings returns the settings of a block for a server, with a table.
 func settings(address string, more map[string]cty.Value) cty.Value {
 	s := map[string]cty.Value{"bucket": cty.StringVal("states"), "prefix": cty.StringVal("some/where"),
 		"region": cty.StringVal("cn-beijing"), "access_key": cty.StringVal(osstest.AccessKey),
@@ -64,8 +64,8 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// Whatever happens to whichever request of a run, another run finds what was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// Whichever request of a run fails, and however, another run finds everything that was done.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -80,7 +80,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 }
 
 func TestRequestsOfARunAreCounted(t *testing.T) {
-	// Links of the journal that were followed are removed once in a while, several at a time.
+	// Old links of the journal are removed occasionally, several at a time.
 	old := func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/journal/")
 	}
@@ -91,7 +91,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// The signature is that of the service's own libraries, whose tests have these values.
+// Signatures equal those of the service's own libraries, whose tests have these values.
 func TestSignaturesAreThoseOfTheService(t *testing.T) {
 	query := "?param1=value1&%2Bparam1=value3&%7Cparam1=value4&%2Bparam2=&%7Cparam2=&param2="
 	for want, c := range map[string]struct {
@@ -111,7 +111,7 @@ func TestSignaturesAreThoseOfTheService(t *testing.T) {
 	}
 }
 
-// Without a table a state has no lock, and is written all the same.
+// Without a table, a state has no lock but can be written.
 func TestWithoutATableThereIsNoLock(t *testing.T) {
 	address := drivertest.Serve(t, &osstest.Server{Bucket: "states"})
 	more := map[string]cty.Value{"tablestore_table": cty.NullVal(cty.String)}
@@ -133,7 +133,7 @@ func TestWithoutATableThereIsNoLock(t *testing.T) {
 	}
 }
 
-// The address of a private network may not begin with the name of the instance.
+// The address of a private network may begin with something other than the name of the instance.
 func TestInstancesOfTablesHaveNames(t *testing.T) {
 	address := drivertest.Serve(t, &osstest.Server{Bucket: "states", Instance: "acme-locks"})
 	for name, works := range map[string]bool{"acme-locks": true, "other": false, "": false} {
@@ -150,7 +150,7 @@ func TestInstancesOfTablesHaveNames(t *testing.T) {
 	}
 }
 
-// A state that is not the one whose digest stands in the table is refused, unless it is about to be replaced.
+// A state that differs from its digest in the table is refused, unless it is about to be replaced.
 func TestStatesHaveTheirDigest(t *testing.T) {
 	there := &osstest.Server{Bucket: "states"}
 	fail := false
@@ -193,8 +193,8 @@ func TestStatesHaveTheirDigest(t *testing.T) {
 	}
 }
 
-// What is secret in a block appears in no error and no line of the log, also when the service repeats what it got.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error or in the log, even if the service repeats the request.
+func TestSecretsAreNeverShown(t *testing.T) {
 	drivertest.Secrets(t, []string{osstest.Secret, "token-canary"}, func(address string, log func(string, ...any)) (
 		remote.Driver, error) {
 		return oss.Hasty(t.Context(), settings(address, map[string]cty.Value{
@@ -224,7 +224,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 	})
 }
 
-// Profiles of the Alibaba Cloud CLI have the credentials that the block has not.
+// Profiles of the Alibaba Cloud CLI supply the credentials that the block omits.
 func TestProfilesHaveCredentials(t *testing.T) {
 	profiles := filepath.Join(t.TempDir(), "config.json")
 	must(t, os.WriteFile(profiles, fmt.Appendf(nil, `{"profiles":[{"name":"other","mode":"AK","access_key_id":"x",
@@ -242,8 +242,8 @@ func TestProfilesHaveCredentials(t *testing.T) {
 	must(t, h.Unlock(t.Context()))
 }
 
-// What the block says of objects holds for states, and their encryption for the journal, too.
-func TestObjectsAreStoredAsTheBlockSays(t *testing.T) {
+// The block's settings for objects apply to states. Those for encryption apply to the journal as well.
+func TestObjectsAreStoredAsConfigured(t *testing.T) {
 	there := &osstest.Server{Bucket: "states"}
 	p, err := open(t, settings(drivertest.Serve(t, there), map[string]cty.Value{"encrypt": cty.True,
 		"acl": cty.StringVal("private")})).Place("blue")
@@ -270,13 +270,14 @@ func TestObjectsAreStoredAsTheBlockSays(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, a call ends, and nobody takes it for a state.
+// Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	for name, more := range map[string]map[string]cty.Value{"with a table": nil,
 		"without": {"tablestore_table": cty.NullVal(cty.String)}} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Hostility(t, drivertest.Hostile{
-				New: func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
+				NoLock: more != nil,
+				New:    func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
 				Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 					d := open(t, settings(drivertest.Serve(t, h), more))
 					oss.Bounded(d, most)

@@ -7,17 +7,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// domain is where the services of Alibaba Cloud are.
+// domain is the domain of Alibaba Cloud's services.
 const domain = "aliyuncs.com"
 
-// programs returns the credentials of the user that requests to addresses of the block are signed with. The signatures
-// of these services do not cover the host: whoever gets one can send the request to the real service. Nothing is
-// started because a block says so.
+// programs returns the user's credentials that sign requests to addresses of the block. The signatures of these
+// services do not cover the host, so anyone who gets one can send the request to the real service. A block cannot start
+// programs.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() || remote.Written(config, "secret_key") != "" {
 		return nil
 	}
-	s, _ := read(config, arguments.Complete(o)) // what is wrong is told where it is needed
+	s, _ := read(config, arguments.Complete(o)) // problems are reported where the settings are needed
 	add := func(argument, to string, variables ...string) {
 		for _, name := range variables {
 			if o.Getenv(name) != "" && remote.Written(config, argument) == "" {

@@ -20,8 +20,8 @@ type settings struct {
 	bucket, prefix, key, region string
 	endpoint                    *url.URL
 	table                       string
-	tables                      *url.URL // the instance with the table
-	instance                    string   // its name
+	tables                      *url.URL // address of the instance with the table
+	instance                    string   // name of the instance
 	encrypt                     bool
 	acl                         string
 	who                         who
@@ -29,7 +29,7 @@ type settings struct {
 	arguments.Secrets
 }
 
-// who are the credentials.
+// who holds the credentials.
 type who struct {
 	access, secret, token string
 	ecsRole               string
@@ -37,7 +37,7 @@ type who struct {
 	role                  role
 }
 
-// role is one to assume.
+// role is a role to assume.
 type role struct {
 	arn, session, policy string
 	seconds              int64
@@ -100,7 +100,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	return s, r.Diags()
 }
 
-// address reads that of a service, where the scheme may be missing.
+// address reads the address of a service; the scheme may be missing.
 func (s *settings) address(r arguments.Reader, name, text string) *url.URL {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -114,17 +114,17 @@ func (s *settings) address(r arguments.Reader, name, text string) *url.URL {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, "/")}
 }
 
-// inPath reports whether the bucket is in the path of addresses, and not in the name of the host: an IP address has no
-// names below it.
+// inPath reports whether addresses contain the bucket in the path and not in the host name: an IP address has no
+// subdomains.
 func (s *settings) inPath() bool {
 	host := s.endpoint.Hostname()
 	return net.ParseIP(host) != nil || host == "localhost"
 }
 
-// object is the name of the object of a workspace, "" for the default one.
+// object returns the name of a workspace's object; "" is the default workspace.
 func (s *settings) object(workspace string) string { return path.Join(s.prefix, workspace, s.key) }
 
-// credentials reads them, and those of a profile where there are none.
+// credentials reads the credentials, and completes them from a profile.
 func (s *settings) credentials(r arguments.Reader) {
 	w := &s.who
 	w.access = r.Text("access_key", "ALICLOUD_ACCESS_KEY", "ALIBABA_CLOUD_ACCESS_KEY_ID", "ALICLOUD_ACCESS_KEY_ID")
@@ -190,7 +190,7 @@ func (s *settings) profile(r arguments.Reader) {
 	if text == nil {
 		return
 	}
-	if json.Unmarshal(text, &found) != nil { // the decoder's words may hold a part of a secret
+	if json.Unmarshal(text, &found) != nil { // the decoder's error may contain part of a secret
 		r.Wrong("shared_credentials_file", "Invalid Value", "%s is not a file of profiles of the Alibaba Cloud CLI.",
 			file)
 		return

@@ -18,20 +18,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Columns of rows. The last is ours: the digest of the state whose place the one of this row takes, which stands there
-// until the new one has been written.
+// Columns of rows. Only Tombolo uses the last one: the digest of the previous state, which stays there until the new
+// state is written.
 const (
 	rowKey      = "LockID"
 	rowInfo     = "Info"
 	rowDigest   = "Digest"
 	rowReplaced = "TomboloReplaced"
-	none        = "none" // where there was no state
+	none        = "none" // there was no state
 )
 
-// digestSuffix is the end of the name of the row of a digest; the rest is the name of that of the lock.
+// capacity is the number of the field with the cost of the request, which every valid response has.
+const capacity = 1
+
+// digestSuffix ends the ID of the row with a digest; the rest is the ID of the lock's row.
 const digestSuffix = "-md5"
 
-// table is a table of Tablestore: a row for each lock that is held, and one with the digest of each state.
+// table is a table of Tablestore, with a row for each held lock and one for the digest of each state.
 type table struct {
 	s *settings
 	*web.Client
@@ -46,6 +49,10 @@ func (t *table) ask(ctx context.Context, what, call, id string, body []byte) (*w
 		return nil, err
 	}
 	if a.OK() {
+		if m, err := tablestore.Parse(a.Body); err != nil || m.Bytes(capacity) == nil {
+			return nil, &web.Problem{Text: fmt.Sprintf("%s %s: the answer is not one of the service. The server is "+
+				"not Tablestore, or a proxy changes its answers", what, r.Name)}
+		}
 		return a, nil
 	}
 	code, text := tablestore.DecodeError(a.Body)
@@ -64,7 +71,7 @@ func (t *table) ask(ctx context.Context, what, call, id string, body []byte) (*w
 	return nil, t.Failed(r, a, strings.TrimPrefix(code+": "+text, ": "), hint)
 }
 
-// row returns the columns of a row; nil where there is none.
+// row returns the columns of a row, or nil if it does not exist.
 func (t *table) row(ctx context.Context, id string) (map[string]string, error) {
 	a, err := t.ask(ctx, "read", "GetRow", id, tablestore.Get{Table: t.s.table, Key: rowKey, ID: id}.Encode())
 	if err != nil {
@@ -81,7 +88,7 @@ func (t *table) row(ctx context.Context, id string) (map[string]string, error) {
 	return row.Columns, nil
 }
 
-// put puts a row where there is one, or none, as the condition says.
+// put writes a row, if the condition holds.
 func (t *table) put(ctx context.Context, id string, columns map[string]string, c tablestore.Condition) (*web.Answer,
 	error) {
 	return t.ask(ctx, "write", "PutRow", id, tablestore.Put{Table: t.s.table,
@@ -94,10 +101,10 @@ func (t *table) remove(ctx context.Context, id string, c tablestore.Condition) (
 		Condition: c}.Encode())
 }
 
-// id is the name of the row of an object.
+// id returns the ID of the row of an object.
 func (t *table) id(name string) string { return t.s.bucket + "/" + name }
 
-// digest is what stands in the row of a state; "" for none.
+// digest returns the digest of a state as the row stores it, or "" if there is no state.
 func digest(data []byte) string {
 	if data == nil {
 		return ""
@@ -106,8 +113,9 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// note puts the digest of a state that is to be written in the place of the one before, "" for none, while that is the
-// digest of what was read. A row that is missing, or whose write was not followed by that of the state, is no obstacle.
+// note replaces the digest of the previous state, or none for "", with that of the state to be written, on the
+// condition that the row has the digest of the state that was read. A missing row, or one whose state was never
+// written, does not prevent that.
 func (t *table) note(ctx context.Context, name, next, was string) error {
 	id := t.id(name) + digestSuffix
 	there, err := t.row(ctx, id)
@@ -118,7 +126,7 @@ func (t *table) note(ctx context.Context, name, next, was string) error {
 	was = cmp.Or(was, none)
 	switch {
 	case known && before == next:
-		return nil // a first try got here
+		return nil // the first try has written it
 	case known && before != was && there[rowReplaced] != was:
 		return objects.ErrUnmet
 	}
@@ -136,7 +144,7 @@ func (t *table) forget(ctx context.Context, name string) error {
 	return err
 }
 
-// slot is the row that is the lock of a state.
+// slot is the row with the lock of a state.
 type slot struct {
 	*table
 	id string
@@ -168,20 +176,20 @@ func (s slot) Remove(ctx context.Context, f *bucket.Found) error {
 	a, err := s.remove(ctx, s.id, tablestore.Condition{Row: tablestore.There, Column: rowInfo, Value: f.Raw})
 	if isUnmet(err) && a.Again {
 		if row, other := s.row(ctx, s.id); other != nil || row == nil {
-			return other // a first try removed it
+			return other // the first try has removed it
 		}
 	}
 	return err
 }
 
-// A state may not fit its digest for a moment, while somebody writes. Others wait as long.
+// While a run writes, a state may briefly differ from its digest. Other programs wait as long.
 const (
 	digestWait  = 10 * time.Second
 	digestPause = time.Second
 )
 
-// Read implements bucket.Store. A state has the digest in its row; while it is being replaced, it may still have the
-// one before.
+// Read implements bucket.Store. A state must have the digest in its row; while it is being replaced, it may still have
+// the previous one.
 func (s store) Read(ctx context.Context, name string) (remote.Content, error) {
 	for began := time.Now(); ; {
 		o, row, err := s.both(ctx, name)
@@ -218,7 +226,7 @@ func (s store) both(ctx context.Context, name string) (o *stored, row map[string
 	var wg sync.WaitGroup
 	wg.Go(func() { o, err = s.get(ctx, name) })
 	row, unread := s.table.row(ctx, s.table.id(name)+digestSuffix)
-	if unread != nil { // who may only read states often may not read the table
+	if unread != nil { // a user who may read states may lack permission for the table
 		s.Log("oss: the digest of %s cannot be read, so it is not checked: %v", s.Name(name), unread)
 	}
 	wg.Wait()

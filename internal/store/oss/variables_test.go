@@ -10,8 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A variable that the driver reads and the table lacks fails the test. The defaults are those that Terraform documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+// The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
+// documents.
+func TestVariablesMatchArguments(t *testing.T) {
 	block := drivertest.Settings{Schema: schema(), More: more(), Base: map[string]string{"bucket": "b", "region": "r"},
 		Read: func(config cty.Value, o remote.Surroundings) (any, diag.List) {
 			s, diags := read(config, o)

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Arguments come from the block, or else from the environment, or are the usual ones.
+// Arguments come from the block, or else from the environment, or have their default values.
 func TestArguments(t *testing.T) {
 	env := map[string]string{"PG_SCHEMA_NAME": "env", "PG_SKIP_INDEX_CREATION": "1", "PG_SKIP_TABLE_CREATION": "true",
 		"PG_CONN_STR": "host=env.example.org", "PGPASSWORD": "from env'\\", "PGUSER": "env", "PGPORT": "17"}
@@ -75,7 +75,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// What is wrong at the other end is said, with what to do.
+// Errors of the server are reported, with advice.
 func TestServersThatRefuse(t *testing.T) {
 	dsn := pgtest.Database(t)
 	between := newProxy(t, dsn)
@@ -88,7 +88,7 @@ func TestServersThatRefuse(t *testing.T) {
 			t.Errorf("%s: %v", c.to, err)
 		}
 	}
-	// Encryption is required unless it is said that it is not, as with Terraform.
+	// Encryption is required unless sslmode disables it, as in Terraform.
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestServersThatRefuse(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = io.ReadFull(c, make([]byte, 8)) // the question whether it can encrypt
+			_, _ = io.ReadFull(c, make([]byte, 8)) // the client's request for encryption
 			_, _ = c.Write([]byte("N"))
 			c.Close()
 		}

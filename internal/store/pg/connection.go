@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// variables are those of PostgreSQL's programs, and the words of a connection string that they stand for.
+// variables maps the environment variables of PostgreSQL's programs to the connection string keywords that they set.
 var variables = map[string]string{
 	"PGHOST": "host", "PGPORT": "port", "PGDATABASE": "dbname", "PGUSER": "user", "PGPASSWORD": "password",
 	"PGPASSFILE": "passfile", "PGSERVICE": "service", "PGSERVICEFILE": "servicefile", "PGSSLMODE": "sslmode",
@@ -26,19 +26,19 @@ var variables = map[string]string{
 	"PGOPTIONS": "options", "PGCONNECT_TIMEOUT": "connect_timeout", "PGTARGETSESSIONATTRS": "target_session_attrs",
 }
 
-// clientWords are words of connection strings that other clients take for themselves and a server refuses.
+// clientWords are keywords that other clients handle themselves and that a server refuses.
 var clientWords = []string{"fallback_application_name", "binary_parameters", "disable_prepared_binary_result",
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
 
-// errConnection stands for everything that is wrong with a connection string. What exactly is not said: in a string
-// that is cut at the wrong places, the password may be anywhere.
+// errConnection is the error for all mistakes in a connection string. It contains no details: if the string is split at
+// the wrong place, any part may contain the password.
 var errConnection = errors.New(`it has to look like "postgres://user@host:5432/database?sslmode=require", ` +
 	`with special characters in its parts written as in %2F, or like "host=... user=... dbname=..."`)
 
 var service = regex.Lazy(`\bservice\s*=`)
 
-// connection reads a connection string, as Terraform does: what is not said is taken from the environment, and
-// encryption is required unless sslmode says otherwise. Errors have nothing of the string in them.
+// connection parses a connection string, as Terraform does: missing values come from the environment, and encryption is
+// required unless sslmode disables it. Errors contain no part of the string.
 func connection(text string, getenv func(string) string) (*pgconn.Config, error) {
 	isURL := strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
 	defaults := map[string]string{}
@@ -47,12 +47,12 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 			defaults[word] = value
 		}
 	}
-	if getenv("PGSERVICE") == "" && !service().MatchString(text) { // which may say it as well
+	if getenv("PGSERVICE") == "" && !service().MatchString(text) { // a service may set it as well
 		if getenv("PGSSLMODE") == "" {
 			defaults["sslmode"] = "require"
 		}
 		if getenv("PGHOST") == "" {
-			defaults["host"] = "localhost" // and not a socket
+			defaults["host"] = "localhost" // not a socket
 		}
 	}
 	if err := judgeFiles(text, isURL); err != nil {
@@ -68,7 +68,7 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 		hosts = append(hosts, next.Host)
 	}
 	if isURL && strings.Contains(config.Database, "@") || slices.ContainsFunc(hosts, notHost) {
-		return nil, errConnection // a password with a slash or an @ in it, for which nobody is to be asked
+		return nil, errConnection // a password with a slash or an @, which must not become a host name
 	}
 	for _, word := range clientWords {
 		delete(config.RuntimeParams, word)
@@ -78,13 +78,13 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 	return config, nil
 }
 
-// fileWords are words of connection strings whose values are names of files.
+// fileWords are keywords whose values are file names.
 var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslrootcert"}
 
 var fileWord = regex.Lazy(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))`)
 
-// judgeFiles refuses files that a connection string names, or a file of services that it names, and that the client
-// would wait for, or read without an end.
+// judgeFiles refuses files named by a connection string, or by a service file that it names, if the client would wait
+// for them or read them without end.
 func judgeFiles(text string, isURL bool) error {
 	for _, name := range filesOf(text, isURL) {
 		if err := regular.Judge(name, regular.Record); err != nil {
@@ -92,7 +92,7 @@ func judgeFiles(text string, isURL bool) error {
 		}
 		content, err := regular.Read(name, regular.Record)
 		if err != nil {
-			continue // which is told where it is needed
+			continue // reported where it is needed
 		}
 		for _, said := range remote.Settings(content, fileWords...) {
 			if err := regular.Judge(said.Value, regular.Record); err != nil {
@@ -113,7 +113,7 @@ func filesOf(text string, isURL bool) (names []string) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil // which is told where it is needed
+		return nil // reported where it is needed
 	}
 	for _, word := range fileWords {
 		names = append(names, u.Query()[word]...)
@@ -123,16 +123,16 @@ func filesOf(text string, isURL bool) (names []string) {
 
 var escaped = regex.Lazy(`\\(.)`)
 
-// hostName matches names of hosts.
+// hostName matches host names.
 var hostName = regex.Lazy(`^[\pL\pN._-]+$`)
 
-// notHost reports whether a text cannot be a host: a name, an address or the folder of a socket.
+// notHost reports whether a text cannot be a host: neither a name, nor an address, nor the folder of a socket.
 func notHost(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && !filepath.IsAbs(host) && !strings.HasPrefix(host, "/") && !hostName().MatchString(host)
 }
 
-// parseProblem returns the problem if it cannot contain a secret.
+// parseProblem returns the parser's reason if it cannot contain a secret.
 func parseProblem(err error) error {
 	for _, known := range []string{"failed to configure TLS", "invalid sslcertmode", "invalid connect_timeout",
 		"failed to read service", "unknown target_session_attrs", "could not match"} {
@@ -147,11 +147,11 @@ func parseProblem(err error) error {
 	return errConnection
 }
 
-// withDefaults adds words that a connection string does not have.
+// withDefaults adds keywords that a connection string lacks.
 func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	if !isURL {
 		var b strings.Builder
-		for word, value := range defaults { // of two equal words the second holds
+		for word, value := range defaults { // of two equal keywords the second counts
 			value = strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value)
 			fmt.Fprintf(&b, "%s='%s' ", word, value)
 		}
@@ -159,7 +159,7 @@ func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return text // which is reported
+		return text // reported by the parser
 	}
 	has := u.Query()
 	_, password := u.User.Password()
@@ -183,7 +183,8 @@ func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	}
 }
 
-// programs returns the password of the environment, where it goes to a host of the block. Nothing is started.
+// programs returns the password from the environment if it is sent to a host from the block. A block cannot start
+// programs.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	const password = "PGPASSWORD"
 	text := remote.Written(config, "conn_str")
@@ -192,7 +193,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	}
 	c, err := connection(text, o.Getenv)
 	if err != nil {
-		return nil // which is told where it is needed
+		return nil // reported where it is needed
 	}
 	add := func(host, secret string) {
 		if secret == o.Getenv(password) && host != o.Getenv("PGHOST") && !strings.HasPrefix(host, "/") {

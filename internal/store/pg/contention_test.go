@@ -19,8 +19,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Many count in the same states at the same time, which at first are not there, and an administrator ends connections
-// at random. Nothing that was confirmed is lost, nothing is counted twice, and of two nobody ever has the same lock.
+// Many writers increment counters in the same states concurrently, while an administrator ends random connections. The
+// states do not exist at first. No confirmed write is lost, none is counted twice, and no two writers ever hold the
+// same lock.
 func TestContention(t *testing.T) {
 	dsn := pgtest.Database(t)
 	const workers, rounds, states = 6, 8, 2
@@ -49,7 +50,7 @@ func TestContention(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 				mu.Lock()
-				for other := range inside[at] { // which may not know yet that it was ended
+				for other := range inside[at] { // it may not know yet that its session was ended
 					if other.Check(t.Context()) == nil && h.Check(t.Context()) == nil {
 						t.Error("two hold the same lock")
 					}
@@ -66,7 +67,7 @@ func TestContention(t *testing.T) {
 					open[at]++
 				}
 				mu.Unlock()
-				_ = h.Unlock(t.Context()) // which may be lost
+				_ = h.Unlock(t.Context()) // the lock may be lost
 			}
 		})
 	}
@@ -106,12 +107,12 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// broken reports whether a connection was ended by somebody.
+// broken reports whether a connection was ended by the administrator.
 func broken(err error) bool {
 	return code(err, "57P01") || contains(err, "broke")
 }
 
-// increment adds one to a counter. Errors are ErrLost when it was not done for sure.
+// increment adds one to a counter. It returns ErrLost only if that was certainly not done.
 func increment(t *testing.T, p *place, h remote.Hold) error {
 	c, err := p.Read(t.Context())
 	if err != nil {
@@ -126,12 +127,13 @@ func increment(t *testing.T, p *place, h remote.Hold) error {
 	return err
 }
 
-// More runs wait for a lock than the server takes connections: each gets it in the end, since those who wait need none.
+// More runs wait for a lock than the server accepts connections. Each gets the lock in the end, because waiting needs
+// no connection.
 func TestWaitingNeedsNoConnections(t *testing.T) {
 	dsn := pgtest.Database(t)
 	written(t, placed(t, opened(t, dsn), "crowded"))
 	admin := another(t, dsn)
-	role := fmt.Sprintf("crowd%d", time.Now().UnixNano()) // roles are of the whole server
+	role := fmt.Sprintf("crowd%d", time.Now().UnixNano()) // roles belong to the whole server
 	for _, sql := range []string{"CREATE ROLE %s LOGIN CONNECTION LIMIT 3",
 		"GRANT ALL ON SCHEMA terraform_remote_state TO %s",
 		"GRANT ALL ON ALL TABLES IN SCHEMA terraform_remote_state TO %s",

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// driver has the idle connections, and those that hold locks.
+// driver has the idle connections and those that hold locks.
 type driver struct {
 	o *options
 
@@ -49,7 +49,7 @@ func (d *driver) take(ctx context.Context) (s *session, old bool, err error) {
 	return s, false, err
 }
 
-// give returns a connection that holds no lock.
+// give returns a connection that holds no lock to the driver.
 func (d *driver) give(s *session) {
 	d.mu.Lock()
 	delete(d.holds, s)
@@ -63,7 +63,8 @@ func (d *driver) give(s *session) {
 	}
 }
 
-// rest closes the idle connections: a run that waits for a lock does not need them, and the server has few.
+// rest closes the idle connections: a run that waits for a lock does not need them, and the number of connections is
+// limited.
 func (d *driver) rest() {
 	d.mu.Lock()
 	idle := d.idle
@@ -74,8 +75,8 @@ func (d *driver) rest() {
 	}
 }
 
-// idleSession returns a connection that holds a lock, if nothing is being written there: nobody has to connect once
-// more to read what was just locked.
+// idleSession returns a connection that holds a lock, if it is not writing, so that reading a state that was just
+// locked needs no new connection.
 func (d *driver) idleSession() *session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +88,7 @@ func (d *driver) idleSession() *session {
 	return nil
 }
 
-// ask runs a read-only query on any connection. It replaces a connection that broke while it was idle.
+// ask runs a read-only query on any connection. If a connection broke while it was idle, it uses another.
 func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (d *driver) ask(ctx context.Context, sql string, args ...arg) (r rows, err 
 	}
 }
 
-// change runs a query that changes something, without a lock.
+// change runs a query that writes without a lock.
 func (d *driver) change(ctx context.Context, sql string, args ...arg) (rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 	return &place{d: d, o: d.o, name: workspace}, nil
 }
 
-// Close implements remote.Driver. Locks that are held are freed with their connections.
+// Close implements remote.Driver. Closing the connections also releases their locks.
 func (d *driver) Close() error {
 	d.mu.Lock()
 	d.closed = true

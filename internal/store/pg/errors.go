@@ -13,10 +13,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// safeToRetry reports whether nothing of a call has reached the server.
+// safeToRetry reports whether no part of a call has reached the server.
 func safeToRetry(err error) bool { return err != nil && pgconn.SafeToRetry(err) }
 
-// connectError returns why there is no connection.
+// connectError returns the error for a failed connection.
 func (o *options) connectError(err error) error {
 	hint := ""
 	switch {
@@ -41,7 +41,8 @@ func (o *options) connectError(err error) error {
 		quote(o.config.User), strings.TrimSuffix(text, "."), hint), err}
 }
 
-// explain returns the server's error for a statement. It does not change errors of contexts and of this package.
+// explain returns the error for a statement, with the server's message. It does not change errors of contexts and of
+// this package.
 func (o *options) explain(err error) error {
 	var known *problem
 	var locked *state.LockedError
@@ -74,7 +75,7 @@ func (o *options) explain(err error) error {
 	return &problem{o.scrub(text), err}
 }
 
-// problem is an error with a text that people can read, and no secrets.
+// problem is an error whose text is for users and contains no secrets.
 type problem struct {
 	text  string
 	cause error
@@ -83,10 +84,10 @@ type problem struct {
 // Error implements error.
 func (p *problem) Error() string { return p.text }
 
-// Unwrap returns what was answered.
+// Unwrap returns the server's error.
 func (p *problem) Unwrap() error { return p.cause }
 
-// scrub removes the password from a text, in every form that it has in connection strings. It is a precaution.
+// scrub removes the password from a text, in every form that it has in connection strings, as a precaution.
 func (o *options) scrub(text string) string {
 	password := o.config.Password
 	if len(password) < 4 {

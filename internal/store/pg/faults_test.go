@@ -18,16 +18,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// model holds the possible contents of a database: more than one thing only after a call whose outcome is open.
+// model holds the possible contents of a database. There is more than one only after a call with an unknown result.
 type model struct {
 	t     *testing.T
 	place remote.Place
 	hold  remote.Hold
 
 	may     []content
-	version string // of the state, as the holder knows it
-	journal string // its version
-	lost    bool   // the connection broke: everything else must be refused
+	version string // of the state, as the holder last read it
+	journal string // version of the journal
+	lost    bool   // the connection broke: all further calls must fail
 }
 
 type content struct{ data, journal string }
@@ -36,8 +36,7 @@ func (c content) String() string {
 	return fmt.Sprintf("%.60q with the journal %.60q", c.data, c.journal)
 }
 
-// call performs a call that changes c in some way, and says what may stand there afterwards. It reports whether it was
-// done.
+// call performs a call whose change is applied to the possible contents. It reports whether the call succeeded.
 func (m *model) call(what string, change func(*content), do func() error) bool {
 	m.t.Helper()
 	err := do()
@@ -112,7 +111,7 @@ func (m *model) unlock() {
 	}
 }
 
-// lock locks a state as soon as the server has seen that its holder is gone.
+// lock locks a state as soon as the server has noticed that its holder is gone.
 func lock(t *testing.T, p remote.Place, id string) remote.Hold {
 	t.Helper()
 	var hold remote.Hold
@@ -130,7 +129,7 @@ func lock(t *testing.T, p remote.Place, id string) remote.Hold {
 	return hold
 }
 
-// is checks that what stands there is what may, and that the next holder can continue with it.
+// is checks that the stored content is one of the possible ones, and that the next holder can continue with it.
 func (m *model) is(p remote.Place) {
 	m.t.Helper()
 	h := lock(m.t, p, "next")
@@ -160,11 +159,11 @@ func (m *model) is(p remote.Place) {
 	}
 }
 
-// life performs the steps of a run. Before each call, between is called.
+// life performs the steps of a run. It calls between before each step.
 func (m *model) life(between func(int)) {
 	var err error
 	if m.hold, err = m.place.Lock(m.t.Context(), drivertest.Info("mine")); err != nil {
-		return // which is all that can happen then: nothing was written
+		return // nothing was written: no other result is possible
 	}
 	for i, step := range []func(){
 		func() { m.start("a") }, func() { m.add(1, "b") }, m.check, func() { m.add(2, "c\x00") },
@@ -184,7 +183,7 @@ func newModel(t *testing.T, d remote.Driver, name string) *model {
 	return &model{t: t, place: p, may: []content{{}}}
 }
 
-// A connection is cut before every third of its messages, in both directions, or in the middle of it.
+// A connection is cut before or in the middle of every third message, in both directions.
 func TestCutConnections(t *testing.T) {
 	dsn := pgtest.Database(t)
 	between := newProxy(t, dsn)
@@ -224,7 +223,7 @@ func TestCutConnections(t *testing.T) {
 	}
 }
 
-// The session is ended by an administrator before each call: nothing may be written any more.
+// An administrator ends the session before each call: nothing may be written afterwards.
 func TestTerminatedSessions(t *testing.T) {
 	dsn := pgtest.Database(t)
 	direct := opened(t, dsn)
@@ -252,7 +251,7 @@ func TestTerminatedSessions(t *testing.T) {
 	}
 }
 
-// Two holders by turns, one of which has lost its connection and does not know it, in random order.
+// Two holders alternate in random order; one of them has lost its connection without noticing.
 func TestStaleHolders(t *testing.T) {
 	dsn := pgtest.Database(t)
 	between := newProxy(t, dsn)
@@ -308,7 +307,7 @@ func TestStaleHolders(t *testing.T) {
 					some(next)
 					continue
 				}
-				// The first call may find the connection broken under it; that it was not done is known here.
+				// The first call may find its connection broken; it is certain that it was not performed.
 				before := slices.Clone(old.may)
 				was := n
 				some(old)
@@ -326,8 +325,8 @@ func TestStaleHolders(t *testing.T) {
 	}
 }
 
-// The server stops as if it had lost its power, and starts again: what was confirmed is there, and who held the lock
-// writes nothing more.
+// The server stops as after a power loss and starts again: confirmed writes are there, and the former lock holder
+// cannot write.
 func TestServersThatStop(t *testing.T) {
 	server := pgtest.Private(t)
 	for n, signal := range map[int]string{1: "QUIT", 5: "QUIT", 7: "INT", 10: "QUIT"} {
@@ -346,12 +345,13 @@ func TestServersThatStop(t *testing.T) {
 			if !m.lost {
 				t.Error("nobody noticed")
 			}
-			m.is(m.place) // the driver connects again to read
+			m.is(m.place) // the driver reconnects to read
 		})
 	}
 }
 
-// While a server does not answer, nobody knows whether the lock is held. When it answers again, it is.
+// While a server does not respond, it is unknown whether the lock is held. When it responds again, the lock is still
+// held.
 func TestFrozenServers(t *testing.T) {
 	dsn := pgtest.Database(t)
 	between := newProxy(t, dsn)
@@ -379,7 +379,7 @@ func TestFrozenServers(t *testing.T) {
 	m.add(1, "c")
 	m.write(`{"serial":1}`)
 
-	// A server that is silent for long is given up; and so is one that does not say what has become of a write.
+	// A server that is silent for too long is abandoned, and so is one that does not respond to a write.
 	between.gate.Lock()
 	d.o.times.check, d.o.times.patience, d.o.times.grace = 50*time.Millisecond, 0, 50*time.Millisecond
 	if err := m.hold.Check(t.Context()); !errors.Is(err, remote.ErrLost) {
@@ -395,7 +395,7 @@ func TestFrozenServers(t *testing.T) {
 	m.is(p)
 }
 
-// Of a write that its caller has given up, the outcome is open, and afterwards nothing can be written.
+// If the caller abandons a write, its result is unknown, and nothing can be written afterwards.
 func TestWritesWithoutAnswer(t *testing.T) {
 	dsn := pgtest.Database(t)
 	between := newProxy(t, dsn)

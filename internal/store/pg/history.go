@@ -14,12 +14,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// A history has a row for each run that wrote the state, with the state as it was then, compressed. What another
-// program wrote gets a row, too, when it is replaced: without a run, and as the database compresses it.
+// A history has a row for each run that wrote the state, with the compressed state after that run. A state that another
+// program wrote gets a row when it is replaced; that row names no run, and the database compresses it.
 
-// keeping returns what else a statement does that writes a state: it adds rows to the history and takes the oldest
-// ones away. The statement has so many arguments, of which $2 is the version before, and a part "up" with the row that
-// was written. A run that writes more than once keeps its last state.
+// keeping returns an additional part of a statement that writes a state: it adds rows to the history and removes the
+// oldest ones. The statement has args arguments, of which $2 is the previous version, and a part "up" with the row that
+// was written. Of a run that writes more than once, the last state is kept.
 func (o *options) keeping(id int64, w remote.Write, version string, args int) (string, []arg, error) {
 	note, err := json.Marshal(w.Revision)
 	if err != nil {
@@ -78,7 +78,8 @@ func (p *place) List(ctx context.Context) (all []history.Former, _ error) {
 	return all, err
 }
 
-// maxRevision is how much of a revision is unpacked. What is cut there does not have its digest.
+// maxRevision limits the decompressed size of a revision, in bytes. A revision that is cut off does not have its
+// digest.
 const maxRevision = 1 << 30
 
 // Snapshot implements history.Historian.

@@ -17,7 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Every run has a revision, with its last state; what another program wrote has one, too; the oldest go.
+// Every run has a revision with its last state, and so has a state that another program wrote. The oldest revisions are
+// removed.
 func TestHistory(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn, history.Variable, "4")

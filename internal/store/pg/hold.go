@@ -13,27 +13,27 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// hold is the lock on a state and the connection that has it, or neither.
+// hold is the lock on a state and the connection that holds it, or neither.
 type hold struct {
 	p *place
 	s *session // nil without the lock
 
 	lockID string
-	id     int64 // of the row; without the lock 0
-	own    bool  // the tables of our own are there
-	told   bool  // and say who holds the lock
+	id     int64 // of the row; 0 without the lock
+	own    bool  // Tombolo's own tables exist
+	told   bool  // they describe the lock holder
 
-	// creation is set while the creation locks are held besides. stop ends the wait for their end.
+	// creation is set while the creation locks are held as well. stop ends the wait before they are released.
 	creation bool
 	stop     chan struct{}
 	wg       sync.WaitGroup
 
 	mu    sync.Mutex
-	fresh bool // nothing but a placeholder was seen in the row
+	fresh bool // the row only contained a placeholder
 	over  bool // unlocked
 }
 
-// held is a condition that the lock is held by this connection.
+// held returns the SQL condition that this connection holds the lock.
 func (h *hold) held() string {
 	if h.s == nil {
 		return "true"
@@ -41,7 +41,8 @@ func (h *hold) held() string {
 	return "EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND " + lockIs(h.id) + ")"
 }
 
-// run runs a statement that writes, where the lock is. The first column of its only row is whether that is held.
+// run runs a statement that writes, on the connection with the lock. The first column of the only row of its result is
+// whether the lock is held.
 func (h *hold) run(ctx context.Context, sql string, args ...arg) (rows, error) {
 	if h.s == nil {
 		r, err := h.p.d.change(ctx, sql, args...)
@@ -59,7 +60,7 @@ func (h *hold) run(ctx context.Context, sql string, args ...arg) (rows, error) {
 	r, err := h.s.change(ctx, sql, args...)
 	switch {
 	case errors.Is(err, errGone), safeToRetry(err) && h.s.gone.Load():
-		return nil, remote.ErrLost // and nothing was asked
+		return nil, remote.ErrLost // no statement was sent
 	case err != nil && h.s.gone.Load():
 		h.settle()
 		return nil, fmt.Errorf("the connection that holds the lock broke: %w", h.p.o.explain(err))
@@ -71,8 +72,8 @@ func (h *hold) run(ctx context.Context, sql string, args ...arg) (rows, error) {
 	return r, nil
 }
 
-// settle waits, for a while, until the server has ended what it did for a connection that broke. Who looks then sees
-// what has become of it.
+// settle waits for a limited time until the server has finished the work of a broken connection, so that its result can
+// be read.
 func (h *hold) settle() {
 	ctx, cancel := context.WithTimeout(context.Background(), h.p.o.times.grace)
 	defer cancel()
@@ -90,7 +91,7 @@ func (h *hold) settle() {
 	}
 }
 
-// row returns the number of the row for a write without the lock, and makes what is missing.
+// row returns the ID of the row for a write without the lock. It creates the tables and the row if they are missing.
 func (h *hold) row(ctx context.Context) (int64, error) {
 	if h.s != nil {
 		if !h.own {
@@ -192,13 +193,13 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		return "", err
 	}
 	id, err := h.row(ctx)
-	if err != nil && !errors.Is(err, remote.ErrNoJournal) { // without a history then
+	if err != nil && !errors.Is(err, remote.ErrNoJournal) { // then write without a history
 		return "", err
 	}
 	version := digest(w.Data)
 	changed, err := h.write(ctx, id, w, version)
 	if err == nil && !changed && w.Was == "" {
-		// The row may be missing: it was deleted under this lock, or there is no lock.
+		// The row may be missing because it was deleted under this lock, or because there is no lock.
 		insert := "INSERT INTO " + h.p.o.states() + " (name, data) SELECT $1, $2"
 		args := []arg{text(h.p.name), text(placeholder(h.lockID))}
 		if h.s != nil {
@@ -224,7 +225,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	return version, nil
 }
 
-// write replaces the state if it is the one it should be, and reports whether it was.
+// write replaces the state if its version is the expected one, and reports whether it did.
 func (h *hold) write(ctx context.Context, id int64, w remote.Write, version string) (bool, error) {
 	o := h.p.o
 	is, which := sqlDigest+" = $2", "s.name = $1"
@@ -250,7 +251,7 @@ SELECT held.ok::text, EXISTS (SELECT FROM up)::text FROM held`, h.held(), o.stat
 	return err == nil && r.true(0, 1), err
 }
 
-// Check implements remote.Hold. A connection on which nothing comes or goes for long is closed.
+// Check implements remote.Hold. It closes a connection without traffic after a while.
 func (h *hold) Check(ctx context.Context) error {
 	h.mu.Lock()
 	over := h.over
@@ -313,12 +314,12 @@ func (h *hold) Delete(ctx context.Context) error {
 		_, err = h.run(ctx, fmt.Sprintf(query, h.held(), o.states(), ""), number(id))
 	}
 	h.mu.Lock()
-	h.fresh = true // there may be remains to sweep
+	h.fresh = true // there may be leftovers to sweep
 	h.mu.Unlock()
 	return err
 }
 
-// sweep removes what was only there for the lock: a row that never had a state or a journal.
+// sweep removes a row that only existed for the lock and never had a state or a journal.
 func (h *hold) sweep(ctx context.Context) error {
 	h.mu.Lock()
 	fresh := h.fresh
@@ -338,14 +339,14 @@ func (h *hold) sweep(ctx context.Context) error {
 	return err
 }
 
-// endCreation frees the creation locks after a while. Who looked for the row before it was there may only now ask
-// for one of them.
+// endCreation releases the creation locks after a delay: a program that looked for the row before it existed may
+// request one of them only now.
 func (h *hold) endCreation() {
 	h.stop = make(chan struct{})
 	h.wg.Go(func() {
 		select {
 		case <-h.stop:
-			return // Unlock gives them back
+			return // Unlock releases them
 		case <-h.s.ctx.Done():
 			return
 		case <-time.After(h.p.o.times.kept):
@@ -353,11 +354,11 @@ func (h *hold) endCreation() {
 		ctx, cancel := context.WithTimeout(h.s.ctx, h.p.o.times.grace)
 		defer cancel()
 		_, _ = h.s.change(ctx, "SELECT pg_advisory_unlock($1)::text, pg_advisory_unlock($2)::text",
-			number(terraformCreation), number(h.p.o.tofuCreation())) // or the end of the connection does
+			number(terraformCreation), number(h.p.o.tofuCreation())) // or the end of the connection releases them
 	})
 }
 
-// Unlock implements remote.Hold. The connection is used again.
+// Unlock implements remote.Hold. It makes the connection available again.
 func (h *hold) Unlock(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || h.s == nil {
 		return err
@@ -379,7 +380,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	}
 	err := h.sweep(ctx)
 	if err != nil && !h.s.gone.Load() {
-		h.p.o.log("removing what was there for the lock: %s", h.p.o.explain(err)) // the lock is given back all the same
+		h.p.o.log("removing what was there for the lock: %s", h.p.o.explain(err)) // the lock is released in any case
 	}
 	me := ""
 	if h.told {
@@ -393,7 +394,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	switch {
 	case err != nil:
 		gone := h.s.gone.Load()
-		h.s.cut() // which frees it
+		h.s.cut() // releases the lock
 		if gone {
 			return remote.ErrLost
 		}

@@ -24,14 +24,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// hostile is a server that greets like PostgreSQL, unless greets is false, and answers each statement with an attack.
+// hostile is a server that greets like PostgreSQL, unless greets is false, and responds to each statement with an
+// attack.
 type hostile struct {
 	greets bool
 	attack func(c net.Conn)
 	sent   atomic.Int64
 }
 
-// counts counts what is sent.
+// counts counts the bytes sent.
 type counts struct {
 	net.Conn
 	h *hostile
@@ -44,7 +45,7 @@ func (c counts) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// serve serves until the test ends, and returns a connection string.
+// serve runs until the test ends, and returns a connection string.
 func (h *hostile) serve(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,7 +95,7 @@ func (h *hostile) talk(c net.Conn) {
 	}
 }
 
-// messages returns an attack that sends some.
+// messages returns an attack that sends messages.
 func messages(list ...pgproto3.BackendMessage) func(net.Conn) {
 	var all []byte
 	for _, m := range list {
@@ -106,7 +107,7 @@ func messages(list ...pgproto3.BackendMessage) func(net.Conn) {
 	return func(c net.Conn) { _, _ = c.Write(all) }
 }
 
-// again returns an attack that does another for as long as anybody listens.
+// again returns an attack that repeats another until the connection is closed.
 func again(attack func(net.Conn), pause time.Duration) func(net.Conn) {
 	return func(c net.Conn) {
 		one := &failing{Conn: c}
@@ -129,7 +130,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// row returns what an answer with one row has of messages.
+// row returns the messages of a response with one row.
 func row(columns int, value string) []pgproto3.BackendMessage {
 	d := &pgproto3.RowDescription{}
 	r := &pgproto3.DataRow{}
@@ -145,14 +146,14 @@ func ended(list []pgproto3.BackendMessage) func(net.Conn) {
 		&pgproto3.ReadyForQuery{TxStatus: 'I'})...)
 }
 
-// header returns the beginning of a message that says it has so many bytes.
+// header returns the beginning of a message that announces a size in bytes.
 func header(kind byte, size uint32) []byte {
 	return big.BigEndian.AppendUint32([]byte{kind}, size)
 }
 
 func raw(b []byte) func(net.Conn) { return func(c net.Conn) { _, _ = c.Write(b) } }
 
-// attacks are what a server can send in place of an answer.
+// attacks are messages that a server can send instead of a valid response.
 func attacks() map[string]func(net.Conn) {
 	const words = "\x1b]0;owned\x07\x1b[2J says a stranger password-canary "
 	failed := func(code, message string) func(net.Conn) {
@@ -195,7 +196,7 @@ func attacks() map[string]func(net.Conn) {
 	return all
 }
 
-// Whatever a server sends, a call ends, with an error that can be shown, or with what it says; nothing panics.
+// Whatever a server sends, a call ends with a result or with an error that contains no secrets, and nothing panics.
 func TestHostileServers(t *testing.T) {
 	for name, attack := range attacks() {
 		for _, greets := range []bool{true, false} {
@@ -229,7 +230,7 @@ func beAttacked(t *testing.T, h *hostile) {
 			return err
 		},
 		"lock": func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, time.Second) // a lock is waited for as long as a run wants
+			ctx, cancel := context.WithTimeout(ctx, time.Second) // waiting for a lock has no limit of its own
 			defer cancel()
 			hold, err := p.Lock(ctx, drivertest.Info("0b5c8e7e-6c1f-4d9e-9d6d-000000000003"))
 			if err == nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// settings are those of connections that hold locks. The server notices in a minute that a machine is gone, instead of
-// in two hours, and ends no connection because it is idle. Only those that the server knows are set.
+// settings are the settings of connections that hold locks. With them, the server notices within a minute, instead of
+// two hours, that a machine is gone, and does not end idle connections. Only settings that the server supports are set.
 const settings = `(VALUES
 ('tcp_keepalives_idle', '20'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '4'),
 ('tcp_user_timeout', '60000'), ('idle_session_timeout', '0'), ('idle_in_transaction_session_timeout', '0'),
 ('statement_timeout', '0'), ('lock_timeout', '30s'), ('default_transaction_isolation', 'read committed'),
 ('synchronous_commit', 'on')) v(name, value)`
 
-// What Lock may meet, and goes over once more.
+// Conditions under which Lock tries again.
 var (
 	errAgain    = errors.New("it has changed meanwhile")
 	errCreating = errors.New("another session holds the lock for creating states")
 )
 
-// Lock implements remote.Place. With a row there is, it takes two round trips: one for the lock, one that makes sure
-// that the row is still the same, that nobody just created it under a creation lock, and says who holds it.
+// Lock implements remote.Place. For an existing row it takes two round trips: one acquires the lock; the other checks
+// that the row is still the same and that it was not just created under a creation lock, and records the holder.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	for deadline := time.Now().Add(p.o.times.creation); ; {
 		h, err := p.lockOnce(ctx, info)
@@ -65,7 +65,7 @@ func (p *place) lockOnce(ctx context.Context, info state.LockInfo) (_ *hold, err
 		if err != nil {
 			h.drop()
 			if old && (errors.Is(err, errGone) || s.gone.Load()) && ctx.Err() == nil {
-				err = errAgain // it broke while nobody used it
+				err = errAgain // the idle connection was broken
 			}
 		}
 	}()
@@ -90,9 +90,9 @@ func (p *place) lockOnce(ctx context.Context, info state.LockInfo) (_ *hold, err
 	return h, nil
 }
 
-// row looks for the row and tries to lock it. It makes the tables if there are none.
+// row looks for the row and tries to lock it. It creates the tables if they are missing.
 func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
-	// The lock of a session must not be taken where the next statement may go to another session.
+	// The lock of a session must not be acquired if the next statement may go to another session.
 	const query = "SELECT pg_backend_pid()::text, pg_is_in_recovery()::text, (to_regclass($3) IS NOT NULL)::text, " +
 		"s.id::text, CASE WHEN pg_backend_pid() = $2 AND NOT pg_is_in_recovery() THEN " +
 		"pg_try_advisory_lock(s.id)::text END, %s::text FROM (SELECT) one LEFT JOIN %s s ON s.name = $1"
@@ -137,19 +137,20 @@ func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 	return false, errAgain
 }
 
-// locked returns who has the lock on a row.
+// locked returns the error that names the lock holder of a row.
 func (p *place) locked(ctx context.Context, id int64) error {
 	other, err := p.holderOf(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case other == nil:
-		return errAgain // not any more
+		return errAgain // the lock was released meanwhile
 	}
 	return &state.LockedError{Info: &other.info}
 }
 
-// creating returns who keeps the lock for creating states. Terraform keeps it all through the first apply of any state.
+// creating returns the error that names the holder of a creation lock. During the first apply of a state, Terraform
+// holds its creation lock throughout.
 func (p *place) creating(ctx context.Context) error {
 	other, err := p.holderOf(ctx, terraformCreation, p.o.tofuCreation())
 	switch {
@@ -174,7 +175,7 @@ func (p *place) create(ctx context.Context, h *hold) error {
 	}
 	h.creation = true
 	if !r.true(0, 0) || !r.true(0, 1) {
-		return errCreating // drop gives back what was taken
+		return errCreating // drop releases the lock
 	}
 	r, err = h.s.change(ctx, fmt.Sprintf("INSERT INTO %s AS s (name, data) SELECT $1, $2 WHERE NOT EXISTS "+
 		"(SELECT FROM %s x WHERE x.name = $1) ON CONFLICT DO NOTHING RETURNING s.id::text, "+
@@ -189,14 +190,14 @@ func (p *place) create(ctx context.Context, h *hold) error {
 	return nil
 }
 
-// confirm ensures that the lock is good, and writes down who holds it.
+// confirm checks that the lock is valid, and records its holder.
 func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error {
 	note, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
-	// A session with a creation lock may have made the row just now and continue with it, unless it is younger than
-	// somebody's first look at the row. Our own sessions lock what they create.
+	// A session with a creation lock may have just created the row and continue with it, unless the session started
+	// after this row was first read. Tombolo's sessions lock the rows that they create.
 	const query = "%s SELECT EXISTS (SELECT FROM %s s WHERE s.id = $1 AND s.name = $2)::text, " +
 		"EXISTS (SELECT FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE %s " +
 		"AND l.pid <> pg_backend_pid() AND coalesce(a.application_name, '') NOT LIKE '" + program + " %%' " +
@@ -215,7 +216,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 			append(args, text(p.o.table), text(info.ID), text(string(note)))...)
 	}
 	h.told = h.own && err == nil
-	if !h.own || code(err, "42501", "25006") { // a user who may only read can still lock
+	if !h.own || code(err, "42501", "25006") { // a user with read permission only can still lock
 		r, err = h.s.change(ctx, fmt.Sprintf(query, "", p.o.states(), creators, "NULL"), args...)
 	}
 	switch {
@@ -229,7 +230,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 	return nil
 }
 
-// drop releases the parts of a lock that could not be taken completely.
+// drop releases a lock that was only partly acquired.
 func (h *hold) drop() {
 	if (h.id != 0 || h.creation) && !h.s.gone.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), h.p.o.times.grace)
@@ -240,7 +241,7 @@ func (h *hold) drop() {
 				text(program))
 		}
 		if err != nil {
-			h.s.cut() // which frees it, too
+			h.s.cut() // releases the lock, too
 		}
 	}
 	h.p.d.give(h.s)

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// another is a connection of another program.
+// another returns a connection of another program.
 func another(t *testing.T, dsn string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -45,7 +45,7 @@ func placed(t *testing.T, d *driver, name string) *place {
 	return p.(*place)
 }
 
-// written locks, writes and unlocks a state, and returns the number of its row.
+// written locks, writes and unlocks a state, and returns the ID of its row.
 func written(t *testing.T, p *place) int64 {
 	t.Helper()
 	h := lock(t, p, "writer")
@@ -79,8 +79,8 @@ func refused(t *testing.T, p *place) *state.LockInfo {
 	return locked.Info
 }
 
-// Of a holder that is another program, all is said that the server knows, and its lock can be freed by what is given
-// as its id.
+// The description of another program's lock contains everything that the server reports, and the lock can be released
+// by its ID.
 func TestForeignHolders(t *testing.T) {
 	dsn := pgtest.Database(t)
 	p := placed(t, opened(t, dsn), "default")
@@ -108,13 +108,13 @@ func TestForeignHolders(t *testing.T) {
 	written(t, p)
 }
 
-// Whom the server does not let end a connection is told so, and what can be done.
+// A user without the permission to end a connection gets an error with advice.
 func TestUsersWithoutRights(t *testing.T) {
 	dsn := pgtest.Database(t)
 	p := placed(t, opened(t, dsn), "default")
 	written(t, p)
 	admin := another(t, dsn)
-	role := fmt.Sprintf("reader%d", time.Now().UnixNano()) // roles are of the whole server
+	role := fmt.Sprintf("reader%d", time.Now().UnixNano()) // roles belong to the whole server
 	for _, sql := range []string{"CREATE ROLE %s LOGIN", "GRANT USAGE ON SCHEMA terraform_remote_state TO %s",
 		"GRANT SELECT ON ALL TABLES IN SCHEMA terraform_remote_state TO %s"} {
 		run(t, admin, fmt.Sprintf(sql, role))
@@ -133,7 +133,7 @@ func TestUsersWithoutRights(t *testing.T) {
 	if err := held.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// Who may only read can lock all the same, for a plan.
+	// A user with read permission only can still lock, for a plan.
 	h, err := reader.Lock(t.Context(), drivertest.Info("reading"))
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestUsersWithoutRights(t *testing.T) {
 	if m.life(func(int) {}); m.lost || len(m.may) != 1 || m.may[0].data == "" {
 		t.Error("these permissions are not enough to write")
 	}
-	// The role may not make anything either.
+	// The role may not create tables either.
 	_, err = placed(t, reader.d, "new").Lock(t.Context(), drivertest.Info("reading"))
 	if !contains(err, "permission denied") {
 		t.Errorf("lock of a state that is not there: %v", err)
@@ -172,8 +172,8 @@ func TestUsersWithoutRights(t *testing.T) {
 	}
 }
 
-// A session that creates states keeps others from locking one that it may just have made. It does not keep them from
-// one that was known before it came.
+// A session that creates states blocks the locking of states that it may have just created, but not of a state that
+// existed before the session.
 func TestCreationLocks(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn)
@@ -196,7 +196,7 @@ func TestCreationLocks(t *testing.T) {
 			t.Errorf("holder %+v", info)
 		}
 		written(t, known)
-		if key == terraformCreation { // it is freed by its id, too
+		if key == terraformCreation { // its ID releases this lock, too
 			info, err := placed(t, d, "absent").Holder(t.Context())
 			if err != nil || info == nil {
 				t.Fatal(info, err)
@@ -208,7 +208,7 @@ func TestCreationLocks(t *testing.T) {
 		}
 		run(t, creator, "SELECT pg_advisory_unlock_all()")
 	}
-	// Who has seen that there is no row, and asks for a creation lock only now, is refused; but not for long.
+	// A program that has found no row and requests a creation lock only now is refused, but only for a short time.
 	late := another(t, dsn)
 	taken := func(key int64) (got bool) {
 		t.Helper()
@@ -240,8 +240,8 @@ func TestCreationLocks(t *testing.T) {
 	}
 }
 
-// A lock on a state that nobody has written leaves nothing behind, and what is there meanwhile is a state that others
-// can read.
+// A lock on a state that was never written leaves nothing behind. Meanwhile, other programs can read the row as a
+// state.
 func TestLocksLeaveNothingBehind(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn)
@@ -268,7 +268,7 @@ func TestLocksLeaveNothingBehind(t *testing.T) {
 			t.Errorf("%s: %s, %v", sql, n, err)
 		}
 	}
-	// A holder that dies leaves the row. The next run ignores it.
+	// If a holder dies, its row remains. The next run ignores it.
 	h = lock(t, p, "0b5c8e7e-6c1f-4d9e-9d6d-000000000002")
 	h.(*hold).s.close()
 	lock(t, p, "next")
@@ -277,9 +277,9 @@ func TestLocksLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// Where the tables may not be made, it is said which are missing; where only those of our own are missing, journals
-// stand elsewhere and all else works.
-func TestTablesThatMayNotBeMade(t *testing.T) {
+// If the tables may not be created, the error names those that are missing. If only Tombolo's own tables are missing,
+// journals are kept elsewhere and everything else works.
+func TestTablesThatCannotBeCreated(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn, "PG_SKIP_SCHEMA_CREATION", "1")
 	_, err := placed(t, d, "default").Lock(t.Context(), drivertest.Info("x"))
@@ -305,7 +305,7 @@ func TestTablesThatMayNotBeMade(t *testing.T) {
 	if _, err := h.StartJournal(t.Context(), "", []byte("a")); !errors.Is(err, remote.ErrNoJournal) {
 		t.Errorf("journal: %v", err)
 	}
-	if info := refused(t, p); info.ID != "mine" { // known from the connection's name
+	if info := refused(t, p); info.ID != "mine" { // the connection's name contains it
 		t.Errorf("holder %+v", info)
 	}
 	if err := h.Unlock(t.Context()); err != nil {
@@ -320,7 +320,7 @@ func TestTablesThatMayNotBeMade(t *testing.T) {
 	}
 }
 
-// The schema, the table and the index have the names that are asked for, whatever these are.
+// The schema, the table and the index have the configured names, whatever these are.
 func TestNamesOfTables(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn, "PG_SCHEMA_NAME", `my "schema"; --`, "PG_TABLE_NAME", "my$table", "PG_INDEX_NAME", "by name")
@@ -336,13 +336,13 @@ func TestNamesOfTables(t *testing.T) {
 		Scan(&indexes); err != nil || indexes != 1 {
 		t.Errorf("%d indexes, %v", indexes, err)
 	}
-	next := placed(t, opened(t, dsn), "default") // another schema: numbers are of one sequence all the same
+	next := placed(t, opened(t, dsn), "default") // another schema, but the same sequence of IDs
 	if n := written(t, next); n == id {
 		t.Error("two states have the same number, and so the same lock")
 	}
 }
 
-// contains reports whether there is an error with these words.
+// contains reports whether an error contains these texts.
 func contains(err error, parts ...string) bool {
 	for _, part := range parts {
 		if err == nil || !strings.Contains(err.Error(), part) {

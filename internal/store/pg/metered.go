@@ -12,32 +12,32 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// Limits on what a server sends: until a connection is there, and as the answer to one statement. A value has at most
-// 1 GB in PostgreSQL.
+// Limits on the data that a server sends: before the connection is ready, and in response to one statement. A value has
+// at most 1 GB in PostgreSQL.
 const (
 	mostGreeting = 1 << 20
 	mostAnswer   = 1200 << 20
 	mostValue    = 1<<30 - 1
 )
 
-// metered is the connection below a session. It counts what the server sends as the answer to a statement, and ends it
-// when that is too much.
+// metered is the connection below a session. It counts the bytes of each response, and closes the connection if they
+// exceed the limit.
 type metered struct {
 	net.Conn
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	left int64
-	end  error // why the connection was ended
+	end  error // why the connection was closed
 }
 
-// metering returns the settings of a connection that is metered, and where the last one that was made will stand. moved
-// is called when data comes or goes.
+// metering returns the settings of a metered connection, and a pointer to the last one that was opened. moved is called
+// when data arrives or is sent.
 func (o *options) metering(moved func(n int)) (*pgconn.Config, **metered) {
 	config, last := o.config.Copy(), new(*metered)
 	dial, most := config.DialFunc, o.most
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		f := pgproto3.NewFrontend(r, w)
-		f.SetMaxBodyLen(int(min(most, mostGreeting))) // it makes room for a message that was only announced
+		f.SetMaxBodyLen(int(min(most, mostGreeting))) // the client allocates the announced size of a message
 		return f
 	}
 	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -51,14 +51,14 @@ func (o *options) metering(moved func(n int)) (*pgconn.Config, **metered) {
 	return config, last
 }
 
-// begin begins to count the answer to a statement.
+// begin starts counting the response to a statement.
 func (m *metered) begin(most int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.left = most
 }
 
-// why returns why the connection was ended; nil if it was not, or by others.
+// why returns the reason why the limit closed the connection, or nil.
 func (m *metered) why() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,12 +1,12 @@
 // Package pg keeps states in a PostgreSQL database, in the tables that Terraform and OpenTofu use: all three share a
 // state, its workspaces and its lock.
 //
-// The lock is an advisory lock of a session, which is a connection. Everything that is written under it goes through
-// that connection, in statements that make sure that the lock is held there; a connection that is gone is never
-// replaced. So who has lost the lock can write nothing. Reads may take any connection.
+// The lock is a session-level advisory lock, and a session is a connection. Everything written under the lock goes
+// through its connection, in statements that check that the lock is held; a closed connection is never replaced. So a
+// run that has lost the lock cannot write. Reads may use any connection.
 //
-// Journals, former states and what is known of the holder of a lock stand in tables of the same schema whose names
-// begin with "tombolo_". Other programs ignore them.
+// Journals, former states and descriptions of lock holders are in tables of the same schema whose names begin with
+// "tombolo_". Other programs ignore them.
 //
 //	kind := pg.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})
@@ -34,7 +34,7 @@ func Kind() remote.Kind {
 	}
 	secret := func(ty cty.Type, text string) *provider.Attribute {
 		a := optional(ty, text)
-		a.Sensitive = true // it may hold a password
+		a.Sensitive = true // it may contain a password
 		return a
 	}
 	return remote.Kind{
@@ -60,19 +60,19 @@ func Kind() remote.Kind {
 
 // options holds the settings of the block and the environment.
 type options struct {
-	config *pgconn.Config // holds the password
+	config *pgconn.Config // contains the password
 
 	schema, table, index             string
 	skipSchema, skipTable, skipIndex bool
 
-	keep      int   // former states of each workspace that are kept
-	keepBytes int64 // and how much they may take together
+	keep      int   // number of former states kept of each workspace
+	keepBytes int64 // maximum total size of former states
 	log       func(format string, args ...any)
 	times     times
-	most      int64 // bytes of the answer to a statement
+	most      int64 // maximum size of the response to a statement
 }
 
-// What a history keeps unless the environment says otherwise.
+// Defaults for the size of the history.
 const (
 	defaultKeep = 100
 	keepBytes   = 256 << 20
@@ -120,7 +120,7 @@ func open(_ context.Context, config cty.Value, s remote.Surroundings) (remote.Dr
 	return newDriver(o), a.diags
 }
 
-// arguments reads the arguments of the block, and the variables of the environment that stand for them.
+// arguments reads the arguments of the block, and the environment variables that replace them.
 type arguments struct {
 	config cty.Value
 	getenv func(string) string
@@ -168,7 +168,7 @@ func attribute(config cty.Value, name string) (cty.Value, bool) {
 	return v, !v.IsNull() && v.IsKnown()
 }
 
-// The locks under which a state is created: Terraform has one for a whole database, OpenTofu one for each table.
+// The locks under which a state is created: Terraform has one for the entire database, OpenTofu one for each table.
 const terraformCreation = -1
 
 func (o *options) tofuCreation() int64 {

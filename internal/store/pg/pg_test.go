@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// opened opens a driver for tests: of a connection string, and an environment in pairs.
+// opened opens a driver for tests, with a connection string and pairs of environment variables.
 func opened(t *testing.T, conn string, env ...string) *driver {
 	t.Helper()
 	getenv := func(name string) string {
@@ -46,7 +46,7 @@ func opened(t *testing.T, conn string, env ...string) *driver {
 	return d.(*driver)
 }
 
-// two opens two drivers over the same, empty schema of a database.
+// two opens two drivers for the same empty schema of a database.
 func two(t *testing.T, dsn string, number int) (a, b remote.Driver) {
 	schema := fmt.Sprint("schema", number)
 	return opened(t, dsn, "PG_SCHEMA_NAME", schema), opened(t, dsn, "PG_SCHEMA_NAME", schema)

@@ -22,7 +22,7 @@ type place struct {
 	name string
 }
 
-// digest is the version of a state, here and on the server.
+// digest returns the version of a state, which the server computes in the same way.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
@@ -68,7 +68,7 @@ func (p *place) ReadJournal(ctx context.Context) (j remote.Journal, _ error) {
 	return j, nil
 }
 
-// epochOf returns the number of a journal of the state with this number.
+// epochOf returns the number of a journal from its version, if the version belongs to the state with this ID.
 func epochOf(version string, id int64) (int64, bool) {
 	if version == "" {
 		return 0, true
@@ -78,7 +78,8 @@ func epochOf(version string, id int64) (int64, bool) {
 	return epoch, err == nil && before == strconv.FormatInt(id, 10) && epoch > 0
 }
 
-// lockIs is a condition on a row l of pg_locks: it is an advisory lock of this database with one of these numbers.
+// lockIs returns an SQL condition on a row l of pg_locks: it is an advisory lock of this database with one of these
+// IDs.
 func lockIs(ids ...int64) string {
 	var each []string
 	for _, id := range ids {
@@ -90,15 +91,15 @@ func lockIs(ids ...int64) string {
 		"WHERE d.datname = current_database()) AND (" + strings.Join(each, " OR ") + "))"
 }
 
-// holder is the session that holds a lock.
+// holder describes the session that holds a lock.
 type holder struct {
-	pid, application, began string // as the server has them
+	pid, application, began string // as the server reports them
 
 	info state.LockInfo
 	ours bool
 }
 
-// holderOf returns who holds one of some locks; nil when nobody does.
+// holderOf returns the holder of one of some locks, or nil if they are free.
 func (p *place) holderOf(ctx context.Context, ids ...int64) (*holder, error) {
 	r, err := p.d.ask(ctx, "SELECT l.pid::text, coalesce(a.application_name, ''), coalesce(a.usename, ''), "+
 		"coalesce(host(a.client_addr), ''), coalesce(extract(epoch FROM a.backend_start)::text, ''), "+
@@ -120,7 +121,7 @@ func (p *place) holderOf(ctx context.Context, ids ...int64) (*holder, error) {
 	return h, nil
 }
 
-// foreign describes a session about which nothing is known but what the server knows.
+// foreign describes a session of another program, from the server's information alone.
 func (h *holder) foreign(r rows) {
 	application, user, from := r.text(0, 1), r.text(0, 2), r.text(0, 3)
 	began, active := moment(r.text(0, 4)), moment(r.text(0, 5))
@@ -150,7 +151,7 @@ func (h *holder) foreign(r rows) {
 	}
 }
 
-// moment reads seconds since 1970, exact to the microsecond.
+// moment parses seconds since 1970, with microsecond precision.
 func moment(seconds string) time.Time {
 	whole, part, _ := strings.Cut(seconds, ".")
 	sec, err := strconv.ParseInt(whole, 10, 64)
@@ -161,7 +162,7 @@ func moment(seconds string) time.Time {
 	return time.Unix(sec, micro*1000).UTC()
 }
 
-// id returns the number of the row, or 0 if there is none.
+// id returns the ID of the row, or 0 if it does not exist.
 func (p *place) id(ctx context.Context) (int64, error) {
 	r, err := p.d.ask(ctx, "SELECT s.id::text FROM "+p.o.states()+" s WHERE s.name = $1", text(p.name))
 	if missing(err) || err == nil && len(r) == 0 {
@@ -173,7 +174,7 @@ func (p *place) id(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(r.text(0, 0), 10, 64)
 }
 
-// now returns who keeps others from locking the state: the holder of its row, or, if there is none, who creates one.
+// now returns the holder that prevents locking: that of the row's lock or, if there is no row, that of a creation lock.
 func (p *place) now(ctx context.Context) (*holder, error) {
 	id, err := p.id(ctx)
 	if err != nil {
@@ -205,7 +206,7 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 	case h.info.ID != lockID:
 		return remote.AnotherLock(lockID, h.info.ID)
 	}
-	// The process must still be the one that was looked at: numbers of processes come again.
+	// The process must still be the one that was found, because process IDs are reused.
 	r, err := p.d.change(ctx, "SELECT pg_terminate_backend(a.pid)::text FROM pg_stat_activity a WHERE a.pid = $1 AND "+
 		"a.application_name = $2 AND coalesce(extract(epoch FROM a.backend_start)::text, '') = $3 AND "+
 		"EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.locktype = 'advisory')", number(atoi(h.pid)),

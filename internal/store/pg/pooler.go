@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// pooler decides about a connection whose server process is not the one that the connection was opened with: there is
-// something in between. One that gives a client a server process for its whole connection is fine. One that gives it
-// another for each transaction is not: a lock would stay behind in a process that anybody uses next.
+// pooler checks a connection whose server process is not the one with which it was opened, because a pooler is in
+// between. A pooler that assigns a server process for the entire connection is accepted. One that assigns a process for
+// each transaction is not: the lock would remain in a process that other clients use next.
 //
-// To distinguish them, a second connection goes through it beside the first. For a client with its own process,
-// that one never changes. A pool that is shared gives out each other's processes, whether it prefers those that were
-// used last or those that were not used for long. Which process is free also depends on other clients and on how soon
-// the pool takes one back, so that a few questions in a fixed order can get the right answers by chance: the order of
-// most of them is random, there are enough of them, and every other one comes a moment later.
+// To distinguish them, a second connection is opened through the pooler beside the first. A client with its own process
+// always sees that one. In a shared pool, the two connections get each other's processes, whether the pool prefers the
+// most or the least recently used one. Which process is free also depends on other clients and on how soon the pool
+// takes one back, so a few queries in a fixed order can get the expected results by chance. Therefore there are enough
+// queries, most of them in random order, and every other one is sent with a delay.
 func (o *options) pooler(ctx context.Context, s *session) error {
 	other, err := o.connect(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 	pids := map[*session]string{}
 	for i := range 24 {
 		each := both[rand.IntN(2)]
-		if first := []int{0, 1, 0, 0, 1}; i < len(first) { // not in turns exactly: a pool may have just two
+		if first := []int{0, 1, 0, 0, 1}; i < len(first) { // not alternating: a pool may have two processes
 			each = both[first[i]]
 		}
 		if i%2 == 1 {
@@ -51,7 +51,7 @@ func (o *options) pooler(ctx context.Context, s *session) error {
 	return nil
 }
 
-// backAfter is how long a pool may take to have a connection back whose answer it has passed on.
+// backAfter is how long a pool may take to reuse a connection whose response it has forwarded.
 const backAfter = 5 * time.Millisecond
 
 func (o *options) pooled() error {

@@ -16,16 +16,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// pool is a pooler, which has connections to the server of its own and gives them to clients: each for a transaction,
-// or for as long as the client stays.
+// pool is a pooler. It has its own connections to the server and assigns them to clients: for a transaction, or for as
+// long as the client is connected.
 type pool struct {
 	t       *testing.T
 	dsn     string
-	session bool               // a connection for each client
-	next    func(free int) int // which of the free ones is next; the one at the end was used last
+	session bool               // one connection for each client
+	next    func(free int) int // index of the free connection to use next; the last one was used most recently
 
 	mu   sync.Mutex
-	more sync.Cond // there is one more that is free
+	more sync.Cond // signals a free connection
 	free []*pgconn.HijackedConn
 }
 
@@ -122,7 +122,7 @@ func (p *pool) serve(c net.Conn) {
 	}
 }
 
-// answer forwards what the server says until the transaction is over.
+// answer forwards messages of the server until the transaction ends.
 func (p *pool) answer(client *pgproto3.Backend, server *pgconn.HijackedConn) bool {
 	for {
 		m, err := server.Frontend.Receive()
@@ -136,15 +136,15 @@ func (p *pool) answer(client *pgproto3.Backend, server *pgconn.HijackedConn) boo
 	}
 }
 
-// picks are the ways in which a pooler chooses one of the connections that are free.
+// picks are strategies of poolers for choosing a free connection.
 var picks = map[string]func(free int) int{
 	"oldest": func(int) int { return 0 },
 	"newest": func(free int) int { return free - 1 },
 	"random": rand.IntN,
 }
 
-// A pooler that gives each transaction another connection is refused, however it picks one and however many there are.
-// No lock stays behind in its connections.
+// A pooler that assigns a connection for each transaction is refused, whatever its strategy and its number of
+// connections. No lock remains in its connections.
 func TestPoolers(t *testing.T) {
 	dsn := pgtest.Database(t)
 	for name, next := range picks {
@@ -163,7 +163,7 @@ func TestPoolers(t *testing.T) {
 			}
 		}
 	}
-	// One that gives each client a connection for as long as it stays is fine.
+	// A pooler that assigns a connection for as long as the client is connected is accepted.
 	_, conn := newPool(t, dsn, true, picks["newest"], 4)
 	d := opened(t, conn)
 	p := placed(t, d, "default")

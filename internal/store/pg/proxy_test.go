@@ -15,21 +15,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// proxy stands between a driver and a server, and knows where messages begin.
+// proxy forwards messages between a driver and a server, and can cut connections at message boundaries.
 type proxy struct {
 	listener net.Listener
 	target   string // the server's socket
-	conn     string // the connection string for its clients
+	conn     string // connection string for clients
 
 	mu    sync.Mutex
-	count int // of messages
-	turns int // that clients have asked for an answer
-	// fault is asked before each message, by its number: how many of its bytes continue before the connection is cut.
-	// Less than 0: all, and it is not cut.
+	count int // number of messages
+	turns int // number of client messages that require a response
+	// fault is called before each message with its number and size. It returns how many bytes are forwarded before the
+	// connection is cut; a negative result means that the connection is not cut.
 	fault func(n, size int) int
-	gate  sync.Mutex // held while it is frozen
+	gate  sync.Mutex // held while the proxy is frozen
 	conns map[net.Conn]bool
-	// clients are the ends of those that connect.
+	// clients are the connections of clients.
 	clients map[net.Conn]bool
 	closed  bool
 	wg      sync.WaitGroup
@@ -95,7 +95,7 @@ func (p *proxy) serve() {
 	}
 }
 
-// cutAll cuts the connections that there are.
+// cutAll cuts all connections.
 func (p *proxy) cutAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,8 @@ func (p *proxy) cutAll() {
 	}
 }
 
-// forward forwards messages until there are no more, or until the connection is to be cut. The first one of a client
-// has no type.
+// forward forwards messages until there are no more, or until the connection is cut. The first message of a client has
+// no type.
 func (p *proxy) forward(to io.Writer, from io.Reader, untyped bool) {
 	for {
 		head := make([]byte, 5)
@@ -155,7 +155,7 @@ func (p *proxy) messages() int {
 	return p.count
 }
 
-// asked is how often clients have asked for an answer.
+// asked returns the number of client messages that required a response.
 func (p *proxy) asked() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// A run takes two turns for the lock, one for state and journal each, one for each record that something waits for, and
-// one to write.
+// A run takes two round trips for the lock, one each for state and journal, one for each record that must be durable
+// before the next step, and one to write.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	between := newProxy(t, pgtest.Database(t))
 	want := drivertest.Counts{Plan: 5, Idle: 5, One: 11, More: 2}
@@ -21,8 +21,8 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// The connection is cut at messages of a run, from either side: once, and from then on.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The connection is cut at messages of a run, from either side: once, or permanently from then on.
+func TestEveryRequestMayFail(t *testing.T) {
 	dsn, number := pgtest.Database(t), 0
 	between := newProxy(t, dsn)
 	drivertest.EveryRequest(t, []string{"cut"}, func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int,
@@ -30,7 +30,7 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		number++
 		calm, d := opened(t, dsn, "PG_SCHEMA_NAME", fmt.Sprint("run", number)),
 			opened(t, between.conn, "PG_SCHEMA_NAME", fmt.Sprint("run", number))
-		step := 5 // messages that are one request to the test
+		step := 5 // messages that count as one request here
 		if testing.Short() {
 			step = 20
 		}

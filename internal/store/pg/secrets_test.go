@@ -17,10 +17,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Whatever is wrong with a connection string, or at its other end: no error and no line of a log has the password, or a
-// part of it. Many of the strings are ones that a password with special characters cuts at the wrong place.
-func TestPasswordsAppearNowhere(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // a server that hangs up
+// Whatever is wrong with a connection string or with the server, no error and no line of a log contains the password or
+// a part of it. Many of the strings contain passwords with special characters that split the string at the wrong place.
+func TestPasswordsAreNeverShown(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // a server that closes connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPasswordsAppearNowhere(t *testing.T) {
 	}
 }
 
-// What the server says when it is well is without the password, too; and so is what it shows of a connection.
+// Views of a working server do not show the password either.
 func TestPasswordsAreNotInTheServersViews(t *testing.T) {
 	dsn := pgtest.Database(t)
 	var said []string

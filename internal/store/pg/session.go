@@ -15,59 +15,58 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// session is one connection. Its calls are made one after the other, each in its own goroutine, so that a caller
-// can leave without the connection being closed. It is never opened again.
+// session is one connection. Its calls run one at a time, each in its own goroutine, so that a caller can leave without
+// closing the connection. A closed session is never reopened.
 type session struct {
 	o    *options
-	conn *pgconn.PgConn // used by who has the turn
-	net  *metered       // what the connection stands on
-	turn chan struct{}  // has an element while a call is made
+	conn *pgconn.PgConn // used by the call that has the turn
+	net  *metered       // the connection below conn
+	turn chan struct{}  // contains an element during a call
 	gone atomic.Bool    // the connection is closed
-	// writing is set while something is written, which may take long. heard is when anything last came or went: a time
-	// with a monotonic reading, so that a clock that is set meanwhile makes no silence.
+	// writing is set during a write, which may take long. heard is when data last arrived or was sent, with a monotonic
+	// clock reading, so that setting the clock does not look like silence.
 	writing atomic.Bool
 	heard   atomic.Pointer[time.Time]
 
-	ctx context.Context // of all calls; cut ends it
+	ctx context.Context // of all calls; cut cancels it
 	cut context.CancelFunc
 	wg  sync.WaitGroup
-	pid string // of the server's process, as the server says
+	pid string // of the server process, as the server reports it
 
 	mu      sync.Mutex
-	callers map[*context.Context]bool // of calls that are made, or wait for their turn
+	callers map[*context.Context]bool // of calls in progress or waiting
 }
 
-// errGone means that nothing was sent, because the connection was already closed.
+// errGone means that nothing was sent because the connection was already closed.
 var errGone = errors.New("the connection to the database is closed")
 
-// times are time limits.
+// times holds time limits.
 type times struct {
-	connect time.Duration // unless connect_timeout says otherwise
-	// grace is how long the outcome of a write is waited for after its caller wanted to leave. Then the connection is
-	// cut.
+	connect time.Duration // unless connect_timeout is set
+	// grace is how long a write may continue after its caller's context has ended. Then the connection is cut.
 	grace time.Duration
-	// check is how long an answer is waited for when a lock is checked, before nobody knows. After patience in which
-	// nothing came or went the connection is given up.
+	// check is how long the check of a lock waits for a response before the result is "unknown". After patience without
+	// traffic, the connection is closed.
 	check, patience time.Duration
-	// creation is how long a creation lock is waited for: Terraform takes it for a moment with each lock. kept is how
-	// long one is kept after the row is there, for those who looked for the row before.
+	// creation is how long a run waits for a creation lock: Terraform acquires it briefly for each lock. kept is how
+	// long one is held after the row exists, for programs that looked for the row before.
 	creation, kept time.Duration
-	freed          time.Duration // for the server to end a session
+	freed          time.Duration // wait for the server to end a session
 }
 
 var usualTimes = times{connect: 30 * time.Second, grace: 10 * time.Second, check: 20 * time.Second,
 	patience: 2 * time.Minute, creation: 4 * time.Second, kept: time.Second, freed: 15 * time.Second}
 
-// What a server answers that may take a connection a moment later: it has as many as it may have, or it starts.
+// Errors of a server that may accept a connection a moment later: its connections are exhausted, or it is starting.
 const (
 	tooManyConnections = "53300"
 	cannotConnectNow   = "57P03"
 )
 
-// maxPause is how long it is left alone then, about.
+// maxPause is the approximate maximum pause between tries.
 const maxPause = 2 * time.Second
 
-// connect opens a connection. It tries again while the server is about to take one.
+// connect opens a connection. It tries again while the server is starting or has no free connection.
 func (o *options) connect(ctx context.Context) (*session, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -107,8 +106,8 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// do makes one call when it is this one's turn. The caller may leave: when it is not its turn yet, or when the call
-// changes nothing. Of a write it waits for the outcome a little longer, and then closes the connection.
+// do runs one call at a time. If the caller's context ends, do returns immediately if the call has not begun or does
+// not write; it waits a little longer for the result of a write, and then closes the connection.
 func (s *session) do(ctx context.Context, writes bool, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 	}
 }
 
-// called notes a call, which ends with the function that it returns.
+// called registers a call. The function that it returns ends the registration.
 func (s *session) called(ctx *context.Context) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +167,8 @@ func (s *session) called(ctx *context.Context) func() {
 	}
 }
 
-// moved notes that bytes came or went. All calls go on then: also those that wait until a large answer has come.
+// moved records that data arrived or was sent, which counts as progress of all calls, including those that wait for a
+// large response to end.
 func (s *session) moved(n int) {
 	s.hear()
 	s.mu.Lock()
@@ -178,18 +178,18 @@ func (s *session) moved(n int) {
 	}
 }
 
-// hear notes that the server is there.
+// hear records that the server has responded.
 func (s *session) hear() {
 	now := time.Now()
 	s.heard.Store(&now)
 }
 
-// close ends the connection, and with it what is asked there.
+// close closes the connection, which ends its calls.
 func (s *session) close() {
 	select {
-	case s.turn <- struct{}{}: // in good order
+	case s.turn <- struct{}{}: // regular end
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_ = s.conn.Close(ctx) // the server notices in any case
+		_ = s.conn.Close(ctx) // the server notices it in any case
 		cancel()
 		s.gone.Store(true)
 		<-s.turn
@@ -206,7 +206,7 @@ type arg struct {
 	format int16
 }
 
-// Types of arguments, by PostgreSQL's numbers.
+// Types of arguments, as OIDs of PostgreSQL.
 const (
 	oidBytes = 17
 	oidInt   = 20
@@ -217,10 +217,10 @@ func text(s string) arg { return arg{[]byte(s), oidText, 0} }
 
 func number(n int64) arg { return arg{strconv.AppendInt(nil, n, 10), oidInt, 0} }
 
-// binary is a bytea; nil is NULL.
+// binary returns an argument of type bytea; nil is NULL.
 func binary(b []byte) arg { return arg{b, oidBytes, 1} }
 
-// rows are a result. Statements return text and bytea only, whose binary form is what they say.
+// rows are the rows of a result. Statements only return text and bytea, whose binary form is their content.
 type rows [][][]byte
 
 func (r rows) text(row, column int) string {
@@ -230,7 +230,7 @@ func (r rows) text(row, column int) string {
 	return string(r[row][column])
 }
 
-// wide returns an error if there is a row with fewer columns than were asked for.
+// wide returns an error if a row has fewer columns than requested.
 func (r rows) wide(columns int) error {
 	for _, row := range r {
 		if len(row) < columns {
@@ -243,7 +243,7 @@ func (r rows) wide(columns int) error {
 
 func (r rows) true(row, column int) bool { return r.text(row, column) == "true" }
 
-// query runs one statement in one round trip, its own transaction. The answer has a bound in size.
+// query runs one statement in one round trip, as its own transaction. The size of the response is limited.
 func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, error) {
 	values, oids, formats := make([][]byte, len(args)), make([]uint32, len(args)), make([]int16, len(args))
 	for i, a := range args {
@@ -257,9 +257,9 @@ func (s *session) query(ctx context.Context, sql string, args ...arg) (rows, err
 	return r.Rows, r.Err
 }
 
-// ask is a read-only query.
+// ask runs a read-only query.
 func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error) {
-	answer := make(chan rows, 1) // which nobody may be waiting for any more
+	answer := make(chan rows, 1) // the caller may have left
 	err := s.do(ctx, false, func(ctx context.Context) error {
 		r, err := s.query(ctx, sql, args...)
 		answer <- r
@@ -271,7 +271,7 @@ func (s *session) ask(ctx context.Context, sql string, args ...arg) (rows, error
 	return <-answer, nil
 }
 
-// change is a query that writes.
+// change runs a query that writes.
 func (s *session) change(ctx context.Context, sql string, args ...arg) (r rows, err error) {
 	err = s.do(ctx, true, func(ctx context.Context) error {
 		r, err = s.query(ctx, sql, args...)

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// peer is another program that has its states in the same database, in a working directory of its own.
+// peer is another program whose states are in the same database, with its own working directory.
 type peer struct {
 	t    *testing.T
 	path string
@@ -30,7 +30,7 @@ type peer struct {
 	dsn  string
 }
 
-// peers runs a test with each of the programs that are installed.
+// peers runs a test with each installed program.
 func peers(t *testing.T, test func(t *testing.T, p *peer)) {
 	for _, name := range []string{"terraform", "tofu"} {
 		t.Run(name, func(t *testing.T) {
@@ -77,11 +77,11 @@ func (p *peer) config(text string) {
 	}
 }
 
-// busy starts an apply that continues until a file is there, and returns what ends it.
+// busy starts an apply that continues until a file exists, and returns a function that ends it.
 func (p *peer) busy() (end func()) {
 	p.t.Helper()
 	for _, name := range []string{"running", "stop"} {
-		_ = os.Remove(filepath.Join(p.dir, name)) // of the last time
+		_ = os.Remove(filepath.Join(p.dir, name)) // left from the last time
 	}
 	p.config(`resource "terraform_data" "busy" {
   triggers_replace = timestamp()
@@ -135,7 +135,7 @@ func TestStatesAreShared(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// They make a state; we read it, write it, and they continue with ours.
+		// The other program creates a state; we read and write it, and the other program continues with ours.
 		other.config(`output "x" { value = "theirs" }`)
 		other.run("init", "-no-color")
 		other.run("apply", "-auto-approve", "-no-color")
@@ -160,7 +160,7 @@ func TestStatesAreShared(t *testing.T) {
 			t.Errorf("state %+v", s.Snapshot())
 		}
 		unlock(s)
-		// What they wrote between is in the history as well.
+		// States that the other program wrote in between are in the history as well.
 		all, err := placed(t, d, "default").List(t.Context())
 		if err != nil || len(all) != 2 || !all[1].Foreign || all[0].Serial != 2 {
 			t.Errorf("history %+v, %v", all, err)
@@ -210,18 +210,18 @@ func sharedWorkspaces(t *testing.T, other *peer, ours *remote.Store, session fun
 }
 
 func sharedLocks(t *testing.T, other *peer, d *driver, session func(string) state.Session) {
-	// A state that is not there yet: only one of us makes it.
+	// A state that does not exist yet: only one program creates it.
 	s := session("fresh")
 	fresh := other.command("plan", "-no-color", "-lock-timeout=0s")
 	fresh.Env = append(fresh.Env, "TF_WORKSPACE=fresh")
 	if out, err := fresh.CombinedOutput(); err == nil || !strings.Contains(string(out), "state lock") {
 		t.Errorf("they plan while we hold the lock: %v\n%s", err, out)
 	}
-	other.run("plan", "-no-color", "-lock-timeout=1m") // another state is free, after a moment
+	other.run("plan", "-no-color", "-lock-timeout=1m") // another state is free after a moment
 	if err := s.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	// They hold the lock: of a state that is there, and of one that they just make.
+	// The other program holds the lock of an existing state, and of one that it is creating.
 	d.o.times.creation = 200 * time.Millisecond
 	for _, name := range []string{"default", "new"} {
 		if name == "new" {
@@ -236,7 +236,8 @@ func sharedLocks(t *testing.T, other *peer, d *driver, session func(string) stat
 		if info == nil || !strings.HasPrefix(info.ID, "session-") || !strings.Contains(info.Who, "user tester") {
 			t.Errorf("holder of %s: %+v", name, info)
 		}
-		// Freeing it ends their connection. They write all the same, in another one; we notice, and overwrite nothing.
+		// Forcing the unlock ends the other program's connection. It still writes through another one; we notice that
+		// and overwrite nothing.
 		if err := p.ForceUnlock(t.Context(), info.ID); err != nil {
 			t.Error(err)
 		}
@@ -262,8 +263,9 @@ func sharedLocks(t *testing.T, other *peer, d *driver, session func(string) stat
 	}
 }
 
-// The record of a directory that was set up has a hash over all arguments: they must be the same.
-func TestArgumentsAreTheirs(t *testing.T) {
+// The record of an initialized directory contains a hash of all arguments, so both programs must have the same
+// arguments.
+func TestArgumentsEqualThoseOfOtherPrograms(t *testing.T) {
 	peers(t, func(t *testing.T, other *peer) {
 		other.config("")
 		other.run("init", "-no-color")

@@ -17,10 +17,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// slowEnd is the server's end of a slow connection, which stands still after so many bytes of answers.
+// slowEnd is the server's end of a slow connection, which stalls after a number of bytes.
 type slowEnd struct {
 	net.Conn
-	left int // 0 for no end
+	left int // 0 means no stall
 }
 
 const (
@@ -39,7 +39,7 @@ func (s *slowEnd) Write(p []byte) (sent int, err error) {
 		part := p[sent:min(len(p), sent+slowStep)]
 		if s.left > 0 {
 			if s.left -= len(part); s.left <= 0 {
-				_, err = s.Conn.Read(make([]byte, 1)) // until the client has left
+				_, err = s.Conn.Read(make([]byte, 1)) // wait until the client has left
 				return sent, errors.Join(err, net.ErrClosed)
 			}
 		}
@@ -50,7 +50,7 @@ func (s *slowEnd) Write(p []byte) (sent int, err error) {
 	return sent, err
 }
 
-// slowServer answers every query with one text.
+// slowServer responds to every query with one text.
 func slowServer(c net.Conn, answer []byte) {
 	defer c.Close()
 	b := pgproto3.NewBackend(c, c)
@@ -78,13 +78,13 @@ func slowServer(c net.Conn, answer []byte) {
 	}
 }
 
-// What moves is waited for, as with every backend, and so is what waits behind it on the same connection. What stands
-// still for two minutes ends.
-func TestSlowConnectionsAreWaitedForWhileSomethingMoves(t *testing.T) {
-	const large = 20 << 20 // more than five minutes
+// As with every backend, a call waits as long as data flows, and so do calls queued behind it on the same connection. A
+// call without traffic for two minutes ends.
+func TestSlowConnectionsContinueWhileDataFlows(t *testing.T) {
+	const large = 20 << 20 // takes more than five minutes
 	for name, c := range map[string]struct {
 		sends, gets, stops int
-		ends               time.Duration // with an error; 0 for well
+		ends               time.Duration // time of the expected error; 0 means success
 	}{
 		"a large state is read":    {gets: large},
 		"a large state is written": {sends: large, gets: 1},

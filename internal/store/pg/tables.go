@@ -11,12 +11,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// program is the name of connections, in pg_stat_activity. One that holds a lock has the lock's id behind it.
+// program is the name of connections in pg_stat_activity. For one that holds a lock, the lock's ID follows.
 const program = "tombolo"
 
-// A state that nobody has written yet has a row all the same while it is locked: the lock is on the row's number.
-// The row has a state without anything in it, because Terraform fails at a row without a state. Its lineage is the
-// lock's id, and its form tells it from states that somebody wrote.
+// While a state that was never written is locked, it has a row, because the lock is on the row's ID. The row contains
+// an empty state, because Terraform fails on a row without a state. Its lineage is the lock's ID, and its format
+// distinguishes it from states that a program wrote.
 const (
 	placeholderStart = `{"version":4,"serial":0,"terraform_version":"1.11.4","outputs":{},"resources":[],` +
 		`"check_results":null,"lineage":"tombolo-`
@@ -33,14 +33,14 @@ func placeholder(lockID string) string {
 	return placeholderStart + clean + placeholderEnd
 }
 
-// isPlaceholder is true of such a row s, and isNothing also of one that has nothing in it at all.
+// isPlaceholder is an SQL condition that holds for such a row s. isNothing also holds for a row without any content.
 var (
 	isPlaceholder = fmt.Sprintf("(octet_length(s.data) < %d AND left(s.data, %d) = '%s')", len(placeholderStart)+100,
 		len(placeholderStart), placeholderStart)
 	isNothing = "(s.data IS NULL OR s.data = '' OR " + isPlaceholder + ")"
 )
 
-// stored reports whether the text of a row is a state.
+// stored reports whether the text of a row is a state and not a placeholder.
 func stored(data []byte) bool {
 	return len(data) > 0 && !(len(data) < len(placeholderStart)+100 && strings.HasPrefix(string(data),
 		placeholderStart))
@@ -51,14 +51,14 @@ func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 
 func (o *options) states() string { return quote(o.schema) + "." + quote(o.table) }
 
-// Our own tables.
+// Tombolo's own tables.
 func (o *options) about() string   { return quote(o.schema) + ".tombolo_states" }
 func (o *options) journal() string { return quote(o.schema) + ".tombolo_journal" }
 func (o *options) history() string { return quote(o.schema) + ".tombolo_history" }
 
 const sequence = "public.global_states_id_seq"
 
-// theirs are the statements that create Terraform's tables, as Terraform does.
+// theirs returns the statements that create Terraform's tables, as Terraform does.
 func (o *options) theirs() (schema, sequenceAndTable, index string) {
 	return "CREATE SCHEMA IF NOT EXISTS " + quote(o.schema),
 		"CREATE SEQUENCE IF NOT EXISTS " + sequence + " AS bigint;\n" +
@@ -67,7 +67,7 @@ func (o *options) theirs() (schema, sequenceAndTable, index string) {
 		"CREATE UNIQUE INDEX IF NOT EXISTS " + quote(o.index) + " ON " + o.states() + " (name)"
 }
 
-// ours are the statements that create our own tables.
+// ours returns the statements that create Tombolo's own tables.
 func (o *options) ours() string {
 	return strings.Join([]string{
 		"CREATE TABLE IF NOT EXISTS " + o.about() + " (id bigint PRIMARY KEY, tab text NOT NULL, " +
@@ -82,12 +82,12 @@ func (o *options) ours() string {
 	}, ";\n")
 }
 
-// ensure creates the schema, the tables and the index where they are missing and may be created. It reports whether the
-// tables of our own are there.
+// ensure creates the schema, the tables and the index if they are missing and may be created. It reports whether
+// Tombolo's own tables exist.
 func (o *options) ensure(ctx context.Context, s *session) (own bool, err error) {
 	for range 3 {
 		own, err = o.ensureOnce(ctx, s)
-		// Another program may make the same at the same time, and PostgreSQL does not wait for it.
+		// Another program may create the same objects concurrently, and PostgreSQL does not wait for it.
 		if !code(err, "23505", "42P06", "42P07", "42710", "XX000") {
 			break
 		}
@@ -129,7 +129,7 @@ func (o *options) ensureOnce(ctx context.Context, s *session) (bool, error) {
 	if len(todo) == 0 {
 		return own, nil
 	}
-	// One transaction, one at a time among ourselves.
+	// In one transaction; runs of Tombolo do this one at a time.
 	sql := "SELECT pg_advisory_xact_lock(1953328495, 1);\n" + strings.Join(todo, ";\n")
 	err = s.do(ctx, true, func(ctx context.Context) error {
 		_, err := s.conn.Exec(ctx, sql).ReadAll()
@@ -146,7 +146,7 @@ func (o *options) ensureOnce(ctx context.Context, s *session) (bool, error) {
 	return own, err
 }
 
-// code reports whether an error is one of the server's with one of these codes.
+// code reports whether err is a server error with one of these codes.
 func code(err error, codes ...string) bool {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
@@ -163,10 +163,10 @@ func code(err error, codes ...string) bool {
 // missing reports whether a table does not exist, or its schema.
 func missing(err error) bool { return code(err, "42P01", "3F000") }
 
-// noRoom returns the problem of journals and histories without tables.
+// noRoom returns the error for journals and histories without tables.
 func (o *options) noRoom() error {
 	if o.skipTable {
-		return remote.ErrNoJournal // and nobody may make the tables
+		return remote.ErrNoJournal // the tables may not be created
 	}
 	return nil
 }

@@ -18,32 +18,32 @@ import (
 )
 
 const (
-	// longest is the longest message that is read. It holds a state of 192 MiB.
+	// maximum size of a message, which can contain a state of 192 MiB
 	longest = 256 << 20
-	// shortGrace is how long a read may continue after its caller has gone.
+	// shortGrace is how long a read may continue after its caller's context has ended.
 	shortGrace = time.Second
-	// tries limits the attempts at a call that the program asks to repeat later.
+	// tries limits the attempts at a call if the program asks for a retry.
 	tries = 6
-	// heardLines limits the lines of standard error that errors of calls show.
+	// heardLines is the maximum number of lines of standard error in an error.
 	heardLines = 20
 )
 
-// client sends calls. The holder of its turn owns the process.
+// client sends calls. The call that has the turn owns the process.
 type client struct {
 	o       Options
 	env     []string
 	shown   string
 	secrets []string
 
-	turn    chan struct{} // holds one element while somebody has it
-	current *running      // nil: the next call starts one
+	turn    chan struct{} // contains an element while a call has the turn
+	current *running      // nil: the next call starts a process
 	over    bool
 
 	mu    sync.Mutex // guards heard
-	heard []string   // what was written to standard error since the call began
+	heard []string   // lines of standard error since the call began
 }
 
-// running is a process that answers calls.
+// running is a process that performs calls.
 type running struct {
 	*talk.Talk
 	can features
@@ -72,7 +72,7 @@ func (c *client) take(ctx context.Context) error {
 
 func (c *client) release() { <-c.turn }
 
-// can returns the features of the store, which it starts if necessary.
+// can returns the features of the store. It starts the program if necessary.
 func (c *client) can(ctx context.Context) (features, error) {
 	if err := c.take(ctx); err != nil {
 		return features{}, err
@@ -109,7 +109,7 @@ func (c *client) call(ctx context.Context, verb string, params, result any) erro
 	}
 }
 
-// once performs a call. A process that has ended since the last one is started again.
+// once performs a call without retries. If the process has ended since the last call, it starts it again.
 func (c *client) once(ctx context.Context, verb string, params []byte, result any) error {
 	c.hear(nil)
 	for again := false; ; again = true {
@@ -123,7 +123,7 @@ func (c *client) once(ctx context.Context, verb string, params []byte, result an
 			return c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", stray,
 				c.excerpt(stray.Line))
 		}
-		if err != nil { // it ended before it got the call
+		if err != nil { // the process ended before it got the call
 			c.end()
 			if again {
 				return c.problem("it ended when the first call was sent: %v", err)
@@ -143,7 +143,7 @@ func (c *client) once(ctx context.Context, verb string, params []byte, result an
 	}
 }
 
-// started returns a process that answers calls.
+// started returns a running process.
 func (c *client) started(ctx context.Context) (*running, error) {
 	switch r := c.current; {
 	case c.over:
@@ -205,11 +205,11 @@ func (c *client) open(ctx context.Context, r *running) error {
 	return nil
 }
 
-// readers are the verbs that change nothing.
+// readers are the verbs that only read.
 var readers = []string{"open", "workspaces", "read", "holder", "read_journal", "history", "snapshot"}
 
-// await waits for an answer. If its caller has gone, or it takes too long, the program is notified, and has some time
-// to answer; then it is killed, so that the call has no effect after a later one.
+// await waits for a response. If the caller's context has ended or the call takes too long, it notifies the program and
+// gives it some time to respond; then it kills the program, so that the call cannot take effect after a later one.
 func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb string) (json.RawMessage, error) {
 	timer := time.NewTimer(c.o.Timeout)
 	defer timer.Stop()
@@ -242,7 +242,7 @@ func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb
 	return nil, stopped
 }
 
-// end ends the process, and returns after it has ended.
+// end ends the process, and returns after it has exited.
 func (c *client) end() {
 	if c.current != nil {
 		c.current.End(0)
@@ -250,7 +250,7 @@ func (c *client) end() {
 	}
 }
 
-// answer reads the answer to a call.
+// answer reads the response to a call.
 func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMessage, error) {
 	r.CatchUp()
 	reply, err := p.Reply()
@@ -275,7 +275,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 		Kind   string          `json:"kind"`
 		Holder json.RawMessage `json:"holder"`
 	}
-	_ = json.Unmarshal(reply.Result, &data) // an unreadable lock has no known holder
+	_ = json.Unmarshal(reply.Result, &data) // if the lock is unreadable, its holder is unknown
 	switch data.Kind {
 	case "changed":
 		return nil, remote.ErrChanged
@@ -295,23 +295,23 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	return nil, c.problem("it answered %s with error %d: %s", verb, reply.Error.Code, reply.Error.Message)
 }
 
-// definite reports whether an error is final: nothing was changed.
+// definite reports whether an error means that nothing was changed.
 func definite(err error) bool {
 	var locked *state.LockedError
 	return errors.Is(err, remote.ErrChanged) || errors.Is(err, remote.ErrLost) ||
 		errors.Is(err, history.ErrNoRevision) || errors.As(err, &locked)
 }
 
-// temporaryError means that the program asks to make a call again.
+// temporaryError means that the program asks for a retry.
 type temporaryError struct{ error }
 
-// Unwrap returns what it said.
+// Unwrap returns the program's error.
 func (e *temporaryError) Unwrap() error { return e.error }
 
-// startError means that a call was not made, because there is no process to make it to.
+// startError means that a call was not sent because no process could be started.
 type startError struct{ error }
 
-// Unwrap returns why.
+// Unwrap returns the reason.
 func (e *startError) Unwrap() error { return e.error }
 
 // close ends the process for good.
@@ -326,7 +326,7 @@ func (c *client) close() error {
 	return nil
 }
 
-// notStarted is the error of a program that cannot be started.
+// notStarted returns the error for a program that cannot be started.
 func (c *client) notStarted(err error) error {
 	var refused *programs.StartError
 	if errors.As(err, &refused) && refused.Advice() != "" {

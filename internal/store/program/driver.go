@@ -23,7 +23,7 @@ type object = map[string]any
 // Driver stores states with a program. It implements remote.Driver.
 type Driver struct{ c *client }
 
-// Limits returns the capabilities that the store declares to lack, for those who check its promises.
+// Limits returns the features that the store declares to lack, for checks of its conformance.
 func (d *Driver) Limits(ctx context.Context) (contract.Options, error) {
 	can, err := d.c.can(ctx)
 	return contract.Options{NoJournal: !can.journal, NoWorkspaces: !can.workspaces}, err
@@ -73,13 +73,14 @@ func (p *place) String() string {
 	return text
 }
 
-// Distinct implements remote.Distinct. The config for the program determines the place of states, and long commands are
-// shown in part. Secrets do not count: they change, and the state stays the same.
+// Distinct implements remote.Distinct. Its result contains the program's config, which determines the place of states,
+// and the entire command, which messages shorten. It does not contain secrets: they change while the state stays the
+// same.
 func (p *place) Distinct() string {
 	if len(p.c.o.Config) == 0 && p.c.shown == fmt.Sprintf("%q", strings.Join(p.c.o.Command, " ")) {
 		return p.String()
 	}
-	text, _ := json.Marshal([]any{p.c.o.Command, p.c.o.Config, p.workspace}) // texts alone
+	text, _ := json.Marshal([]any{p.c.o.Command, p.c.o.Config, p.workspace}) // only texts
 	return "program:" + string(text)
 }
 
@@ -99,7 +100,7 @@ func (p *place) call(ctx context.Context, verb string, params object, result any
 // nothing is an empty result.
 type nothing struct{}
 
-// versionOf returns a version for a content if the program has none of its own.
+// versionOf returns a version of a content, for programs without versions.
 func versionOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -143,11 +144,11 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
 	return remote.Journal{Version: told.Version, Chunks: told.Chunks}, err
 }
 
-// leaving is the time limit for finding out whether a lock without an answer was taken.
+// leaving limits the check whether a lock without a response was acquired.
 const leaving = 10 * time.Second
 
-// Lock implements remote.Place. If the answer is lost, it checks whether the lock was taken; a cancelled call releases
-// it.
+// Lock implements remote.Place. If the response is lost, it checks whether the lock was acquired. If the call is
+// cancelled, it releases the lock.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	h := &hold{p: p, id: info.ID}
 	_, err := p.call(ctx, "lock", object{"lock": info.ID, "info": info}, &nothing{})
@@ -184,7 +185,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	return readHolder(told.Holder), nil
 }
 
-// readHolder reads the holder of a lock; nil if it is free. Unreadable parts are empty.
+// readHolder decodes the holder of a lock, or returns nil if it is free. Fields that cannot be read are empty.
 func readHolder(text json.RawMessage) *state.LockInfo {
 	if text == nil || bytes.Equal(text, []byte("null")) {
 		return nil
@@ -227,7 +228,7 @@ func (h *hold) call(ctx context.Context, verb string, params object, result any)
 	return err
 }
 
-// Write implements remote.Hold. If the program has no conditional writes, the stored state is checked before.
+// Write implements remote.Hold. If the program has no conditional writes, it first checks the stored state.
 func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 	progress.Expect(ctx, len(w.Data))
 	can, err := h.p.c.can(ctx)

@@ -2,5 +2,5 @@ package program
 
 import "time"
 
-// SetTimeout changes how long the program may take for an answer.
+// SetTimeout sets how long a driver waits for a response.
 func (d *Driver) SetTimeout(t time.Duration) { d.c.o.Timeout = t }

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// revision is history.Revision as programs see it. They return it unchanged.
+// revision is history.Revision in the form that programs get and return unchanged.
 type revision struct {
 	Run       run      `json:"run"`
 	Who       string   `json:"who"`
@@ -86,7 +86,7 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	return told.Data, err
 }
 
-// historian ensures that former states are kept.
+// historian returns an error if the program does not keep former states.
 func (p *place) historian(ctx context.Context) error {
 	can, err := p.c.can(ctx)
 	if err == nil && !can.history {

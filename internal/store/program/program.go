@@ -1,9 +1,9 @@
 // Package program is the backend "program": a program of the user stores the states. The program may be written in any
-// language. It is started once and answers many calls, one JSON object a line on its standard streams, as programs do
-// that are providers; docs/state-programs.md has the verbs.
+// language. It is started once and performs many calls, with one JSON object per line on its standard streams, as
+// providers that are programs do; docs/state-programs.md documents the verbs.
 //
-// The package trusts the program with the bytes, and with nothing else: it may end, hang, print other lines or
-// answer twice. A call then fails, its outcome counts as unknown, and the store over it looks; the next call starts the
+// The package trusts the program only with the bytes of the state. The program may exit, hang, print other lines or
+// respond twice: then the call fails, its result counts as unknown, and the store checks it; the next call starts the
 // program again. Calls are made one at a time.
 //
 //	kind := program.Kind()
@@ -53,24 +53,23 @@ func schema() *provider.Block {
 	}}
 }
 
-// Options hold the program and its settings.
+// Options holds the program and its settings.
 type Options struct {
 	Command         []string
 	Config, Secrets map[string]string
-	// Timeout limits the wait for an answer; two minutes when 0.
+	// Timeout limits the wait for a response; 0 means two minutes.
 	Timeout time.Duration
-	// Dir is where it runs; "" for the directory of this process.
+	// Dir is the program's working directory; "" means the one of this process.
 	Dir string
-	// Host is the name of the host for the program, such as "tombolo/1.15.9".
+	// Host is the name and version of the host as the program sees it, such as "tombolo/1.15.9".
 	Host string
-	// Log gets lines about calls, and the program's standard error; it may be nil.
+	// Log is called with lines about calls, and with the program's standard error. It may be nil.
 	Log func(format string, args ...any)
-	// Grace is how long the program may take to end a cancelled call, and to end itself; ten seconds if 0.
+	// Grace limits how long the program may take to end a cancelled call, and to exit; 0 means ten seconds.
 	Grace time.Duration
-	// Patience is how long it may take to begin; a minute when 0.
+	// Patience limits how long the program may take to start; 0 means one minute.
 	Patience time.Duration
-	// Pause is the first wait before a call is made again that the program asks to have made again; half a second when
-	// 0.
+	// Pause is the first pause before a retry that the program asks for; 0 means half a second.
 	Pause time.Duration
 }
 
@@ -81,7 +80,7 @@ const (
 	defaultPause    = 500 * time.Millisecond
 )
 
-// New returns a driver. It starts nothing.
+// New returns a driver. It does not start the program.
 func New(o Options) *Driver {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -102,7 +101,7 @@ func New(o Options) *Driver {
 
 const invalid = "Invalid backend configuration"
 
-// open reads the arguments. It starts nothing: the program runs when a state is needed.
+// open reads the arguments. It does not start the program, which runs when a state is needed.
 func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 	options := Options{Dir: o.Dir, Host: "tombolo/" + o.Version, Log: o.Log, Config: texts(config.GetAttr("config")),
 		Secrets: texts(config.GetAttr("secrets"))}
@@ -127,7 +126,7 @@ func open(_ context.Context, config cty.Value, o remote.Surroundings) (remote.Dr
 	return New(options), nil
 }
 
-// command returns the words of the command, or their problem.
+// command returns the words of the command, or the problem with them.
 func command(config cty.Value) (words []string, problem string) {
 	v := config.GetAttr("command")
 	if v.IsNull() || v.LengthInt() == 0 {
@@ -144,7 +143,7 @@ func command(config cty.Value) (words []string, problem string) {
 	return words, ""
 }
 
-// texts returns the elements of a map that are set.
+// texts returns the elements of a map that are not null.
 func texts(v cty.Value) map[string]string {
 	out := map[string]string{}
 	if v.IsNull() {

@@ -45,7 +45,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// over is a store whose calls are tried again at once.
+// over returns a store that retries calls without pauses.
 func over(t *testing.T, d remote.Driver) *remote.Store {
 	return remote.New(remote.Options{Driver: d, Rescue: []string{t.TempDir()}, Pause: time.Millisecond,
 		Beat: 50 * time.Millisecond, Who: "me@here"})
@@ -58,9 +58,9 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// The journal and the answers of a state that stand on this machine are those of this state alone: not those of another
-// to which the same program leads, as it is told in config, or by the end of a long command.
-func TestPlacesHaveNamesOfTheirOwn(t *testing.T) {
+// The journal and the results of a state on this machine belong to this state only, and not to another state of the
+// same program with other values in config or another end of a long command.
+func TestPlacesHaveUniqueNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	names := map[string]bool{}
 	name := func(o program.Options) string {
@@ -85,7 +85,7 @@ func TestPlacesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What a program answers wrongly fails that call and no other, and the store is never taken for empty.
+// An invalid response fails its call and no other, and the store is never taken for empty.
 func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
 	type verb struct {
 		name string
@@ -166,7 +166,7 @@ func TestEveryFaultOfEveryVerbIsAnErrorAndTheNextCallWorks(t *testing.T) {
 	}
 }
 
-// again performs a call up to twice: what a program prints behind an answer is found when the next call is made.
+// again performs a call up to twice: output after a response is only detected by the next call.
 func again(t *testing.T, do func() error) error {
 	t.Helper()
 	if do() == nil {
@@ -175,7 +175,8 @@ func again(t *testing.T, do func() error) error {
 	return do()
 }
 
-// A store over a program that is at fault now and then keeps what it was told, whatever became of single calls.
+// A store over a program with occasional faults keeps everything that was acknowledged, whatever happens to single
+// calls.
 func TestNothingIsLostOverAProgramWithFaults(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {
@@ -200,7 +201,7 @@ func TestNothingIsLostOverAProgramWithFaults(t *testing.T) {
 						return ""
 					}
 					fault := faults[random.IntN(len(faults))]
-					if fault == "hangs" { // takes as long as a call may
+					if fault == "hangs" { // takes as long as the time limit of a call
 						fault = "dies behind"
 					}
 					return fault
@@ -234,7 +235,7 @@ func TestNothingIsLostOverAProgramWithFaults(t *testing.T) {
 	}
 }
 
-// put records an object in a run, and reports whether that succeeded, and whether the end of the run did.
+// put records an object in a run. It reports whether that succeeded and whether the run ended without an error.
 func put(t *testing.T, ws state.Workspace, name string) (recorded, ended bool) {
 	session, err := ws.Lock(t.Context(), state.LockRequest{})
 	if err != nil {
@@ -249,7 +250,7 @@ func put(t *testing.T, ws state.Workspace, name string) (recorded, ended bool) {
 	return recorded, errors.Join(closed, session.Unlock()) == nil
 }
 
-// unlock frees what a failed run left, and recovers it.
+// unlock releases the lock that a failed run left, and recovers the run.
 func unlock(t *testing.T, st *remote.Store, ws state.Workspace) {
 	t.Helper()
 	for range 3 {
@@ -285,8 +286,8 @@ func TestAnAnswerThatTakesTooLongIsAnError(t *testing.T) {
 	}
 }
 
-// A lock whose answer was lost is ours, and one that nobody waits for any more is given back.
-func TestALockWhoseAnswerIsLostIsFound(t *testing.T) {
+// A lock whose response was lost is recognized as ours, and one whose caller has left is released.
+func TestLocksWithLostResponsesAreFound(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		s := serve(t, memory.New(), allFeatures...)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -312,7 +313,7 @@ func TestALockWhoseAnswerIsLostIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithTheStartIsSaid(t *testing.T) {
+func TestStartErrorsAreReported(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	for name, c := range map[string]struct {
@@ -335,8 +336,8 @@ func TestWhatIsWrongWithTheStartIsSaid(t *testing.T) {
 
 func init() { modes["gone"] = func(string) { os.Exit(1) } }
 
-// Neither secrets of the block nor contents of states appear in an error or in the log, whatever a program says.
-func TestSecretsAppearNowhere(t *testing.T) {
+// Neither secrets of the block nor contents of states appear in an error or in the log, whatever the program prints.
+func TestSecretsAreNeverShown(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	secret, content := "canary-öf \"secrets\"/\nsecond-line-canary", strings.Repeat("state-canary", 20)
@@ -409,7 +410,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Each call of the engine is one of the program: to lock, to read state and journal, to write once.
+// Each request of the engine is one call of the program: to lock, to read state and journal, to write once.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	s := serve(t, memory.New(), allFeatures...)
 	n := 0
@@ -427,8 +428,8 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-// The program ends, or answers badly, at each call of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The program exits, or responds with garbage, at each call of a run, before or after the call takes effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := []string{"dies before", "dies behind", "is cut"}
 	if testing.Short() {
 		kinds = kinds[1:2]
@@ -456,8 +457,8 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 	}
 }
 
-// A lock that ends because it was not renewed in time ends the run: nothing new is begun, nothing is written over what
-// another run has done since, and what was done is kept.
+// A lock that expires because it was not renewed in time ends the run: no operation begins, no later result of another
+// run is overwritten, and the results of this run are kept.
 func TestLocksThatEndAreNoticed(t *testing.T) {
 	service := memory.New()
 	s := serve(t, service, allFeatures...)
@@ -472,7 +473,7 @@ func TestLocksThatEndAreNoticed(t *testing.T) {
 	must(t, err)
 	holder, err := p.Holder(t.Context())
 	must(t, err)
-	must(t, p.ForceUnlock(t.Context(), holder.ID)) // its time is over
+	must(t, p.ForceUnlock(t.Context(), holder.ID)) // its lock expires
 	select {
 	case <-session.Context().Done():
 	case <-time.After(time.Minute):
@@ -496,7 +497,7 @@ func TestLocksThatEndAreNoticed(t *testing.T) {
 	if err := session.Unlock(); err == nil {
 		t.Error("a lock that has ended is given back")
 	}
-	next, err := ws.Lock(t.Context(), state.LockRequest{}) // on the machine of the first
+	next, err := ws.Lock(t.Context(), state.LockRequest{}) // on the machine of the first run
 	must(t, err)
 	if got := strings.Join(storetest.IDs(next.Snapshot().State), " "); got != "t.one=one t.two=t.two" {
 		t.Errorf("there is %s", got)

@@ -20,8 +20,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The program of these tests is the test binary, started with a mode and an argument. In the mode "pipe" it carries
-// what it reads to the test and back, which answers over a driver in memory: there, faults are easy.
+// The program of these tests is the test binary, started with a mode and an argument. In the mode "pipe" it forwards
+// its input to the test and the test's output to its caller; the test responds with a driver in memory, where faults
+// are easy to inject.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && modes[os.Args[1]] != nil {
 		modes[os.Args[1]](os.Args[2])
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// life bounds programs that a test might forget to end.
+// life limits how long a program runs that a test does not end.
 const life = 3 * time.Minute
 
 var modes = map[string]func(arg string){
@@ -46,7 +47,7 @@ var modes = map[string]func(arg string){
 		}()
 		_, _ = io.Copy(os.Stdout, conn)
 	},
-	// gossip passes on one way all that it is told.
+	// gossip repeats everything that it reads in one way of writing.
 	"gossip": func(way string) {
 		lines := bufio.NewReader(os.Stdin)
 		for {
@@ -87,19 +88,19 @@ type call struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// server answers calls over a driver.
+// server performs calls with a driver.
 type server struct {
 	driver   remote.Driver
 	features []string
 	address  string
-	// fault returns what goes wrong with a call; "" for nothing. It is called one at a time.
+	// fault returns the fault of a call, or "". It is not called concurrently.
 	fault func(verb string) string
 
-	mu    sync.Mutex // guards below
+	mu    sync.Mutex // guards the fields below
 	holds map[string]remote.Hold
 }
 
-// serve starts a server. All of it ends with the test.
+// serve starts a server, which stops when the test ends.
 func serve(t *testing.T, d remote.Driver, features ...string) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,13 +128,13 @@ func serve(t *testing.T, d remote.Driver, features ...string) *server {
 	return s
 }
 
-// open returns a driver whose program is this server's.
+// open returns a driver whose program forwards to this server.
 func (s *server) open(t *testing.T) *program.Driver {
 	t.Helper()
 	return s.openAs(t, nil)
 }
 
-// calm makes one for the same place whose calls have no faults.
+// calm returns a driver for the same states whose calls have no faults.
 func (s *server) calm(t *testing.T) *program.Driver {
 	t.Helper()
 	return s.openAs(t, map[string]string{"calm": ""})
@@ -151,7 +152,7 @@ func (s *server) openAs(t *testing.T, secrets map[string]string) *program.Driver
 	return d
 }
 
-// converse answers one process.
+// converse performs the calls of one process.
 func (s *server) converse(conn net.Conn) {
 	lines, calm := bufio.NewReaderSize(conn, 1<<20), false
 	for {
@@ -176,7 +177,7 @@ func (s *server) converse(conn net.Conn) {
 	}
 }
 
-// faulty answers a call, or what a fault makes of it. It reports whether the process continues.
+// faulty responds to a call, subject to a fault. It reports whether the process continues.
 func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault string) bool {
 	refuse := func(code int, message string) string {
 		return fmt.Sprintf(`{"id":%d,"error":{"code":%d,"message":%q}}`+"\n", *c.ID, code, message)
@@ -223,7 +224,7 @@ func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault strin
 var faults = []string{"dies before", "dies behind", "hangs", "fails", "fails behind", "asks to come later",
 	"prints garbage", "is cut", "answers twice", "answers another call", "answers with another type", "says more"}
 
-// answer calls the driver.
+// answer performs a call with the driver, and returns the response.
 func (s *server) answer(c *call) string {
 	result, err := s.do(c)
 	out := map[string]any{"jsonrpc": "2.0", "id": c.ID}

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// How long something takes is measured with the monotonic clock. A time that went through a number has none: an hour
-// by which somebody sets the clock would be an hour of silence, at which a run gives up its lock.
-func TestNoTimeGoesThroughANumber(t *testing.T) {
-	// What the server says of a connection, when credentials end, what a signature has to say of the time, and names.
+// Durations are measured with the monotonic clock. A time that was converted to a number has no monotonic reading: if
+// the clock were set forward by an hour, that would look like an hour of silence, after which a run gives up its lock.
+func TestDurationsUseTheMonotonicClock(t *testing.T) {
+	// Exceptions: times of the server's connections, expiry times of credentials, times in signatures, and names.
 	elsewhere := map[string]bool{"pg.moment": true, "pg.foreign": true, "cos.fetch": true, "cos.machine": true,
 		"cos.signature": true, "cos.sign": true, "store.nameBackup": true}
 	files := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Written returns the text that a block says itself; "" for none.
+// Written returns an argument from the block itself, or "".
 func Written(config cty.Value, name string) string {
 	if config == cty.NilVal || config.IsNull() || !config.Type().HasAttribute(name) {
 		return ""
@@ -20,8 +20,8 @@ func Written(config cty.Value, name string) string {
 	return v.AsString()
 }
 
-// Elsewhere reports whether an address is neither below one of the domains, with TLS, nor on this machine. Without a
-// scheme it is taken for one with TLS.
+// Elsewhere reports whether an address is neither on this machine nor, with TLS, below one of the domains. An address
+// without a scheme is assumed to use TLS.
 func Elsewhere(address string, domains ...string) bool {
 	if address == "" {
 		return false
@@ -43,7 +43,7 @@ func Elsewhere(address string, domains ...string) bool {
 	return host != "localhost" && (err != nil || !ip.IsLoopback())
 }
 
-// server is an address for people, without what may be secret in it.
+// server returns an address for messages, without parts that may be secret.
 func server(address string) string {
 	if !strings.Contains(address, "://") {
 		address = "https://" + address
@@ -55,13 +55,13 @@ func server(address string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Sent returns a credential of the user that goes to an address that the block names.
+// Sent returns a credential of the user that is sent to an address from the block.
 func Sent(argument, what, address string) Program {
 	return Program{Argument: argument, Line: what + ", for " + server(address), Token: true}
 }
 
-// Lent returns the variables that are set, of those whose values a driver sends to an address that the block names.
-// Whoever sets such a variable has no other way to say for which service.
+// Lent returns those of the variables that are set and whose values a driver sends to an address from the block. A user
+// who sets such a variable has no other way to specify the service for which it is meant.
 func (o Surroundings) Lent(argument, address string, variables ...string) (all []Program) {
 	if o.Getenv == nil || !Elsewhere(address) {
 		return nil

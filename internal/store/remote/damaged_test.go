@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// A state that somebody has overwritten with what is none can be replaced, by whoever says so, and what an interrupted
-// run had under way or had done by then is known afterwards.
+// A state that was overwritten with invalid content can be replaced with force. Open operations and results of an
+// interrupted run are still known afterwards.
 func TestDamagedStatesCanBeReplaced(t *testing.T) {
 	for _, damage := range []string{"garbage", `{"version":4,"serial":`, `{"version":9}`, "<html></html>", "\x00\x00"} {
 		for _, interrupted := range []bool{false, true} {
@@ -70,7 +70,7 @@ func replaceDamaged(t *testing.T, damage string, interrupted bool) {
 		t.Fatalf("a lock on a damaged state: %v", err)
 	}
 	session, err = ws.Lock(ctx, state.LockRequest{Damaged: true})
-	if damage == `{"version":9}` { // a newer program can read it
+	if damage == `{"version":9}` { // a newer version can read it
 		if !errors.As(err, new(*state.DecodeError)) {
 			t.Errorf("a state of a newer format: %v", err)
 		}

@@ -27,27 +27,27 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// world holds the objects that really exist, whatever the state says.
+// world holds the objects that really exist, whatever the state contains.
 type world struct {
 	t       *testing.T
 	seed    uint64
 	rand    *rand.Rand
 	clocks  *rand.Rand
 	service remote.Driver
-	folders [3]string // of the machines, for what does not reach the service
+	folders [3]string // of the machines, for data that does not reach the service
 	runs    int
-	real    map[string]string // address -> id
-	ended   map[string]bool   // addresses whose last result was acknowledged by the service
-	busy    map[string]bool   // addresses with an operation under way
+	real    map[string]string // address -> ID
+	ended   map[string]bool   // addresses whose last result was acknowledged
+	busy    map[string]bool   // addresses with an operation in flight
 	log     []string
-	keys    []int // of the state, the newest first; nil: it is as usual
+	keys    []int // keys of the state, newest first; nil means the default
 }
 
 func (w *world) note(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
 
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
-	// also outside of the test's goroutine
+	// called from other goroutines than the test's as well
 	panic(fmt.Sprintf("seed %d: %s\n%v", w.seed, fmt.Sprintf(format, args...), w.log))
 }
 
@@ -60,20 +60,20 @@ func (w *world) store(machine int, n *unreliable.Network) *remote.Store {
 		Cipher: w.cipher(), Beat: time.Hour, Tries: 3, Who: fmt.Sprint("machine ", machine), Now: w.clock})
 }
 
-// cipher has the newest key, and the former ones as fallbacks. In a world with keys every third run replaces it.
+// cipher has the newest key, and the former ones as fallbacks. In a world with keys, every third run replaces the key.
 func (w *world) cipher() *encryption.Cipher {
 	if w.keys == nil {
 		return encryptiontest.Asked()
 	}
 	if w.clocks.IntN(3) == 0 {
-		next := w.clocks.IntN(5) // 0 leaves the state plain
+		next := w.clocks.IntN(5) // 0 leaves the state unencrypted
 		w.keys = append([]int{next}, slices.DeleteFunc(slices.Clone(w.keys), func(n int) bool { return n == next })...)
 		w.note("the key is %d now", next)
 	}
 	return encryptiontest.Turn(w.keys[0], w.keys[1:]...)
 }
 
-// clock shows any time at all, and another one each time: no decision may depend on it.
+// clock returns an arbitrary time, and another one each time: no decision may depend on it.
 func (w *world) clock() time.Time {
 	wild := contract.Wild()
 	return wild[w.clocks.IntN(len(wild))].Add(time.Duration(w.clocks.IntN(3600)) * -time.Second)
@@ -87,7 +87,7 @@ func workspaceOf(s *remote.Store) state.Workspace {
 	return ws
 }
 
-// known returns a state's entries by address: an ID, or "?" for an object that is in flight or waits for a person.
+// known returns a state's entries by address: an ID, or "?" for an object that is in flight or waits for a decision.
 func known(s *state.Snapshot) map[string]string {
 	all := map[string]string{}
 	if s.State != nil {
@@ -121,7 +121,7 @@ func idOf(o *state.Object) string {
 	return has.ID
 }
 
-// run is one run on a machine: it creates and deletes objects, until it ends or is killed.
+// run performs one run on a machine: it creates and deletes objects until it ends or is killed.
 func (w *world) run(machine int, n *unreliable.Network) {
 	s := w.store(machine, n)
 	session, err := workspaceOf(s).Lock(context.Background(), state.LockRequest{})
@@ -138,7 +138,7 @@ func (w *world) run(machine int, n *unreliable.Network) {
 		return
 	}
 	for op := range 1 + w.rand.IntN(8) {
-		// Somebody takes the lock, and works; this run does not know it and continues.
+		// Another run takes the lock and works; this run does not notice and continues.
 		robbed := func() {
 			w.steal(machine, func() {
 				if w.rand.IntN(4) == 0 {
@@ -155,7 +155,7 @@ func (w *world) run(machine int, n *unreliable.Network) {
 		switch w.rand.IntN(12) {
 		case 0:
 			_ = j.Checkpoint(context.Background())
-		case 1: // the machine is gone
+		case 1: // the machine is lost
 			n.Kill()
 			w.note("machine %d is gone", machine)
 			_ = session.Unlock()
@@ -164,7 +164,7 @@ func (w *world) run(machine int, n *unreliable.Network) {
 			robbed()
 		case 3:
 			n.Arrive(false)
-		case 4: // another program writes the state, against the lock
+		case 4: // another program writes the state, ignoring the lock
 			w.foreign()
 		}
 	}
@@ -172,7 +172,7 @@ func (w *world) run(machine int, n *unreliable.Network) {
 	w.note("unlocked: %v", session.Unlock())
 }
 
-// operate creates or deletes one object, as a provider would: only after the intent is durable.
+// operate creates or deletes one object, as a provider would: only after its intent is durable.
 func (w *world) operate(session state.Session, j state.Journal, op int, between func()) {
 	at := fmt.Sprintf("t.o%d", w.rand.IntN(6))
 	id := fmt.Sprintf("%d-%d", w.runs, op)
@@ -183,7 +183,7 @@ func (w *world) operate(session state.Session, j state.Journal, op int, between 
 		there = ""
 	}
 	if there == "?" || w.busy[at] {
-		return // somebody has to look at it first
+		return // a person must decide first
 	}
 	w.busy[at] = true
 	defer delete(w.busy, at)
@@ -213,7 +213,7 @@ func (w *world) operate(session state.Session, j state.Journal, op int, between 
 	w.note("%s is %q (%v, %v)", at, w.real[at], err, j.Err())
 }
 
-// steal frees the lock and takes it on another machine, where nothing fails. Meanwhile who had it continues.
+// steal forces the unlock and locks on another machine, where nothing fails. Meanwhile the former holder continues.
 func (w *world) steal(machine int, meanwhile func()) {
 	calm := unreliable.NewNetwork(0, 0)
 	calm.Before = meanwhile
@@ -222,7 +222,7 @@ func (w *world) steal(machine int, meanwhile func()) {
 	w.note("the lock is taken by machine %d", (machine+1)%2)
 	session, err := workspaceOf(s).Lock(context.Background(), state.LockRequest{})
 	if errors.Is(err, remote.ErrChanged) {
-		return // who had it writes all the time
+		return // the former holder writes all the time
 	}
 	if err != nil {
 		w.fail("nobody has the lock, and it cannot be taken: %v", err)
@@ -238,7 +238,7 @@ func (w *world) steal(machine int, meanwhile func()) {
 	w.note("unlocked: %v", session.Unlock())
 }
 
-// free breaks whatever lock there is.
+// free forces the unlock, whoever holds the lock.
 func (w *world) free() {
 	p, err := w.service.Place(state.DefaultWorkspace)
 	if err != nil {
@@ -251,7 +251,7 @@ func (w *world) free() {
 	}
 }
 
-// foreign is a program that knows nothing of journals and writes the state.
+// foreign is a program that writes the state and does not support journals.
 func (w *world) foreign() {
 	ctx := context.Background()
 	p, _ := w.service.Place(state.DefaultWorkspace)
@@ -284,7 +284,7 @@ func (w *world) foreign() {
 	}
 	if _, err := h.Write(ctx, remote.Write{Data: data, Was: c.Version}); err != nil {
 		if info, unread := p.Holder(ctx); unread == nil && info != nil {
-			w.note("the service refused a foreign write under the lock: %v", err) // not all of them do
+			w.note("the service refused a foreign write under the lock: %v", err) // not all services do
 			return
 		}
 		w.fail("foreign write: %v", err)
@@ -292,7 +292,8 @@ func (w *world) foreign() {
 	w.note("another program wrote serial %d", next.Serial)
 }
 
-// check compares a state with what exists: nothing that exists is unknown, and what was acknowledged is as it was.
+// check compares a state with the existing objects: every existing object is known, and acknowledged results are
+// unchanged.
 func (w *world) check(s *state.Snapshot) {
 	w.t.Helper()
 	have := known(s)
@@ -311,7 +312,7 @@ func (w *world) check(s *state.Snapshot) {
 	}
 }
 
-// settle is a person who looks at what is open, and says what is there.
+// settle acts as a person who checks the open operations and resolves them.
 func (w *world) settle() {
 	s := w.store(2, nil)
 	session, err := workspaceOf(s).Lock(context.Background(), state.LockRequest{})
@@ -355,10 +356,10 @@ func (w *world) settle() {
 	}
 }
 
-// TestNothingIsLostInAnUnreliableNetwork plays runs on two machines whose calls get lost, arrive twice or late, that
-// are killed, whose locks are taken from them while they continue, beside a program that writes against the lock. Their
-// clocks show any time. In a third of them the key of the state is replaced between runs, also while one continues.
-// After each, whatever exists is known, and nothing is created twice.
+// TestNothingIsLostInAnUnreliableNetwork performs runs on two machines. Their calls get lost, arrive twice or late;
+// they are killed; their locks are taken from them while they continue; another program writes despite the lock; and
+// their clocks show arbitrary times. In a third of the worlds, the key of the state is replaced between runs, or during
+// a run. After each run every existing object must be known, and no object is created twice.
 func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	first, seeds := uint64(1), uint64(400)
 	if testing.Short() {
@@ -374,7 +375,7 @@ func TestNothingIsLostInAnUnreliableNetwork(t *testing.T) {
 	}
 }
 
-// asked returns the seeds that TOMBOLO_REMOTE_SEEDS asks for: 1000-5000, for example.
+// asked returns the range of seeds in TOMBOLO_REMOTE_SEEDS, such as 1000-5000, or the default.
 func asked(t *testing.T, first, last uint64) (uint64, uint64) {
 	t.Helper()
 	if text := os.Getenv("TOMBOLO_REMOTE_SEEDS"); text != "" {
@@ -385,7 +386,7 @@ func asked(t *testing.T, first, last uint64) (uint64, uint64) {
 	return first, last
 }
 
-// play plays runs over an empty service.
+// play performs runs over an empty service.
 func play(t *testing.T, seed uint64, service remote.Driver) {
 	t.Helper()
 	dir := t.TempDir()
@@ -421,9 +422,9 @@ func play(t *testing.T, seed uint64, service remote.Driver) {
 	}
 }
 
-// TestLostAnswersCostNothing: a run whose calls get lost, arrive twice or late, but get through at last, ends as if
-// nothing had happened.
-func TestLostAnswersCostNothing(t *testing.T) {
+// TestLostResponsesHaveNoEffect: a run whose calls get lost, arrive twice or late, but succeed in the end, has the same
+// result as a run without faults.
+func TestLostResponsesHaveNoEffect(t *testing.T) {
 	ctx := context.Background()
 	for seed := range uint64(60) {
 		w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: memory.New(),
@@ -438,7 +439,7 @@ func TestLostAnswersCostNothing(t *testing.T) {
 			if session, err = workspaceOf(s).Lock(ctx, state.LockRequest{}); err == nil {
 				break
 			}
-			w.free() // a late request took it
+			w.free() // a delayed request acquired it
 			n.Arrive(true)
 		}
 		if err != nil {
@@ -459,7 +460,7 @@ func TestLostAnswersCostNothing(t *testing.T) {
 		if err := j.Close(ctx); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if err := session.Unlock(); err != nil && !errors.Is(err, remote.ErrLost) { // a request that arrives twice
+		if err := session.Unlock(); err != nil && !errors.Is(err, remote.ErrLost) { // the request arrived twice
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		n.Arrive(true)

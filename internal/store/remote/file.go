@@ -17,15 +17,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// alone is the lock on a journal in a file of this machine, for the whole session: otherwise another run would take the
-// journal of a running one for that of an interrupted one.
+// alone is the lock on a journal in a file of this machine. It is held for the entire session: otherwise another run
+// would take the journal of a running one for that of an interrupted one.
 type alone struct {
 	files store.Files
 	name  string
 	file  store.File
 }
 
-// alone takes the lock. A read-only place has none, and needs none.
+// alone acquires the lock. A read-only place needs none.
 func (w *workspace) alone() (*alone, error) {
 	a := &alone{files: w.o.Files, name: filepath.Join(w.o.Journals, w.file()+".lock")}
 	var err error
@@ -42,7 +42,7 @@ func (w *workspace) alone() (*alone, error) {
 	return a, nil
 }
 
-// release frees the lock. A file that cannot be removed is replaced by the next one.
+// release releases the lock. A lock file that cannot be removed is replaced by the next run.
 func (a *alone) release() {
 	if a != nil {
 		_ = a.files.Remove(a.name)
@@ -50,12 +50,12 @@ func (a *alone) release() {
 	}
 }
 
-// local is the journal of a backend that has no room for one: a file of this machine.
+// local returns the journal of a backend that cannot store one: a file on this machine.
 func (w *workspace) local() journalFile {
 	return journalFile{w.o.Files, filepath.Join(w.o.Journals, w.file()+".journal")}
 }
 
-// journalFile is a journal in a single file. All of it is one chunk when it is read.
+// journalFile is a journal in a single file. Its content is read as one chunk.
 type journalFile struct {
 	files store.Files
 	name  string
@@ -69,21 +69,21 @@ func (f journalFile) read() (j Journal, err error) {
 	return Journal{Version: versionOf(b), Chunks: [][]byte{b}}, nil
 }
 
-// versionOf is a journal's nonce, which no other has.
+// versionOf returns the nonce of a journal, which is unique.
 func versionOf(b []byte) string { return fmt.Sprintf("%x", b[:min(len(b), journal.PrefixSize)]) }
 
-// localJournal is a hold whose journal is a file of this machine.
+// localJournal is a hold whose journal is a file on this machine.
 type localJournal struct {
 	Hold
 	path journalFile
-	end  int64 // where the valid records end
+	end  int64 // offset of the end of the valid records
 }
 
-// lockWait is how long a journal may be in the hands of another, who keeps it for a single write.
+// lockWait is how long another run may lock the journal, which it does for a single write.
 const lockWait = 30 * time.Second
 
-// locked calls a function with the file and its prefix. Nobody else writes or replaces it meanwhile. ErrChanged: the
-// journal is another one, or gone.
+// locked calls do with the locked file and its prefix, so that no other run writes or replaces it meanwhile. It returns
+// ErrChanged if the journal has another version or does not exist.
 func (f journalFile) locked(ctx context.Context, version string, do func(_ store.File, head []byte) error) error {
 	for began := time.Now(); ; {
 		file, err := store.OpenLocked(f.files, f.name)
@@ -151,7 +151,7 @@ func (l *localJournal) begin(first []byte) (string, error) {
 	return versionOf(first), err
 }
 
-// replace makes the file hold this, as a whole or not at all.
+// replace atomically replaces the content of the file.
 func (f journalFile) replace(content []byte, rename func(old, name string) error) error {
 	temp := f.name + ".new"
 	file, err := store.Fresh(f.files, temp)
@@ -168,8 +168,8 @@ func (f journalFile) replace(content []byte, rename func(old, name string) error
 	return f.files.SyncDir(filepath.Dir(f.name))
 }
 
-// Append implements Hold. The number of the chunk does not matter; the place of the chunk must not hold a record.
-// Leftovers of a killed run or a full disk are overwritten.
+// Append implements Hold. It ignores the number of the chunk; instead, the file must have no record at the chunk's
+// offset. Leftovers of a killed run or a full disk are overwritten.
 func (l *localJournal) Append(ctx context.Context, version string, _ int, chunk []byte) error {
 	return l.path.locked(ctx, version, func(f store.File, head []byte) error {
 		if other, err := l.goneOn(f, head, chunk); other || err != nil {
@@ -196,7 +196,7 @@ func changedIf(other bool) error {
 	return nil
 }
 
-// goneOn reports whether another run has added a record at the place of a chunk. The chunk itself may be there, if a
+// goneOn reports whether another run has added a record at the offset of a chunk. The chunk itself may be there if a
 // first try failed after its write.
 func (l *localJournal) goneOn(f store.File, head, chunk []byte) (bool, error) {
 	info, err := f.Stat()

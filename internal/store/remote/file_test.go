@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 )
 
-// Runs without a lock of the service may meet in one folder. Whatever two of them do to a journal there, what was
-// confirmed stays, or the journal is another one and its writer learns that.
+// Runs without a lock of the service may use one folder concurrently. Whatever two of them do to a journal there,
+// acknowledged records remain, or the journal is replaced and its writer gets an error.
 func TestWritersOfOneLocalJournalLoseNothing(t *testing.T) {
 	const writers, rounds = 4, 50
 	path := journalFile{store.OS{}, filepath.Join(t.TempDir(), "j")}

@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Another user of the machine puts a file of rescue into the folder for temporary files: nobody believes it, and it
-// keeps nobody from working. In a folder of the user's own it counts.
-func TestFilesOfRescueOfOtherUsersAreNotBelieved(t *testing.T) {
+// Another user of the machine puts a rescue file into the folder for temporary files: it is ignored and does not
+// prevent runs. In a folder of the user's own it counts.
+func TestRescueFilesOfOtherUsersAreIgnored(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs the rights to give files away: it runs as root")
 	}
@@ -58,7 +58,7 @@ func TestFilesOfRescueOfOtherUsersAreNotBelieved(t *testing.T) {
 	}
 }
 
-// orphan leaves a file of rescue whose journal was removed.
+// orphan leaves a rescue file whose journal was removed.
 func orphan(t *testing.T, service remote.Driver, ws state.Workspace) {
 	t.Helper()
 	ctx := context.Background()

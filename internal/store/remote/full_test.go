@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// The service is out of reach, and the disk fails where the results go: the next folder takes them. Whatever happens,
-// the next run can begin and knows of every operation, and of every result that the run was told was kept.
-func TestADiskThatFailsBesideTheServiceLosesNothing(t *testing.T) {
+// The service is unreachable, and the disk with the results fails: the next folder is used. In all cases the next run
+// can begin, and finds every operation and every acknowledged result.
+func TestDiskFailuresWhileTheServiceIsUnreachableLoseNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, mode := range []faults.Mode{faults.Full, faults.ENOSPC, faults.EIO} {
 		for n := 1; ; n++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// slow is a driver whose Append waits until somebody lets it through, and is counted.
+// slow is a driver whose Append blocks until the test releases it. It counts the calls.
 type slow struct {
 	remote.Driver
 	through chan bool
@@ -41,13 +41,13 @@ func (p slowPlace) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, 
 }
 
 func (h slowHold) Append(ctx context.Context, version string, n int, chunk []byte) error {
-	h.d.appends++ // they come one at a time
+	h.d.appends++ // calls are not concurrent
 	<-h.d.through
 	return h.Hold.Append(ctx, version, n, chunk)
 }
 
-// However many operations wait while a record is on its way to the service, the next request has what all of them
-// wait for.
+// However many operations wait while a request with records is in flight, the next request contains the records of all
+// of them.
 func TestOperationsThatWaitShareARequest(t *testing.T) {
 	const operations = 100
 	folder := t.TempDir()
@@ -73,7 +73,7 @@ func TestOperationsThatWaitShareARequest(t *testing.T) {
 					}
 				})
 				if n == 0 {
-					synctest.Wait() // the first is on its way
+					synctest.Wait() // the first request is in flight
 				}
 			}
 			synctest.Wait()

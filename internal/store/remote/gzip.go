@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Zip compresses what a service has little room for.
+// Zip compresses data for a service with limited space.
 func Zip(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -17,7 +17,7 @@ func Zip(data []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Unzip returns what Zip has compressed, up to a number of bytes: a few may stand for very many.
+// Unzip decompresses the result of Zip, up to a number of bytes, because a few bytes may expand to very many.
 func Unzip(zipped []byte, most int64) ([]byte, error) {
 	z, err := gzip.NewReader(bytes.NewReader(zipped))
 	if err != nil {

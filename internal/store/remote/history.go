@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// List implements history.Historian, where the place does.
+// List implements history.Historian, if the place does.
 func (w *workspace) List(ctx context.Context) ([]history.Former, error) {
 	h, ok := w.place.(history.Historian)
 	if !ok {
@@ -23,7 +23,7 @@ func (w *workspace) List(ctx context.Context) ([]history.Former, error) {
 	return all, nil
 }
 
-// Snapshot implements history.Historian, where the place does.
+// Snapshot implements history.Historian, if the place does.
 func (w *workspace) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	h, ok := w.place.(history.Historian)
 	if !ok {

@@ -17,69 +17,70 @@ import (
 type Kind struct {
 	// Name is the label of the block: "pg".
 	Name string
-	// Place is where states are, for people: "a PostgreSQL database".
+	// Place is the kind of storage, for messages: "a PostgreSQL database".
 	Place string
-	// Schema is the schema of the block, which must be Terraform's: the record of an initialized directory has a hash
-	// over its values. All arguments are optional there; Open checks which must be set, by argument or environment.
+	// Schema is the schema of the block. It must equal Terraform's, because the record of an initialized directory
+	// contains a hash of its values. All arguments are optional; Open checks that required ones are set by an argument
+	// or the environment.
 	Schema *provider.Block
-	// More are arguments that Terraform has not: OpenTofu's, or ours. While they are not set, the record does not
-	// mention them, so that Terraform takes it for its own.
+	// More are arguments that Terraform does not have: those of OpenTofu or Tombolo. The record does not contain them
+	// while they are not set, so that Terraform accepts it.
 	More map[string]*provider.Attribute
-	// Blocks are arguments with objects that are written as blocks: one block, or any number where it is a set.
+	// Blocks are arguments of object types that are written as blocks: one block, or any number for a set.
 	Blocks map[string]bool
-	// Needed holds the required string arguments, each with the environment variable that can replace it, if there is
-	// one. Init asks for them.
+	// Needed maps the required string arguments to the environment variables that can replace them, or "". The command
+	// init prompts for them.
 	Needed map[string]string
-	// Open returns a driver of the values of a block, which conform to the schema. It may read environment and files,
-	// and sends only requests that cannot wait: wrong arguments are reported here, with attribute paths in the
-	// diagnostics where there are any. Config is never logged or shown: it may hold passwords.
+	// Open returns a driver for the values of a block, which conform to the schema. It may read the environment and
+	// files, but sends only requests that cannot be deferred. It reports invalid arguments, with attribute paths if
+	// possible. Config must not be logged or shown, because it may contain passwords.
 	Open func(ctx context.Context, config cty.Value, o Surroundings) (Driver, diag.List)
-	// Programs returns the programs that a driver of these values starts, and the tokens of the user that it sends,
-	// because the working directory names them, in its block or in a file that the block names; nil for kinds that do
-	// neither. What the user's own files say does not count.
+	// Programs returns the programs that a driver with these values starts, and the user's tokens that it sends,
+	// because the working directory names them, in its block or in a file that the block names. What the user's own
+	// files name does not count. It is nil for kinds that do neither.
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
-// Program is a command that a backend starts, or a token of the user that it sends somewhere.
+// Program is a command that a backend starts, or a token of the user that it sends to a service.
 type Program struct {
-	// Argument of the block names the command, or the file that does.
+	// Argument is the argument of the block that names the command, or the file that contains it.
 	Argument string
-	// Line is the command, for people; of a token, the line that names it.
+	// Line is the command for messages, or for a token the line that names it.
 	Line string
-	// Token is set when nothing is started: something of the user's goes to a service.
+	// Token means that no program is started, but a token of the user is sent to a service.
 	Token bool
-	// Usual is set for a token in a variable that is meant for the service of whatever block there is. Where nobody can
-	// be asked, as in a pipeline, it is sent.
+	// Usual marks a token in a variable that is meant for the service of any block. It is sent without approval if
+	// input is not interactive, as in a pipeline.
 	Usual bool
 }
 
 // Surroundings holds the inputs of a driver in addition to its arguments.
 type Surroundings struct {
-	// Getenv returns environment variables.
+	// Getenv returns an environment variable.
 	Getenv func(string) string
-	// Dir is the working directory, for relative names of files; "" for that of the process.
+	// Dir is the directory for relative file names; "" means the working directory of the process.
 	Dir string
-	// Flavor says whose project it is.
+	// Flavor is the tool to which the project belongs.
 	Flavor flavor.Flavor
-	// Version of the program, for lock information and the like.
+	// Version is the version of the program, for lock information and similar uses.
 	Version string
-	// Hosts knows services of hosts, and the user's tokens; nil knows none.
+	// Hosts finds services of hosts and the user's tokens. If it is nil, there are none.
 	Hosts Hosts
-	// Log gets a line about each request to the service, without secrets; it may be nil. It may be called concurrently.
+	// Log is called with a line about each request to the service, without secrets. It may be nil. It may be called
+	// concurrently.
 	Log func(format string, args ...any)
 }
 
-// Hosts are those of the CLI configuration and of the network.
+// Hosts finds services and tokens in the CLI configuration and on the network.
 type Hosts interface {
-	// Service returns the address of the first of these services that a host announces, with a slash at its end. It
-	// fails where the user's token may not go there: without TLS, or where another host has chosen the address.
+	// Service returns the address of the first of these services that a host announces, ending in a slash. It fails if
+	// the user's token must not be sent there: without TLS, or if another host has chosen the address.
 	Service(ctx context.Context, host string, ids ...string) (*url.URL, error)
-	// Token returns the token that the user has for exactly this host; "" for none.
+	// Token returns the user's token for exactly this host, or "".
 	Token(ctx context.Context, host string) (string, error)
 }
 
-// Path returns a name of a file as one of the process: relative ones are in the working directory, and "~/" is the
-// folder of the user.
+// Path resolves a file name: relative names are below Dir, and "~/" is the user's home folder.
 func (o Surroundings) Path(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok && o.Getenv != nil {
 		return filepath.Join(o.Getenv("HOME"), rest)
@@ -90,8 +91,8 @@ func (o Surroundings) Path(name string) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// Brought reports whether a file that a block names may come with the working directory: its name is relative, or it is
-// in that directory. Any other belongs to the user.
+// Brought reports whether a file that a block names may come with the working directory: its name is relative, or the
+// file is in that directory. All other files belong to the user.
 func (o Surroundings) Brought(name string) bool {
 	if name == "" || strings.HasPrefix(name, "~") {
 		return false
@@ -105,14 +106,14 @@ func (o Surroundings) Brought(name string) bool {
 	}
 	file, fileErr := filepath.EvalSymlinks(name)
 	if err != nil || fileErr != nil {
-		return false // nothing is read there
+		return false // no file is read then
 	}
 	in, err := filepath.Rel(top, file)
 	return err == nil && filepath.IsLocal(in)
 }
 
-// Own reports whether a file that something in the working directory names is outside of that directory: it did not
-// come with the directory. A link counts as what it leads to; a name that leads nowhere is no such file.
+// Own reports whether a file named by the working directory is outside of that directory, so that it did not come with
+// it. For a link, its target counts; a missing target is not such a file.
 func (o Surroundings) Own(name string) bool {
 	if strings.HasPrefix(name, "~") {
 		return true
@@ -127,11 +128,11 @@ func (o Surroundings) Own(name string) bool {
 	return err != nil || !o.Brought(full)
 }
 
-// Said is a setting of a file of lines such as "key = value".
+// Said is a setting in a file with lines such as "key = value".
 type Said struct{ Key, Value, Line string }
 
-// Settings returns the lines of a file of settings that have one of the given words in their key. Sections do not
-// matter: they refer to each other.
+// Settings returns those settings of a file whose keys contain one of the given words. It ignores sections, because
+// they refer to each other.
 func Settings(text []byte, words ...string) (all []Said) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)

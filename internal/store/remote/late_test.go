@@ -15,9 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// The service cannot be reached when a result comes, and before this machine runs again, another one has taken the
-// journal over and begun its own, more than once. The operation is in flight for that one, and here its result is
-// known.
+// The service is unreachable when a result is recorded, and before this machine runs again, another one has taken over
+// the journal and begun its own, more than once. For that machine the operation is in flight; here its result is known.
 func TestResultsOfAReplacedJournalAreFolded(t *testing.T) {
 	for name, settled := range map[string]bool{"in flight still": false, "settled by a person": true} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +32,7 @@ func TestResultsOfAReplacedJournalAreFolded(t *testing.T) {
 			j, err := first.Begin(ctx, state.RunInfo{ID: "first", Command: "apply"})
 			must(t, err)
 			must(t, errors.Join(j.Intent(storetest.Create("1", "t.a")), j.Intent(storetest.Create("2", "t.b"))))
-			n.Kill() // the service is out of reach
+			n.Kill() // the service is unreachable
 			_ = j.Result("1", storetest.Put("t.a", "made", ""))
 			_ = j.Close(ctx)
 			_ = first.Unlock()
@@ -96,8 +95,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// The journal is removed under a run, with its tables, its object or its workspace. What the run has done by then, and
-// nobody can take over any more, is known to the next run on the machine, until a person has looked at it.
+// The journal is removed during a run, with its tables, its object or its workspace. The next run on the machine
+// reports the results so far, which can no longer be taken over, until a person has checked them.
 func TestResultsOfARemovedJournalAreKnown(t *testing.T) {
 	ctx, service, folder := context.Background(), memory.New(), t.TempDir()
 	ws := workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{folder}, Pause: time.Microsecond,

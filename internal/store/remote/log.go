@@ -16,34 +16,34 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lazyBytes is how many bytes of records are collected if nothing waits for them.
+// lazyBytes is how many bytes of records are collected if no caller waits for them.
 const lazyBytes = 256 << 10
 
-// chunks is the journal.Log of a session: records that wait at the same time go to the service as one chunk. What the
-// service does not take any more goes to a file of this machine.
+// chunks is the journal.Log of a session: records whose callers wait at the same time are sent to the service as one
+// chunk. When the service no longer accepts chunks, they go to a file on this machine.
 type chunks struct {
 	s    *session
-	lock string // the id of the lock under which it was begun or sealed
+	lock string // ID of the lock under which it was begun or sealed
 
 	mu      sync.Mutex
 	cond    sync.Cond
 	nonce   journal.Nonce
-	key     *journal.Key // nil where records are plain
+	key     *journal.Key // nil if records are not encrypted
 	version string       // of the journal
-	n       int          // the number of the next chunk
-	pending []byte       // framed, not yet handed over
-	run     []byte       // the record of the run that writes
+	n       int          // number of the next chunk
+	pending []byte       // encoded, not yet sent
+	run     []byte       // record of the current run
 	next    uint64       // sequence number of the next record
-	durable uint64       // all below are durable
+	durable uint64       // all lower numbers are durable
 	total   int64
 	busy    bool
-	err     error // why the service takes nothing any more
-	stopped error // why nothing new may start
-	lost    error // why there is no place left at all
-	saves   int   // which folder of rescue is tried now
+	err     error // why the service no longer accepts chunks
+	stopped error // why no operation may begin
+	lost    error // why records cannot be stored anywhere
+	saves   int   // index of the current rescue folder
 	rescued []string
-	file    store.File // that rescue goes to now
-	end     int64      // of it
+	file    store.File // current rescue file
+	end     int64      // size of file
 }
 
 func newLog(s *session, h journal.Header, key *journal.Key, carried []journal.Record) (c *chunks, first []byte,
@@ -66,8 +66,8 @@ func newLog(s *session, h journal.Header, key *journal.Key, carried []journal.Re
 	return c, b, nil
 }
 
-// continued continues a journal that was read. Records that were found in files of this machine are written with the
-// first chunk.
+// continued returns a log that continues a journal that was read. Records found in files of this machine are written
+// with the first chunk.
 func (s *session) continued(v *stored) *chunks {
 	p := v.parsed
 	c := &chunks{s: s, lock: "-", nonce: p.Nonce, key: p.Key, version: v.raw.Version, n: len(v.raw.Chunks),
@@ -116,7 +116,7 @@ func (c *chunks) Append(k journal.Kind, payload []byte) uint64 {
 	return c.next - 1
 }
 
-// Slot implements journal.Log. No space is reserved.
+// Slot implements journal.Log. It reserves no space.
 func (c *chunks) Slot(int) {}
 
 // Last implements journal.Log.
@@ -143,7 +143,7 @@ func (c *chunks) Broken() error {
 	return c.stopped
 }
 
-// stop marks the log so that no new operation starts.
+// stop prevents new operations.
 func (c *chunks) stop(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *chunks) Nudge() {
 	}
 }
 
-// Settled implements journal.Log. Records without a waiter are written with the checkpoint.
+// Settled implements journal.Log. Records that no caller waits for are written with the checkpoint.
 func (c *chunks) Settled() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *chunks) push() {
 	}
 }
 
-// flush writes all pending records. Called with mu held; it releases it while it works.
+// flush writes all pending records. It is called with mu held, and releases it while it works.
 func (c *chunks) flush() {
 	c.busy = true
 	b, last, failed := c.pending, c.next, c.err
@@ -239,8 +239,8 @@ func (c *chunks) flush() {
 	c.cond.Broadcast()
 }
 
-// save appends records to a file of this machine and makes them durable. A folder that fails is given up for the next
-// one. Only the one who is busy calls it. The journal may be gone for good.
+// save durably appends records to a file on this machine. If a folder fails, it uses the next one. Only the goroutine
+// that set busy calls it. gone means that the journal was removed.
 func (c *chunks) save(b []byte, gone bool) error {
 	err := errors.New("there is no folder for it")
 	for ; c.saves < len(c.s.w.o.Rescue); c.saves++ {
@@ -284,12 +284,12 @@ func (c *chunks) saveIn(path string, b []byte, gone bool) (err error) {
 	return errors.Join(c.file.Sync(), c.s.w.o.Files.SyncDir(filepath.Dir(path)))
 }
 
-// rescuePath is a file in a folder of rescue.
+// rescuePath returns the name of a rescue file in a folder.
 func rescuePath(folder string, n journal.Nonce) string {
 	return filepath.Join(folder, fmt.Sprintf("terraform.tfstate.%x.journal", n[:]))
 }
 
-// saved is the error of a run whose state could not be stored.
+// saved returns the error of a run whose state could not be stored.
 func (c *chunks) saved(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,14 +316,14 @@ func (c *chunks) saved(err error) error {
 	return e
 }
 
-// rescued reads rescue files of this machine for a journal. Records that continue it are added to it. If another run
-// has continued the journal meanwhile, a person must decide about the results.
+// rescued reads this machine's rescue files for a journal. It adds records that continue the journal. If another run
+// has continued the journal meanwhile, it returns the results, about which a person must decide.
 func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []string, err error) {
 	for _, folder := range w.o.Rescue {
 		name := rescuePath(folder, p.Nonce)
 		b, err := store.ReadFile(w.o.Files, name, regular.State)
 		if err != nil {
-			return nil, nil, err // there may be results in it
+			return nil, nil, err // the file may contain results
 		}
 		if b == nil {
 			continue
@@ -344,7 +344,7 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 	for _, folder := range w.o.Rescue {
 		all, err := w.o.Files.List(folder)
 		if err != nil {
-			continue // it is not there, or of no use; then nothing was saved in it
+			continue // missing or invalid: then no results were saved in it
 		}
 		for _, info := range all {
 			if info.Name == own || !isRescue(folder, info) {
@@ -353,7 +353,7 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 			name := filepath.Join(folder, info.Name)
 			b, err := store.ReadFile(w.o.Files, name, regular.State)
 			if err != nil {
-				continue // of somebody else
+				continue // file of another state
 			}
 			adopted, err := p.Adopt(b, inFlight)
 			if err != nil {
@@ -367,12 +367,13 @@ func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names 
 	return names, nil
 }
 
-// orphans are the results in files of this machine whose journal was removed from the service, and their files.
+// orphans returns the results in files of this machine whose journal was removed from the service, and the names of the
+// files.
 func (w *workspace) orphans() (results []state.Unfolded, names []string, err error) {
 	for _, folder := range w.o.Rescue {
 		all, err := w.o.Files.List(folder)
 		if err != nil {
-			continue // it is not there, or of no use; then nothing was saved in it
+			continue // missing or invalid: then no results were saved in it
 		}
 		for _, info := range all {
 			if !isRescue(folder, info) {
@@ -381,7 +382,7 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 			name := filepath.Join(folder, info.Name)
 			b, err := store.ReadFile(w.o.Files, name, regular.State)
 			if err != nil {
-				continue // of somebody else
+				continue // file of another state
 			}
 			found, err := journal.Orphaned(b, w.file(), w.o.Cipher)
 			if err != nil {
@@ -395,10 +396,10 @@ func (w *workspace) orphans() (results []state.Unfolded, names []string, err err
 	return results, names, nil
 }
 
-// isRescue reports whether a file in a folder may be one of rescue. Others than this user are not believed.
+// isRescue reports whether a file in a folder may be a rescue file. Files of other users are ignored.
 func isRescue(folder string, file store.Info) bool {
 	return file.Mode.IsRegular() && rescueName().MatchString(file.Name) && !store.Foreign(folder, file)
 }
 
-// rescueName is that of a file of rescue.
+// rescueName matches the names of rescue files.
 var rescueName = regex.Lazy(`^terraform\.tfstate\.[0-9a-f]{16}\.journal$`)

@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The same over the drivers of services: whatever happens to calls, nothing is lost, and nothing is created twice.
-// That for PostgreSQL has tests of its own, with connections that are cut; the journal of http is on the machine of the
-// run, where this test does not look for it.
+// The same test for the drivers of services: whatever happens to calls, nothing is lost, and nothing is created twice.
+// PostgreSQL has its own tests, with connections that are cut. The journal of the backend "http" is on the machine of
+// the run, where this test does not look for it.
 func TestNothingIsLostOverAnyService(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {
@@ -34,7 +34,7 @@ func TestNothingIsLostOverAnyService(t *testing.T) {
 	}
 }
 
-// A state of 100,000 objects goes through every service, and comes back whole.
+// A state of 100,000 objects is stored in every service and read back unchanged.
 func TestLargeStatesGoThroughEveryService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it writes and reads large states")

@@ -17,37 +17,37 @@ import (
 // session is a held lock.
 type session struct {
 	w       *workspace
-	info    state.LockInfo // without an id there is no lock
-	damaged bool           // the stored state need not be readable
+	info    state.LockInfo // without an ID there is no lock
+	damaged bool           // accept a stored state that cannot be read
 	hold    Hold
-	calls   context.Context // for calls to the driver, which an interrupt does not end
-	ctx     context.Context // ends with the lock
+	calls   context.Context // for calls to the driver; not cancelled by an interrupt
+	ctx     context.Context // ends when the lock is lost or released
 	cancel  context.CancelCauseFunc
-	done    chan struct{} // closed when the lock is no longer watched; nil before
-	alone   *alone        // with a journal of this machine
+	done    chan struct{} // closed when the lock is no longer watched; nil before the watch begins
+	alone   *alone        // for a journal on this machine
 
-	looked atomic.Pointer[time.Time] // when the lock was last seen to be held
+	looked atomic.Pointer[time.Time] // when the lock was last confirmed
 
 	mu      sync.Mutex
-	base    *state.State // what is stored; nil when it says nothing
+	base    *state.State // the stored state; nil if there is none
 	content Content      // its version, without the data
 	hash    string
-	lineage string // of what will be written
+	lineage string // of the next state to be written
 	open    journal.Unresolved
-	version string // of the stored journal
+	version string // version of the stored journal
 	log     *chunks
-	rescue  []string // files of this machine whose records are in the log now
-	written bool     // the log has more than what is carried over
-	// outdated means that the state must be sealed again, or stored plain again.
+	rescue  []string // files of this machine whose records are in the log
+	written bool     // the log contains more than the records carried over
+	// outdated means that the state must be encrypted with a new key, or decrypted.
 	outdated bool
-	size     int64 // of the last snapshot
+	size     int64 // of the last snapshot, in bytes
 	run      state.RunInfo
 	journal  *journal.Open
 	over     bool
-	render   func(*state.State) ([]byte, error) // for people; nil where it is not known how
+	render   func(*state.State) ([]byte, error) // for services that display states; nil if schemas are unknown
 }
 
-// call limits a call to the driver, which continues as long as something moves.
+// call returns the context of a call to the driver, which ends when the call makes no progress.
 func (s *session) call() (context.Context, context.CancelFunc) {
 	return progress.Within(s.calls, s.w.o.Timeout)
 }
@@ -78,21 +78,21 @@ func (s *session) watch() {
 	}()
 }
 
-// seen notes that the lock is held.
+// seen records that the lock was confirmed.
 func (s *session) seen() {
 	now := s.w.o.Now()
 	s.looked.Store(&now)
 }
 
-// awake checks the lock if it was not checked for long: the process was stopped, or the machine slept, and meanwhile
-// another run may have got the lock and ended. A journal in the service refuses a run that has lost it; one of this
-// machine does not.
+// awake checks the lock if it was not checked for a long time, because the process was stopped or the machine slept:
+// meanwhile another run may have got the lock and ended. A remote journal refuses writes of a run that has lost its
+// lock, but a journal on this machine does not.
 func (s *session) awake() error {
 	last := s.looked.Load()
 	if _, local := s.hold.(*localJournal); !local || last == nil {
 		return nil
 	}
-	now := s.w.o.Now() // a machine that sleeps stops one of its two clocks, and the other may be set
+	now := s.w.o.Now() // while a machine sleeps, its monotonic clock may stop, and its wall clock may be set
 	if max(now.Sub(*last), now.Round(0).Sub(last.Round(0))) < 2*s.w.o.Beat {
 		return nil
 	}
@@ -103,12 +103,12 @@ func (s *session) awake() error {
 		s.seen()
 	}
 	if !errors.Is(err, ErrLost) {
-		return nil // it is not known, and the watch continues
+		return nil // the result is unknown; the watch continues
 	}
 	return err
 }
 
-// lost ends the session's context, so that no new operation starts.
+// lost ends the session's context, so that no new operation begins.
 func (s *session) lost(err error) {
 	err = fmt.Errorf("the lock of the state %s was lost during the run: %w", s.w.place, err)
 	s.cancel(err)
@@ -120,8 +120,8 @@ func (s *session) lost(err error) {
 	}
 }
 
-// load reads the stored state, and recovers an interrupted run. It starts again if another run, which has lost its lock
-// without noticing it, still writes.
+// load reads the stored state and recovers an interrupted run. It starts again if another run is still writing without
+// having noticed that it lost its lock.
 func (s *session) load(ctx context.Context) error {
 	const tries = 20
 	for try := 0; ; try++ {
@@ -136,7 +136,7 @@ func (s *session) load(ctx context.Context) error {
 			if s.alone, err = s.w.alone(); err != nil {
 				return err
 			}
-			continue // it may have been continued, or have ended
+			continue // the journal may have been continued, or have ended
 		}
 		s.mu.Lock()
 		err = s.take(v)
@@ -152,7 +152,7 @@ func (s *session) load(ctx context.Context) error {
 	}
 }
 
-// take continues with the journal that was read. Called with mu held.
+// take continues the journal that was read. It is called with mu held.
 func (s *session) take(v *stored) error {
 	s.base, s.hash, s.version, s.outdated = v.state, v.hash, v.raw.Version, v.outdated
 	s.content = Content{Version: v.content.Version}
@@ -173,7 +173,7 @@ func (s *session) take(v *stored) error {
 	if minimal && sealed(p) {
 		return nil
 	}
-	// From here on only runs that have read this append to the journal: nothing is missing.
+	// From here on, only runs that have read this record can append to the journal, so the records read are complete.
 	if err := s.log.seal(s.info); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func lineageOf(st *state.State) string {
 	return st.Lineage
 }
 
-// numbered returns the state with the session's lineage and the serial behind that of what is stored.
+// numbered returns the state with the session's lineage and the serial that follows the stored one.
 func (s *session) numbered(st *state.State) *state.State {
 	c := *st
 	c.Lineage, c.Serial = s.lineage, 1
@@ -216,7 +216,7 @@ func (s *session) Snapshot() *state.Snapshot {
 	return s.open.Snapshot(s.base)
 }
 
-// usable returns why nothing can be begun in this session any more. Called with mu held.
+// usable returns the reason why no operation may begin in this session, if there is one. It is called with mu held.
 func (s *session) usable() error {
 	switch {
 	case s.over:
@@ -332,7 +332,7 @@ func (s *session) replace(st *state.State, force bool) error {
 		return err
 	}
 	c.Lineage = s.lineage
-	if !same { // a state that is written for its lineage or serial alone keeps the serial that it brings
+	if !same { // a state that only changes lineage or serial keeps its own serial
 		c.Serial++
 	}
 	if err := s.write(&c, s.log.Last()); err != nil {
@@ -355,7 +355,7 @@ func (s *session) Resolve(_ context.Context, tokens []string, edits ...state.Edi
 	return s.open.Resolve(&s.mu, running, s.usable, tokens, edits, s.resolve)
 }
 
-// resolve makes the edits durable before anything is forgotten.
+// resolve makes the edits durable before it removes any open operation.
 func (s *session) resolve(record journal.ResolveRecord, edits []state.Edit) error {
 	payload, err := json.Marshal(record)
 	if err != nil {
@@ -421,7 +421,7 @@ func (s *session) Unlock() error {
 	return errors.Join(open, s.release())
 }
 
-// release frees the lock. Where the answer is lost, it looks whether it is free.
+// release releases the lock. If the response is lost, it checks whether the lock is free.
 func (s *session) release() error {
 	s.mu.Lock()
 	s.over = true
@@ -448,7 +448,7 @@ func (s *session) release() error {
 		}
 		cancel()
 		switch {
-		case err == nil, errors.Is(err, ErrLost) && try > 0: // a first try has freed it, and its answer was lost
+		case err == nil, errors.Is(err, ErrLost) && try > 0: // the first try released it, and its response was lost
 			return lost
 		case errors.Is(err, ErrLost):
 			return fmt.Errorf("unlock %s: %w", s.w.place, err)

@@ -15,40 +15,40 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options hold the settings of a store. Only Driver is required.
+// Options holds the settings of a store. Only Driver is required.
 type Options struct {
 	Driver Driver
-	// Rescue lists folders of this machine for the results of a run that cannot reach the service any more; the working
-	// directory and the one for temporary files when nil.
+	// Rescue lists folders of this machine for the results of a run that can no longer reach the service. Nil means the
+	// working directory and the folder for temporary files.
 	Rescue []string
-	// Journals is a folder of this machine for journals of backends that have no room for one; the first of Rescue when
-	// empty.
+	// Journals is a folder of this machine for the journals of backends that cannot store them; "" means the first of
+	// Rescue.
 	Journals string
-	// Answers is a folder of this machine where programs leave their answers; none when empty.
+	// Answers is a folder of this machine for the stored results of programs; "" means that they are not stored.
 	Answers string
 
-	Files store.Files      // of this machine; store.OS when nil
-	Now   func() time.Time // the clock when nil
-	NewID func() string    // random UUIDs when nil
+	Files store.Files      // of this machine; nil means store.OS
+	Now   func() time.Time // nil means time.Now
+	NewID func() string    // nil means random UUIDs
 	Who   string           // user@host, for locks
-	// Cipher seals states and journals; nil leaves them plain.
+	// Cipher encrypts states and journals; nil leaves them unencrypted.
 	Cipher *encryption.Cipher
-	// Version of the program that holds locks, as others who find them see it; that of the language when empty.
+	// Version is the version in lock information; "" means the version of the language.
 	Version string
-	// Commit of the working directory, for the history of stores that keep one.
+	// Commit is the commit of the working directory, for the history.
 	Commit string
 
-	// Beat is how often a lock is checked; ten seconds if 0.
+	// Beat is the interval between checks of the lock; 0 means ten seconds.
 	Beat time.Duration
-	// Timeout ends a single call of the driver in which nothing moves for so long; two minutes when 0.
+	// Timeout ends a call of the driver that makes no progress for this long; 0 means two minutes.
 	Timeout time.Duration
-	// Tries is how often a write is tried whose outcome is unknown, with a pause before each that doubles; 6 when 0.
+	// Tries is how often a write with an unknown result is tried, with pauses that double; 0 means 6.
 	Tries int
-	// Pause is the first of them; a second when 0.
+	// Pause is the first pause; 0 means one second.
 	Pause time.Duration
 }
 
-// Store is a state.Store over a driver.
+// Store is a state.Store on a driver.
 type Store struct{ o Options }
 
 // New returns a store. It sends no requests.
@@ -103,7 +103,8 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 	return append([]string{state.DefaultWorkspace}, slices.Compact(names)...), nil
 }
 
-// NoDefault returns whether a store has no default workspace, and the name of its only one, if there is but one.
+// NoDefault reports whether a store has no default workspace, and returns the name of its only workspace if there is
+// just one.
 func NoDefault(st state.Store) (only string, yes bool) {
 	s, ok := st.(*Store)
 	if !ok {

@@ -28,7 +28,8 @@ type workspace struct {
 // Name implements state.Workspace.
 func (w *workspace) Name() string { return w.name }
 
-// Answers returns the folder where answers of programs outlive the process that asked, and what encrypts them.
+// Answers returns the folder of the stored results of programs, which outlive the process, and the cipher that encrypts
+// them.
 func (w *workspace) Answers() (string, *encryption.Cipher) {
 	if w.o.Answers == "" {
 		return "", nil
@@ -36,7 +37,7 @@ func (w *workspace) Answers() (string, *encryption.Cipher) {
 	return filepath.Join(w.o.Answers, w.file()+".answers"), w.o.Cipher
 }
 
-// file is the beginning of the names of files of this machine that belong to this state.
+// file returns the prefix of the names of this machine's files that belong to this state.
 func (w *workspace) file() string {
 	of := w.place.String()
 	if d, ok := w.place.(Distinct); ok {
@@ -45,23 +46,23 @@ func (w *workspace) file() string {
 	return "terraform.tfstate." + hashOf([]byte(of))[:16]
 }
 
-// stored is a state and its journal as they were read.
+// stored is a state and its journal as last read.
 type stored struct {
 	content Content
 	hash    string       // of the content, or "" if there is none
-	state   *state.State // nil when it says nothing
-	damaged bool         // or cannot be read, which the caller handles
-	// outdated means that the state must be sealed again, or stored plain again.
+	state   *state.State // nil if there is none
+	damaged bool         // the state cannot be read, and the caller handles that
+	// outdated means that the state must be encrypted with a new key, or decrypted.
 	outdated bool
 
 	raw    Journal
-	local  bool            // the journal is one of this machine
-	parsed *journal.Parsed // nil when there is no journal
+	local  bool            // the journal is on this machine
+	parsed *journal.Parsed // nil if there is no journal
 	late   []state.Unfolded
-	rescue []string // files of this machine that are part of it
+	rescue []string // files of this machine with records of the journal
 
 	journal.Overlay
-	foreign bool // the state is one that the journal does not know
+	foreign bool // the journal does not contain the state's hash
 	mark    journal.Mark
 }
 
@@ -73,7 +74,7 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read returns the state.
+// read reads the state.
 func (w *workspace) read(ctx context.Context, v *stored) (err error) {
 	if v.content, err = w.place.Read(ctx); err != nil {
 		return &state.ReadError{Err: fmt.Errorf("read the state %s: %w", w.place, err)}
@@ -95,7 +96,7 @@ func (w *workspace) read(ctx context.Context, v *stored) (err error) {
 	return nil
 }
 
-// readJournal returns the journal, that of the service or that of this machine.
+// readJournal reads the journal, from the service or from this machine.
 func (w *workspace) readJournal(ctx context.Context, v *stored) (err error) {
 	if v.raw, err = w.place.ReadJournal(ctx); errors.Is(err, ErrNoJournal) {
 		v.local = true
@@ -107,7 +108,7 @@ func (w *workspace) readJournal(ctx context.Context, v *stored) (err error) {
 	return nil
 }
 
-// parse reads the journal's records, and lays them over the state.
+// parse decodes the journal and applies it to the state.
 func (w *workspace) parse(v *stored) error {
 	orphans, files, err := w.orphans()
 	if err != nil {
@@ -165,7 +166,7 @@ func (w *workspace) parse(v *stored) error {
 	return nil
 }
 
-// both reads state and journal at the same time. With damaged set, the state may be one that cannot be read.
+// both reads state and journal concurrently. With damaged set, it accepts a state that cannot be read.
 func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 	v := &stored{}
 	ctx, cancel := progress.Within(ctx, w.o.Timeout)
@@ -188,8 +189,8 @@ func (w *workspace) both(ctx context.Context, damaged bool) (*stored, error) {
 // readTries limits how often a reader reads again while a run writes.
 const readTries = 60
 
-// Read implements state.Workspace. The journal is read before the state: what it says is then in the state, or can be
-// applied over it, or the state is newer, which shows.
+// Read implements state.Workspace. It reads the journal before the state: then the state either contains the journal's
+// results, or they can be applied to it, or the state is newer, which is detected.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	pause := w.o.Pause / 100
 	for try := 0; ; try++ {
@@ -209,7 +210,7 @@ func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
 	}
 }
 
-// readOnce is settled when journal and state belong together, or no run writes.
+// readOnce reads once. The result is settled if journal and state match, or if no run is writing.
 func (w *workspace) readOnce(ctx context.Context) (v *stored, settled bool, err error) {
 	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
@@ -302,7 +303,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Sess
 	return s, nil
 }
 
-// lock takes the lock. When the answer was lost, it may be ours all the same.
+// lock acquires the lock. If the response was lost, it checks whether the lock was acquired.
 func (w *workspace) lock(ctx context.Context, info state.LockInfo) (Hold, error) {
 	hold, err := w.place.Lock(ctx, info)
 	var locked *state.LockedError
@@ -322,7 +323,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// aboutLock names the lock that could not be taken in an error that does not name it yet.
+// aboutLock adds the name of the lock to an error that does not contain it.
 func aboutLock(place fmt.Stringer, err error) error {
 	if strings.HasPrefix(err.Error(), "lock ") {
 		return err

@@ -17,9 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// write stores a state: a checkpoint in the journal, then the conditional write. All records of the journal up to
-// covers are in the state. After an error the old or the new content is stored, and no operation may begin in this
-// session. Called with mu held.
+// write stores a state: a checkpoint in the journal, then the conditional write. The state contains all records of the
+// journal up to covers. After an error the old or the new content is stored, and no operation may begin in this
+// session. It is called with mu held.
 func (s *session) write(st *state.State, covers uint64) (err error) {
 	defer func() {
 		if err != nil {
@@ -43,7 +43,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 		return err
 	}
 	if err := s.log.Broken(); err != nil {
-		return err // the journal continues in another place, which readers do not read
+		return err // the journal continues elsewhere, where readers do not look for it
 	}
 	version, err := s.put(Write{Data: data, Was: s.content.Version, Lineage: st.Lineage, Serial: st.Serial,
 		Revision: s.revision(st), Document: s.document(st)})
@@ -55,7 +55,7 @@ func (s *session) write(st *state.State, covers uint64) (err error) {
 	return nil
 }
 
-// Render sets how a state is shown to people, for services that do so. It is not used where states are encrypted.
+// Render sets how a state is displayed, for services that do so. It is not used if states are encrypted.
 func (s *session) Render(render func(*state.State) ([]byte, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,16 +70,17 @@ func (s *session) document(st *state.State) func() []byte {
 	return func() []byte {
 		text, err := s.render(st)
 		if err != nil {
-			return nil // the state itself matters
+			return nil // the state is stored without it
 		}
 		return text
 	}
 }
 
-// patience is how long a call is retried while its outcome is unknown. Drivers also retry each call themselves.
+// patience is how long a call with an unknown result is retried. Drivers also retry each call themselves.
 const patience = 20 * time.Second
 
-// tries retries as often as the options say, with a pause before each try that doubles, until the time is over.
+// tries yields the numbers of the tries that the options allow, with a doubling pause before each retry, until the time
+// is over.
 func (o *Options) tries() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		began := time.Now()
@@ -97,7 +98,7 @@ func (o *Options) tries() iter.Seq[int] {
 	}
 }
 
-// put sends a conditional write, and retries it while its outcome is unknown.
+// put sends a conditional write, and retries it while its result is unknown.
 func (s *session) put(w Write) (version string, err error) {
 	for range s.w.o.tries() {
 		if version, err = s.putOnce(w); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
@@ -123,7 +124,7 @@ func (s *session) putOnce(w Write) (string, error) {
 	if err == nil {
 		return version, nil
 	}
-	// The answer may have been lost, and what was tried again by the driver may have met its own first try.
+	// The response may have been lost, and a retry of the driver may have met the effect of its first try.
 	there, readErr := s.w.place.Read(ctx)
 	var unfinished *UnfinishedError
 	switch {
@@ -139,8 +140,8 @@ func (s *session) putOnce(w Write) (string, error) {
 	return "", err
 }
 
-// unknown returns the error of a write with an unknown result. A refusal may be the answer to a second try after a
-// successful first one, so it alone proves nothing.
+// unknown returns the error of a write with an unknown result. A refusal proves nothing by itself: it may be the
+// response to a retry after a successful first try.
 func unknown(err, readErr error) error {
 	if errors.Is(err, ErrChanged) {
 		return readErr
@@ -148,7 +149,7 @@ func unknown(err, readErr error) error {
 	return err
 }
 
-// conflict returns the content that is in the place of the state to be written.
+// conflict returns the error that describes the content which another run has stored.
 func (s *session) conflict() error {
 	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
 		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
@@ -167,20 +168,20 @@ func (s *session) conflict() error {
 	return c
 }
 
-// revision describes what a state changes of the stored one.
+// revision describes the changes of a state compared with the stored one.
 func (s *session) revision(st *state.State) history.Revision {
 	r := history.Revision{Run: s.run, Who: cmpOr(s.info.Who, s.w.o.Who), Version: s.w.o.Version, Commit: s.w.o.Commit}
 	return r.Made(s.info.Operation, s.base, st)
 }
 
-// settle ends a piece of work on the journal: when nothing is left open it ends, else a fresh one carries what is.
-// Called with mu held.
+// settle completes a change of the journal: if no operation is open, the journal ends; otherwise a new one contains
+// those that are. It is called with mu held.
 func (s *session) settle() error {
 	if s.log == nil {
 		return nil
 	}
 	if err := s.log.Broken(); err != nil {
-		return err // the journal has what the state lacks
+		return err // the journal contains results that the state lacks
 	}
 	open := s.open.Len()
 	if !s.written && open > 0 {
@@ -211,7 +212,7 @@ func (s *session) settle() error {
 	return nil
 }
 
-// ensureLog creates the journal if there is none, and seals one that is continued. Called with mu held.
+// ensureLog creates the journal if there is none, and seals a continued one. It is called with mu held.
 func (s *session) ensureLog() error {
 	if s.lineage == "" {
 		if s.lineage = lineageOf(s.base); s.lineage == "" {
@@ -260,7 +261,7 @@ func (s *session) begin(carried []journal.Record) error {
 	return nil
 }
 
-// start is StartJournal, tried again while its outcome is unknown.
+// start is StartJournal with retries while its result is unknown.
 func (s *session) start(was string, first []byte) (version string, err error) {
 	for range s.w.o.tries() {
 		if version, err = s.startOnce(was, first); err == nil || errors.Is(err, ErrChanged) ||
@@ -302,7 +303,7 @@ func (s *session) readJournal(ctx context.Context) (Journal, error) {
 	return v.raw, err
 }
 
-// add is Append, tried again while its outcome is unknown.
+// add is Append with retries while its result is unknown.
 func (s *session) add(version string, n int, chunk []byte) (err error) {
 	for range s.w.o.tries() {
 		if err = s.addOnce(version, n, chunk); err == nil || errors.Is(err, ErrChanged) || errors.Is(err, ErrLost) {
@@ -337,7 +338,7 @@ func (s *session) addOnce(version string, n int, chunk []byte) error {
 	return err
 }
 
-// errRemoved is ErrChanged of a journal that is gone, with whatever there was before.
+// errRemoved is the ErrChanged of a journal that was removed with all earlier ones.
 var errRemoved error = removedError{}
 
 type removedError struct{}
@@ -348,12 +349,12 @@ func (removedError) Error() string {
 
 func (removedError) Is(target error) bool { return target == ErrChanged }
 
-// sealed reports whether the last record of a journal says whose it is.
+// sealed reports whether the last record of a journal names its owner.
 func sealed(p *journal.Parsed) bool {
 	return len(p.Records) > 0 && p.Records[len(p.Records)-1].Kind == journal.KindSeal
 }
 
-// lastLock is the id of the lock under which a journal was last continued.
+// lastLock returns the ID of the lock under which a journal was last continued.
 func lastLock(p *journal.Parsed) string {
 	for _, r := range slices.Backward(p.Records) {
 		var s journal.SealRecord

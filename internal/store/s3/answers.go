@@ -15,17 +15,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// boundedClient sends the requests of the SDK, which trusts services: it reads answers as long as they are, waits for
-// them as long as a byte arrives now and then, and follows redirections with the user's key for the content of objects.
-// Here no redirection is followed (a request is signed for one host), and an answer is read whole before the SDK sees
-// it.
+// boundedClient sends the requests of the SDK. The SDK trusts services: it reads responses of any size, waits as long
+// as single bytes arrive, and follows redirections with the user's key for the content of objects. This client follows
+// no redirection (a request is signed for one host), and reads a response completely before the SDK gets it.
 type boundedClient struct {
 	next    http.RoundTripper
-	silence time.Duration // how long each step of an answer may take; web.Silence when 0
-	most    int64         // bytes of an object; maxObject when 0
+	silence time.Duration // limit for each step of a response; 0 means web.Silence
+	most    int64         // maximum size of an object, in bytes; 0 means maxObject
 }
 
-// newBoundedClient returns what sends requests in the place of a client of the SDK.
+// newBoundedClient returns a boundedClient that sends requests with a client of the SDK.
 func newBoundedClient(client aws.HTTPClient) *boundedClient {
 	var transport http.RoundTripper = sender{client}
 	if b, ok := client.(*awshttp.BuildableClient); ok {
@@ -34,7 +33,7 @@ func newBoundedClient(client aws.HTTPClient) *boundedClient {
 	return &boundedClient{next: progress.Over(transport)}
 }
 
-// sender is a client that the SDK made otherwise.
+// sender makes another client of the SDK a transport.
 type sender struct{ aws.HTTPClient }
 
 // RoundTrip implements http.RoundTripper.
@@ -61,16 +60,16 @@ func (w *boundedClient) Do(r *http.Request) (*http.Response, error) {
 	return a, nil
 }
 
-// isList reports whether a request asks for a list of objects, and not for one.
+// isList reports whether a request lists objects.
 func isList(r *http.Request) bool {
 	query := r.URL.Query()
 	return query.Has("list-type") || query.Has("versions")
 }
 
-// given is what was read of an answer.
+// given is the body of a response that was read.
 type given struct {
 	body *bytes.Reader
-	err  error // in the place of the end
+	err  error // replaces io.EOF
 }
 
 // Read implements io.Reader.

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// planned is a place behind a network that does what a test says.
+// planned returns a place behind a network whose faults a test chooses.
 func planned(t *testing.T, plan func(*wire) fault) (*faulty, remote.Place) {
 	t.Helper()
 	f := &faulty{t: t, next: serve(t), plan: plan}
@@ -27,7 +27,7 @@ func planned(t *testing.T, plan func(*wire) fault) (*faulty, remote.Place) {
 	return f, p
 }
 
-// once does something to the first request of a kind.
+// once injects a fault into the first request of a kind.
 func once(method, path string, what fault) func(*wire) fault {
 	return func(w *wire) fault {
 		if what == none || w.request.Method != method || !strings.HasSuffix(w.request.URL.Path, path) {
@@ -39,8 +39,8 @@ func once(method, path string, what fault) func(*wire) fault {
 	}
 }
 
-// What was done is not taken for what another did, when it is tried again because nobody heard of it.
-func TestLostAnswersAreNoConflicts(t *testing.T) {
+// If a request is retried because its response was lost, its own effect is not taken for a conflict.
+func TestLostResponsesAreNotConflicts(t *testing.T) {
 	for _, what := range []fault{answerLost, twice, failedLate, requestLost, slowDown, conflict, cutShort} {
 		for _, object := range []string{"/state.tflock", "/journal", "/state"} {
 			_, p := planned(t, once("PUT", object, what))
@@ -65,8 +65,8 @@ func life(t *testing.T, p remote.Place) {
 	must(t, h.Unlock(ctx))
 }
 
-// A lock of which nobody knows whether it was taken is given back, and so is one of two.
-func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
+// If it is unknown whether a lock was acquired, it is released, and so is one of two locks.
+func TestPartlyAcquiredLocksAreReleased(t *testing.T) {
 	for _, what := range []fault{answerLost, failedLate} {
 		tries := 0
 		_, p := planned(t, func(w *wire) fault {
@@ -103,8 +103,8 @@ func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
 	}
 }
 
-// A deletion that arrives late does not free the lock of another.
-func TestLateDeletionsFreeNobodyElse(t *testing.T) {
+// A deletion that arrives late does not release the lock of another run.
+func TestLateDeletionsDoNotReleaseOtherLocks(t *testing.T) {
 	f, p := planned(t, once("DELETE", ".tflock", later))
 	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 	must(t, err)
@@ -118,7 +118,7 @@ func TestLateDeletionsFreeNobodyElse(t *testing.T) {
 	must(t, h.Check(t.Context()))
 }
 
-func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
+func TestErrorsOfTheServiceAreShown(t *testing.T) {
 	for code, want := range map[string][]string{
 		"403 AccessDenied":               {"AccessDenied", "s3:PutObject"},
 		"400 ExpiredToken":               {"ExpiredToken", "have expired"},
@@ -147,7 +147,7 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 	}
 }
 
-func TestServicesThatAreNotThere(t *testing.T) {
+func TestMissingServices(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	server.Close()
 	d, err := s3.Hasty(t.Context(), cty.ObjectVal(settings(server.URL, nil)))
@@ -161,7 +161,7 @@ func TestServicesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// A service that accepts conditions and ignores them makes no lock. With a lock of another kind it has to do.
+// A service that accepts conditions and ignores them cannot hold a lock object. The lock in a table works.
 func TestServicesThatIgnoreConditions(t *testing.T) {
 	server := httptest.NewServer(ignoring{serve(t)})
 	t.Cleanup(server.Close)
@@ -186,8 +186,8 @@ func TestServicesThatIgnoreConditions(t *testing.T) {
 	}
 }
 
-// A service that sends without end is told from one with a state.
-func TestObjectsHaveABound(t *testing.T) {
+// A response without end is not taken for a state.
+func TestObjectsHaveASizeLimit(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	t.Cleanup(server.Close)
 	d := open(t, settings(server.URL, nil))

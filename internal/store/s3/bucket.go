@@ -29,7 +29,7 @@ type bucket struct {
 	s          *settings
 	log        func(format string, args ...any)
 	conditions conditions
-	most       int64 // bytes of an object that is read: a service may send without end
+	most       int64 // maximum size of an object: bounds a response without end
 }
 
 // stored is an object as it was last read.
@@ -39,16 +39,16 @@ type stored struct {
 	meta map[string]string
 }
 
-// condition is the required content of a name that is to be written. The zero value is no condition.
+// condition is the required current content of a name to be written. The zero value is no condition.
 type condition struct {
-	absent bool   // nothing
-	etag   string // this
+	absent bool   // the object must not exist
+	etag   string // required entity tag
 }
 
-// errUnmet means that a condition does not hold, so that nothing was written.
+// errUnmet means that a condition did not hold and nothing was written.
 var errUnmet = objects.ErrUnmet
 
-// maxObject is the maximum size of an object.
+// maxObject is the maximum size of an object, in bytes.
 const maxObject = 1 << 30
 
 // bodyTries limits how often an object is read again because its transfer is interrupted.
@@ -59,23 +59,22 @@ func (b *bucket) get(ctx context.Context, key string) (*stored, error) {
 	return b.version(ctx, key, nil)
 }
 
-// version returns an object as it was once.
+// version returns a former version of an object.
 func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored, err error) {
 	defer b.trace("get", key, time.Now(), &err)
 	for try := 1; ; try++ {
 		out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: id,
 			SSECustomerAlgorithm: b.algorithm(), SSECustomerKey: optional(b.s.customerKey),
 			SSECustomerKeyMD5: b.keyDigest()})
-		if missing(err) && code(err) != "NotFound" { // which is the SDK's word for a page that says 404
+		if missing(err) && code(err) != "NotFound" { // the SDK's code for a page with status 404
 			return nil, nil
 		}
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
 		}
-		if aws.ToString(out.ETag) == "" {
+		if err := b.tagged("read", key, out.ETag); err != nil {
 			out.Body.Close()
-			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
-				"Check endpoints, and what is between", b.name(key))}
+			return nil, err
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
@@ -107,17 +106,26 @@ func (b *bucket) head(ctx context.Context, key string) (etag string, err error) 
 	if err != nil {
 		return "", b.failed(ctx, "look for", key, err)
 	}
-	return aws.ToString(out.ETag), nil
+	return aws.ToString(out.ETag), b.tagged("look for", key, out.ETag)
 }
 
-// about is what an object has beside its content.
+// tagged checks that a response about an object has a tag. Responses without one come from a proxy.
+func (b *bucket) tagged(what, key string, etag *string) error {
+	if aws.ToString(etag) != "" {
+		return nil
+	}
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check endpoints, "+
+		"and what is between", what, b.name(key))}
+}
+
+// about is the metadata of an object.
 type about struct {
 	meta map[string]string
 	tags url.Values
 }
 
-// put writes an object, and returns its tag. The data must differ from all that others write under this name: when the
-// condition does not hold and these very data stand there, it was us, and the first answer was lost.
+// put writes an object, and returns its tag. The data must differ from all other data written to this name: if the
+// condition does not hold and the object has exactly this data, a response was lost, and put succeeds.
 func (b *bucket) put(ctx context.Context, key string, data []byte, more about, c condition) (string, error) {
 	if c, err := b.observed(ctx, key, c); err != nil {
 		return "", err
@@ -134,8 +142,8 @@ func (b *bucket) put(ctx context.Context, key string, data []byte, more about, c
 	return "", errUnmet
 }
 
-// observed returns the conditions that the service looks at. The others are looked at here: between that and the write
-// another may come.
+// observed returns the conditions that the service supports. It checks the others itself: another run may write between
+// that check and the write.
 func (b *bucket) observed(ctx context.Context, key string, c condition) (condition, error) {
 	if !b.conditions.ignored(c) {
 		return c, nil
@@ -150,7 +158,7 @@ func (b *bucket) observed(ctx context.Context, key string, c condition) (conditi
 	return condition{}, nil
 }
 
-// putOnce is put without a look at what stands there.
+// putOnce is put without the check for a lost response.
 func (b *bucket) putOnce(ctx context.Context, key string, data []byte, more about, c condition) (_ string, err error) {
 	defer b.trace("put", key, time.Now(), &err)
 	in := &s3.PutObjectInput{Bucket: &b.s.bucket, Key: &key, Body: bytes.NewReader(data), Metadata: more.meta,
@@ -177,7 +185,7 @@ func (b *bucket) putOnce(ctx context.Context, key string, data []byte, more abou
 	out, err := b.client.PutObject(ctx, in)
 	switch {
 	case err == nil:
-		return aws.ToString(out.ETag), nil
+		return aws.ToString(out.ETag), b.tagged("write", key, out.ETag)
 	case status(err) == http.StatusPreconditionFailed, c.etag != "" && missing(err):
 		return "", errUnmet
 	}
@@ -237,7 +245,7 @@ func (b *bucket) keyDigest() *string {
 	if b.s.customerKey == "" {
 		return nil
 	}
-	key, _ := base64.StdEncoding.DecodeString(b.s.customerKey) // read has looked at it
+	key, _ := base64.StdEncoding.DecodeString(b.s.customerKey) // read has validated it
 	sum := md5.Sum(key)
 	return aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 }
@@ -254,7 +262,7 @@ func (b *bucket) trace(what, key string, began time.Time, err *error) {
 // name returns the name of an object in messages.
 func (b *bucket) name(key string) string { return fmt.Sprintf("s3://%s/%s", b.s.bucket, key) }
 
-// status is the status of the answer that an error stands for; 0 without one.
+// status returns the HTTP status of an error, or 0.
 func status(err error) int {
 	var answer *awshttp.ResponseError
 	if errors.As(err, &answer) {
@@ -263,7 +271,7 @@ func status(err error) int {
 	return 0
 }
 
-// code is the service's name for an error.
+// code returns the service's code of an error.
 func code(err error) string {
 	var named smithy.APIError
 	if errors.As(err, &named) {
@@ -272,7 +280,7 @@ func code(err error) string {
 	return ""
 }
 
-// missing reports whether an error means that the object does not exist. A missing bucket is another error.
+// missing reports whether an error means that the object does not exist. A missing bucket is a different error.
 func missing(err error) bool {
 	if status(err) != http.StatusNotFound {
 		return false

@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 )
 
-// ahead is a service whose clock differs from that of its client: it refuses what is signed at another time than its
-// own, as AWS does.
+// ahead is a service whose clock differs from that of its client: like AWS, it refuses requests that are signed with
+// another time than its own.
 type ahead struct {
 	by      time.Duration
 	refuse  func(http.ResponseWriter)
@@ -33,7 +33,7 @@ func (a ahead) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w)
 		return
 	}
-	r.Header.Set("X-Amz-Date", time.Now().UTC().Format(signing)) // what is behind it has its own clock
+	r.Header.Set("X-Amz-Date", time.Now().UTC().Format(signing)) // the server behind it has its own clock
 	answer := httptest.NewRecorder()
 	a.service.ServeHTTP(answer, r)
 	answer.Header().Set("Date", w.Header().Get("Date"))

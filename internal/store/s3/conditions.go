@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// conditions is the known behaviour of a service with conditional requests. AWS keeps them. Some services refuse them,
-// and some accept and ignore them, which nobody would notice before two runs have the same lock.
+// conditions records whether a service supports conditional requests. AWS does. Some services refuse them, and some
+// accept and ignore them, which would only be noticed when two runs have the same lock.
 type conditions struct {
-	trusted bool // AWS
+	trusted bool // the service is AWS
 
 	mu    sync.Mutex
 	asked bool
 	noAbsent,
-	noEtag bool // ignored or refused
+	noEtag bool // conditions on tags are ignored or refused
 }
 
 // ignored reports whether this service ignores a condition.
@@ -29,8 +29,8 @@ func (c *conditions) ignored(cond condition) bool {
 // never is a tag that no object has.
 const never = `"00000000000000000000000000000000"`
 
-// probe finds out, once, whether conditions are kept. It uses its own object, so that nothing that matters is
-// written without a condition that was to hold.
+// probe determines once whether the service supports conditions. It uses its own object, so that no other object is
+// written with a condition that is ignored.
 func (b *bucket) probe(ctx context.Context, key string) error {
 	c := &b.conditions
 	if c.trusted {
@@ -57,8 +57,8 @@ func (b *bucket) probe(ctx context.Context, key string) error {
 	return nil
 }
 
-// overlooks writes under a condition that does not hold, and reports whether the service writes all the same. The
-// condition that nothing stands there holds the first time.
+// overlooks writes with a condition that does not hold, and reports whether the service writes nevertheless. The first
+// write with the condition that the object is absent creates the object.
 func (b *bucket) overlooks(ctx context.Context, key string, c condition) (bool, error) {
 	for range 2 {
 		data := []byte(`{"about":"Tombolo checks here whether conditional requests work.","try":"` + rand.Text() +

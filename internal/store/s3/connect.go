@@ -37,14 +37,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// How long to wait for a service that says nothing: for a connection, for an answer, for the next bytes of one.
+// Limits of the wait for a service: for a connection, for a response, for the next bytes.
 const (
 	dialTimeout   = 15 * time.Second
 	answerTimeout = 60 * time.Second
 	maxHeader     = 256 << 10 // bytes
 )
 
-// connect returns the driver: it finds the credentials' source, and what the clients need.
+// connect returns the driver. It finds the source of credentials and configures the clients.
 func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, diag.List) {
 	var diags diag.List
 	cfg, err := s.config(ctx, o)
@@ -62,9 +62,9 @@ func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, 
 	return newDriver(s, cfg, o), diags
 }
 
-// config finds out with which credentials, and over which connections, the services are asked.
+// config determines the credentials and connections of requests to the services.
 func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.Config, err error) {
-	for _, name := range slices.Concat(s.configs, s.credentials) { // the SDK reads them
+	for _, name := range slices.Concat(s.configs, s.credentials) { // the SDK reads these files
 		if err := regular.Judge(name, regular.Record); err != nil {
 			return cfg, err
 		}
@@ -115,7 +115,7 @@ func (s *settings) client() (*awshttp.BuildableClient, error) {
 	}), nil
 }
 
-// proxies chooses the proxy of a request: what the block says comes before the environment.
+// proxies returns a function that selects the proxy of a request. The block takes precedence over the environment.
 func (s *settings) proxies() func(*http.Request) (*url.URL, error) {
 	c := httpproxy.FromEnvironment()
 	if s.proxy != nil {
@@ -134,7 +134,7 @@ func (s *settings) proxies() func(*http.Request) (*url.URL, error) {
 	return func(r *http.Request) (*url.URL, error) { return f(r.URL) }
 }
 
-// load returns how the SDK is to find its settings.
+// load returns the options with which the SDK loads its settings.
 func (s *settings) load(client *awshttp.BuildableClient, o remote.Surroundings) []func(*config.LoadOptions) error {
 	opts := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(client),
@@ -192,10 +192,10 @@ func (s *settings) load(client *awshttp.BuildableClient, o remote.Surroundings) 
 	return opts
 }
 
-// defaultRetries is how often a request is tried again.
+// defaultRetries is how often a request is retried.
 const defaultRetries = 5
 
-// longestPause bounds the pause before a request is tried again.
+// longestPause limits the pause before a retry.
 const longestPause = 5 * time.Second
 
 func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
@@ -227,10 +227,10 @@ func (s *settings) retryer(o remote.Surroundings) func() aws.Retryer {
 	}
 }
 
-// patient keeps the pauses that services ask for, up to a minute, which the SDK does not know of.
+// patient keeps pauses that services request, up to one minute, which the SDK ignores.
 type patient struct {
 	aws.RetryerV2
-	most time.Duration // of pauses that nobody asks for
+	most time.Duration // limit of pauses that no service requests
 }
 
 // RetryDelay implements aws.Retryer.
@@ -252,7 +252,7 @@ func (s *settings) stsOptions(st *sts.Options) {
 	}
 }
 
-// roles lays the roles of the block over the credentials that were found.
+// roles makes the credentials assume the roles of the block.
 func (s *settings) roles(cfg *aws.Config) {
 	if w := s.web; w != nil {
 		var token stscreds.IdentityTokenRetriever = stscreds.IdentityTokenFile(w.tokenFile)
@@ -281,7 +281,7 @@ func (s *settings) roles(cfg *aws.Config) {
 	}
 }
 
-// literal is a token that stands in the block.
+// literal is a token in the block itself.
 type literal string
 
 // GetIdentityToken implements stscreds.IdentityTokenRetriever.
@@ -301,7 +301,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// account ensures that the account is one that may be used. Without such settings nobody is asked.
+// account checks that the account is an allowed one. Without such settings it sends no request.
 func (s *settings) account(ctx context.Context, cfg aws.Config) error {
 	if len(s.allowed)+len(s.forbidden) == 0 || s.skipAccount && len(s.allowed) == 0 {
 		return nil

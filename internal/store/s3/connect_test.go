@@ -13,8 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Who has no credentials, or may not assume the role, reads what to set, and not which permission the bucket wants.
-func TestWithoutCredentialsTheMessageSaysWhatToSet(t *testing.T) {
+// Without credentials, or if the role may not be assumed, the error names the settings to set and not permissions of
+// the bucket.
+func TestMissingCredentialsHaveAdvice(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
 		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -44,7 +45,7 @@ func TestWithoutCredentialsTheMessageSaysWhatToSet(t *testing.T) {
 	}
 }
 
-// The variable that Terraform has for files of settings stands for the argument.
+// Terraform's variable for configuration files replaces the argument.
 func TestTheVariableNamesFilesOfSettings(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "",

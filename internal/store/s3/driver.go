@@ -16,8 +16,8 @@ import (
 type driver struct {
 	s      *settings
 	bucket *bucket
-	table  *table // nil without one
-	// patience is how long a state may not fit its digest.
+	table  *table // nil if none is configured
+	// patience is how long a state may differ from its digest.
 	patience time.Duration
 }
 
@@ -25,7 +25,7 @@ func newDriver(s *settings, cfg aws.Config, o remote.Surroundings) *driver {
 	objects, items := s.clients(cfg)
 	d := &driver{s: s, patience: digestWait, bucket: &bucket{client: objects, s: s, log: o.Log,
 		most: maxObject}}
-	// AWS itself keeps conditions. What stands elsewhere is asked before anything depends on it.
+	// AWS supports conditions. Other services are probed before anything depends on conditions.
 	d.bucket.conditions.trusted = aws.ToString(objects.Options().BaseEndpoint) == ""
 	if items != nil {
 		d.table = &table{client: items, s: s, log: o.Log}

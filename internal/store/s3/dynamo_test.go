@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// dynamo serves the requests of the driver, terraform and tofu to DynamoDB, with one table "locks".
+// dynamo serves the DynamoDB requests of the driver, terraform and tofu, with one table "locks".
 type dynamo struct {
 	mu    sync.Mutex
 	items map[string]map[string]string
@@ -110,7 +110,7 @@ func serveTable(t *testing.T) (*dynamo, string) {
 	return d, server.URL
 }
 
-// withTable are settings with a table, and with the lock that is an object or without it.
+// withTable returns settings with a table, with or without the lock object.
 func withTable(objects, items string, lockFile bool) map[string]cty.Value {
 	return settings(objects, map[string]cty.Value{"dynamodb_table": cty.StringVal("locks"),
 		"use_lockfile": cty.BoolVal(lockFile),
@@ -144,7 +144,7 @@ func TestTerraformSharesTables(t *testing.T) {
 	}
 }
 
-// dynalite is a stricter server than the one above, where somebody has installed it.
+// dynalite is a stricter server than the one above, used if it is installed.
 func TestDriverWithDynalite(t *testing.T) {
 	path, err := exec.LookPath("dynalite")
 	if err != nil {
@@ -156,7 +156,7 @@ func TestDriverWithDynalite(t *testing.T) {
 		server := httptest.NewServer(serve(t))
 		t.Cleanup(server.Close)
 		s := withTable(server.URL, address, true)
-		n++ // the table is the same for all
+		n++ // all tests use the same table
 		s["key"] = cty.StringVal(fmt.Sprintf("state%d", n))
 		return open(t, s), open(t, s)
 	})
@@ -166,7 +166,7 @@ func TestDriverWithDynalite(t *testing.T) {
 	shareLife(t, open(t, s), terraform(t, block(s)))
 }
 
-func TestLockInformationIsTerraforms(t *testing.T) {
+func TestLockInformationEqualsTerraforms(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	t.Cleanup(server.Close)
 	table, items := serveTable(t)
@@ -189,7 +189,7 @@ func TestLockInformationIsTerraforms(t *testing.T) {
 	must(t, h.Unlock(t.Context()))
 }
 
-// A state and its digest are written one after the other. What lies between is told from what nobody meant.
+// A state and its digest are written one after the other. A state in between is distinguished from a damaged one.
 func TestDigests(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	t.Cleanup(server.Close)
@@ -216,7 +216,7 @@ func TestDigests(t *testing.T) {
 	}
 	_, err = h.Write(t.Context(), remote.Write{Data: []byte("three"), Was: two})
 	must(t, err)
-	table.set(item, "Digest", "0123456789abcdef0123456789abcdef") // somebody else's
+	table.set(item, "Digest", "0123456789abcdef0123456789abcdef") // written by another program
 	if c, err := p.Read(t.Context()); err == nil {
 		t.Errorf("a state with a foreign digest is read: %q", c.Data)
 	} else if text := err.Error(); !strings.Contains(text, "0123456789abcdef0123456789abcdef") ||
@@ -226,8 +226,8 @@ func TestDigests(t *testing.T) {
 	must(t, h.Unlock(t.Context()))
 }
 
-// A write ends when the digest is noted, too, or it is an error: Terraform refuses a state that does not fit its
-// digest.
+// A write either ends after the digest was written or returns an error, because Terraform refuses a state that differs
+// from its digest.
 func TestWritesEndWithTheDigest(t *testing.T) {
 	const item = "b/some/state-md5"
 	for name, fails := range map[string]func(r *http.Request) (state, table bool){
@@ -239,7 +239,7 @@ func TestWritesEndWithTheDigest(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var broken atomic.Int32 // how many requests fail from now on
+			var broken atomic.Int32 // number of requests that fail from now on
 			bucket, table := serve(t), &dynamo{items: map[string]map[string]string{}}
 			objects := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if lost, _ := fails(r); lost && broken.Add(-1) >= 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// problem is an error with a text for people, without secrets.
+// problem is an error whose text is for users and contains no secrets.
 type problem struct {
 	text string
 	err  error
@@ -24,15 +24,16 @@ type problem struct {
 func (p *problem) Error() string { return p.text }
 func (p *problem) Unwrap() error { return p.err }
 
-// failed returns what could not be done, why, and what to do.
+// failed returns an error with the failed action, the reason and advice.
 func (b *bucket) failed(ctx context.Context, what, key string, err error) error {
 	return b.s.explain(ctx, what+" "+b.name(key), err, objectHint(what, err))
 }
 
-// withoutCredentials is the SDK's text before the reason why it has no credentials. It has no type for that.
+// withoutCredentials is the text with which the SDK begins the reason for missing credentials, because it has no type
+// for such an error.
 const withoutCredentials = "get credentials: "
 
-// explain returns an error with a text for people.
+// explain returns an error with a text for users.
 func (s *settings) explain(ctx context.Context, what string, err error, hint string) error {
 	if ctx.Err() != nil {
 		return &problem{text: what + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
@@ -48,7 +49,7 @@ func (s *settings) explain(ctx context.Context, what string, err error, hint str
 	return &problem{text: s.clean(text), err: err}
 }
 
-// reason returns the service's error, or why there is no answer.
+// reason returns the service's error, or the reason why there is no response.
 func reason(err error) string {
 	var named smithy.APIError
 	var answer *awshttp.ResponseError

@@ -10,13 +10,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Impatient makes a driver wait for a digest only for a moment.
+// Impatient makes a driver wait only briefly for a digest.
 func Impatient(d remote.Driver) { d.(*driver).patience = time.Millisecond }
 
-// Bounded makes a driver read no objects that are greater.
+// Bounded sets the maximum size of an object that a driver reads.
 func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
 
-// Wary sets how long a driver waits for each step of an answer, and the largest object that it reads.
+// Wary sets how long a driver waits for each step of a response, and the maximum size of an object.
 func Wary(d remote.Driver, silence time.Duration, most int64) {
 	one := d.(*driver)
 	one.bucket.most = most
@@ -24,7 +24,7 @@ func Wary(d remote.Driver, silence time.Duration, most int64) {
 	w.silence, w.most = silence, most+1
 }
 
-// Hasty makes a driver that does not pause before it tries again, and takes it that conditions are kept.
+// Hasty returns a driver that does not pause between tries and assumes that conditions are supported.
 func Hasty(ctx context.Context, config cty.Value) (remote.Driver, error) {
 	o := remote.Surroundings{Getenv: os.Getenv, Log: func(string, ...any) {}}
 	s, diags := read(config, o)

@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// faulty is a bucket behind a network with faults. It keeps conditions on deletions as AWS does.
+// faulty is a bucket behind a network with faults. It enforces conditions on deletions, as AWS does.
 type faulty struct {
 	t    *testing.T
 	next http.Handler
 
 	mu   sync.Mutex
 	rand *rand.Rand
-	rate float64 // of requests with a fault
-	late []*wire // requests that will arrive later
+	rate float64 // fraction of requests with a fault
+	late []*wire // delayed requests
 	plan func(*wire) fault
-	seen func(*wire)  // is called after each request that may have changed something
-	log  bytes.Buffer // what happened, for a test that fails
+	seen func(*wire)  // called after each request that may have changed something
+	log  bytes.Buffer // record of requests, for failure messages
 }
 
 // fault is a fault of a network or a service.
@@ -32,18 +32,18 @@ type fault int
 
 const (
 	none        fault = iota
-	requestLost       // nothing arrives
-	answerLost        // it is done, and nobody hears of it
-	twice             // it is done twice, and the second answer is heard
-	later             // nothing is heard, and it is done at some later time
+	requestLost       // the request does not arrive
+	answerLost        // the request is performed, but its response is lost
+	twice             // the request is performed twice, and the second response arrives
+	later             // no response; the request is performed some time later
 	slowDown          // status 503
-	failedLate        // it is done, and the answer is status 500
+	failedLate        // the request is performed, but the response has status 500
 	conflict          // status 409
-	cutShort          // half of the answer is heard
+	cutShort          // half of the response arrives
 	faults
 )
 
-// wire is a request that can be sent more than once.
+// wire is a request that can be sent repeatedly.
 type wire struct {
 	request *http.Request
 	body    []byte
@@ -113,14 +113,14 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rest waits until no request is at work. A connection that is closed lets its caller continue before its request has
+// rest waits until no request is in progress: when a connection is closed, its caller continues before the request has
 // ended.
 func (f *faulty) rest() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 }
 
-// apply hands a request to the bucket.
+// apply sends a request to the bucket.
 func (f *faulty) apply(in *wire) *httptest.ResponseRecorder {
 	out := httptest.NewRecorder()
 	if tag := in.request.Header.Get("If-Match"); tag != "" && in.request.Method == http.MethodDelete {
@@ -140,14 +140,14 @@ func (f *faulty) apply(in *wire) *httptest.ResponseRecorder {
 	return out
 }
 
-// get returns an object as it stands there.
+// get returns the current content of an object as a response.
 func (f *faulty) get(path string) *httptest.ResponseRecorder {
 	out := httptest.NewRecorder()
 	f.next.ServeHTTP(out, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil))
 	return out
 }
 
-// text returns the content of an object; "" when it is not there.
+// text returns the content of an object, or "" if it does not exist.
 func (f *faulty) text(path string) string {
 	if out := f.get(path); out.Code == http.StatusOK {
 		return out.Body.String()
@@ -176,7 +176,7 @@ func copyTo(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	w.Write(from.Body.Bytes())
 }
 
-// cut sends half of a body that has been announced as a whole.
+// cut sends half of a response whose full length was announced.
 func cut(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	body := from.Body.Bytes()
 	if len(body) < 2 || from.Code != http.StatusOK {
@@ -193,13 +193,13 @@ func cut(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 	hangUp(w)
 }
 
-// line is the first line of a text.
+// line returns the first line of a text.
 func line(s string) string {
 	first, _, _ := strings.Cut(s, "\n")
 	return first
 }
 
-// answering is a service that answers all requests alike: with a status and a code.
+// answering returns a service that responds to all requests with the same status and code.
 func answering(answer string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status, code, _ := strings.Cut(answer, " ")
@@ -209,7 +209,7 @@ func answering(answer string) http.HandlerFunc {
 	}
 }
 
-// ignoring is a service that does not look at conditions.
+// ignoring is a service that ignores conditions.
 type ignoring struct{ http.Handler }
 
 // ServeHTTP implements http.Handler.

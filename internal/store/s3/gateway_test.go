@@ -16,14 +16,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// atGateway are the arguments that differ at a gateway, with a key that no other test has.
+// atGateway returns the arguments that differ for a gateway, with a key that no other test uses.
 func atGateway(key string) map[string]cty.Value {
 	return map[string]cty.Value{"bucket": cty.StringVal(gateway.Bucket), "access_key": cty.StringVal(gateway.Access),
 		"secret_key": cty.StringVal(gateway.Secret), "region": cty.StringVal(gateway.Region),
 		"key": cty.StringVal(key), "workspace_key_prefix": cty.StringVal(key + "-others")}
 }
 
-// A second server of S3, which keeps its objects as files, is no different.
+// A second S3 server, which stores objects as files, passes the same suite.
 func TestGateway(t *testing.T) {
 	address := gateway.Start(t, false)
 	n := 0
@@ -46,7 +46,7 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// This server counts the marker of a deleted version as an object, so a lock can be taken only once.
+// This server treats the marker of a deleted version as an object, so a lock can only be acquired once.
 func TestGatewayWithVersions(t *testing.T) {
 	p, err := open(t, settings(gateway.Start(t, true), atGateway("some/state"))).Place(state.DefaultWorkspace)
 	must(t, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// State, lock and journal are encrypted alike, and seen by the same people.
+// State, lock and journal have the same encryption and access control.
 func TestAllObjectsAreWrittenAlike(t *testing.T) {
 	const kms = "arn:aws:kms:eu-central-1:123456789012:key/12345678-1234-4234-9234-123456789012"
 	const customer = "X-Amz-Server-Side-Encryption-Customer-"
@@ -72,7 +72,7 @@ func TestAllObjectsAreWrittenAlike(t *testing.T) {
 	}
 }
 
-// OpenTofu's arguments: the objects of states and of locks have tags of their own, and a role can be named as it was
+// OpenTofu's arguments: the objects of states and of locks have different tags, and a role can be configured as it was
 // before assume_role.
 func TestArgumentsOfOpenTofu(t *testing.T) {
 	var mu sync.Mutex

@@ -21,8 +21,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// A bucket with versions keeps former states by itself. What is known of the run that wrote one is metadata of the
-// object. Nothing encrypts metadata, and they are small.
+// A bucket with versions keeps former states by itself. The run that wrote a state is described in the object's
+// metadata, which are not encrypted and whose size is limited.
 
 // Metadata of a state.
 const (
@@ -31,10 +31,10 @@ const (
 	metaRevision = "tombolo-revision"
 )
 
-// maxRevision bounds the description of a run: all metadata of an object together have 2 KB.
+// maxRevision bounds the description of a run, in bytes: all metadata of an object may have 2 KB.
 const maxRevision = 1400
 
-// describe returns the metadata of a state that is to be written.
+// describe returns the metadata of a state to be written.
 func describe(w remote.Write) map[string]string {
 	r := w.Revision
 	text := ascii(r)
@@ -49,7 +49,7 @@ func describe(w remote.Write) map[string]string {
 	return meta
 }
 
-// ascii is the JSON of a revision in characters that a header may have.
+// ascii returns the JSON of a revision in characters that are allowed in headers.
 func ascii(r history.Revision) string {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -70,7 +70,7 @@ func ascii(r history.Revision) string {
 	return string(out)
 }
 
-// maxFormer bounds how many former states are looked at.
+// maxFormer bounds how many former states are listed.
 const maxFormer = 200
 
 // List implements history.Historian.
@@ -94,7 +94,7 @@ func (p *place) List(ctx context.Context) ([]history.Former, error) {
 		}
 		f.Serial, _ = strconv.ParseUint(serial, 10, 64)
 		f.Lineage = meta[metaLineage]
-		json.Unmarshal([]byte(meta[metaRevision]), &f.Revision) // what cannot be read is not known
+		json.Unmarshal([]byte(meta[metaRevision]), &f.Revision) // ignore metadata that cannot be read
 	})
 	return all, errors.Join(errs...)
 }
@@ -121,14 +121,14 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	return o.data, nil
 }
 
-// shortID is a version's name as people write it.
+// shortID returns the short form of a version's ID.
 func shortID(version string) string {
 	sum := sha256.Sum256([]byte(version))
 	return hex.EncodeToString(sum[:5])
 }
 
-// asked is the name under which a version is asked for. The only one of a bucket without versions has the name "null",
-// which not every service knows that lists it so.
+// asked returns the ID with which to request a version. The only version in a bucket without versions has the ID
+// "null", which not every service that lists it accepts in requests.
 func asked(v types.ObjectVersion) *string {
 	if aws.ToString(v.VersionId) == "null" && aws.ToBool(v.IsLatest) {
 		return nil
@@ -136,7 +136,7 @@ func asked(v types.ObjectVersion) *string {
 	return v.VersionId
 }
 
-// versions lists the versions of an object, the newest first.
+// versions lists the versions of an object, newest first.
 func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVersion, err error) {
 	defer b.trace("list versions", key, time.Now(), &err)
 	pages := s3.NewListObjectVersionsPaginator(b.client, &s3.ListObjectVersionsInput{Bucket: &b.s.bucket, Prefix: &key})
@@ -157,14 +157,14 @@ func (b *bucket) versions(ctx context.Context, key string) (all []types.ObjectVe
 			break // names are sorted
 		}
 	}
-	slices.SortStableFunc(all, func(a, b types.ObjectVersion) int { // AWS does it, others may not
+	slices.SortStableFunc(all, func(a, b types.ObjectVersion) int { // AWS sorts them, other services may not
 		return aws.ToTime(b.LastModified).Compare(aws.ToTime(a.LastModified))
 	})
 	return all, nil
 }
 
-// meta returns the metadata of a version of an object. Some services answer for the newest version whichever is asked
-// for; then the version itself is read.
+// meta returns the metadata of a version of an object. Some services return those of the newest version regardless of
+// the request; then the version itself is read.
 func (b *bucket) meta(ctx context.Context, key string, v types.ObjectVersion) (_ map[string]string, err error) {
 	defer b.trace("head", key, time.Now(), &err)
 	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.s.bucket, Key: &key, VersionId: asked(v),

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ticking is a clock that advances a second each time.
+// ticking is a clock that advances by one second at each reading.
 type ticking struct {
 	mu  sync.Mutex
 	now time.Time
@@ -35,13 +35,13 @@ func (t *ticking) Now() time.Time {
 
 func (t *ticking) Since(then time.Time) time.Duration { return t.Now().Sub(then) }
 
-// A bucket with versions has all former states, with what is known of the runs that wrote them.
+// A bucket with versions has all former states, with descriptions of the runs that wrote them.
 func TestVersionsAreTheHistory(t *testing.T) {
 	backend := s3mem.New(s3mem.WithTimeSource(&ticking{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}))
 	must(t, backend.CreateBucket("b"))
 	must(t, backend.SetVersioningConfiguration("b", gofakes3.VersioningConfiguration{
 		Status: gofakes3.VersioningEnabled}))
-	server := httptest.NewServer(gofakes3.New(backend).Server()) // it takes each version for the newest in HEAD
+	server := httptest.NewServer(gofakes3.New(backend).Server()) // it returns the newest version for each HEAD request
 	t.Cleanup(server.Close)
 	_, err := backend.PutObject("b", "some/state", map[string]string{}, strings.NewReader("foreign"), 7, nil)
 	must(t, err)
@@ -92,7 +92,7 @@ func TestVersionsAreTheHistory(t *testing.T) {
 	}
 }
 
-// A bucket without versions has one state, also where the service lists it under a name that it does not know.
+// A bucket without versions has one state, even if the service lists it under an ID that it does not accept.
 func TestABucketWithoutVersionsHasOneState(t *testing.T) {
 	service := serve(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ type hold struct {
 	id string
 }
 
-// changed returns the contract's error for an unmet condition.
+// changed translates an unmet condition to the contract's error.
 func changed(err error) error {
 	if errors.Is(err, errUnmet) {
 		return remote.ErrChanged
@@ -44,7 +44,7 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 		err = t.note(ctx, h.p.item(), w.Data)
 	}
 	if err != nil && t != nil && !errors.Is(err, errUnmet) {
-		err = &remote.UnfinishedError{Err: err} // others take a state that does not fit its digest for damaged
+		err = &remote.UnfinishedError{Err: err} // others would take a state that differs from its digest for damaged
 	}
 	return etag, changed(err)
 }
@@ -82,7 +82,7 @@ func (h *hold) Check(ctx context.Context) error {
 	return nil
 }
 
-// Unlock implements remote.Hold. Of two locks each is given back that is still held.
+// Unlock implements remote.Hold. Of two locks, it releases each one that is still held.
 func (h *hold) Unlock(ctx context.Context) error {
 	if h.id == "" {
 		return ctx.Err()

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// shared are the arguments that the key provider has in common with the backend.
+// shared lists the arguments that the key provider has in common with the backend.
 var shared = []string{"region", "access_key", "secret_key", "token", "profile", "shared_credentials_files",
 	"shared_config_files", "allowed_account_ids", "forbidden_account_ids", "skip_metadata_api_check",
 	"skip_requesting_account_id", "ec2_metadata_service_endpoint", "ec2_metadata_service_endpoint_mode", "assume_role",
@@ -26,8 +26,8 @@ var shared = []string{"region", "access_key", "secret_key", "token", "profile", 
 	"use_dualstack_endpoint", "use_fips_endpoint", "custom_ca_bundle", "max_retries", "retry_mode",
 	"skip_credentials_validation"}
 
-// KeyProvider is the key provider aws_kms: keys are made and opened by the Key Management Service. It finds credentials
-// as the backend does.
+// KeyProvider returns the key provider aws_kms: the Key Management Service generates and decrypts keys. It finds
+// credentials as the backend does.
 func KeyProvider(o remote.Surroundings) *encryption.Kind {
 	attributes := schema().Attributes
 	arguments := map[string]encryption.Argument{}
@@ -96,7 +96,7 @@ func kmsKeys(ctx context.Context, values map[string]cty.Value, in json.RawMessag
 	return k, meta, err
 }
 
-// kmsSettings reads the arguments that are the backend's, too.
+// kmsSettings reads the arguments that the backend has as well.
 func kmsSettings(values map[string]cty.Value, o remote.Surroundings) (*settings, error) {
 	values = maps.Clone(values)
 	endpoints := values["endpoints"]

@@ -15,9 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// TestKeysOfTheKeyManagementServiceOpenAndSeal has one run seal and another open, each with a new key for what it
-// writes.
-func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
+// TestKeyManagementServiceKeysEncryptAndDecrypt makes one run encrypt and another decrypt; each write uses a new key.
+func TestKeyManagementServiceKeysEncryptAndDecrypt(t *testing.T) {
 	server := httptest.NewServer(encryptiontest.AmazonKeys{})
 	defer server.Close()
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_REGION": "eu-central-1",

@@ -12,10 +12,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lockTries limits how often a lock is tried again because it disappears while it is read.
+// lockTries limits how often locking is tried again because the lock disappears while its holder is read.
 const lockTries = 5
 
-// Lock implements remote.Place. Where both are set, the object is taken before the item of the table, as others do.
+// Lock implements remote.Place. If both locks are configured, it acquires the object before the item of the table, as
+// other programs do.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
 	body, err := json.Marshal(info)
 	if err != nil {
@@ -33,17 +34,17 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return &hold{p: p, id: info.ID}, nil
 }
 
-// leaving is how long giving back a lock may take that was not taken as a whole.
+// leaving limits the release of a lock that was only partly acquired.
 const leaving = 10 * time.Second
 
-// leave releases what was taken of a lock that could not be taken: one of two, or one of which nobody has heard. It
-// continues when the caller has been told to end.
+// leave releases a lock that was only partly acquired: one of two, or one whose response was lost. It continues if the
+// caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 	defer cancel()
 	file, entry, err := p.holders(ctx)
 	if err != nil {
-		return nil // then the lock could not be taken for the same reason, and there is nothing more to say
+		return nil // the release fails for the same reason as the lock, which was already reported
 	}
 	if entry != nil && entry.info.ID == id {
 		err = p.d.table.unlock(ctx, p.item(), entry.raw)
@@ -54,7 +55,7 @@ func (p *place) leave(ctx context.Context, id string) error {
 	return err
 }
 
-// takeFile creates the object that is the lock.
+// takeFile creates the lock object.
 func (p *place) takeFile(ctx context.Context, body []byte) error {
 	if err := p.ready(ctx); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 	}
 }
 
-// takeItem creates the item that is the lock.
+// takeItem creates the lock item.
 func (p *place) takeItem(ctx context.Context, info string) error {
 	for try := 1; ; try++ {
 		err := p.d.table.lock(ctx, p.item(), info)
@@ -104,14 +105,14 @@ func (p *place) takeItem(ctx context.Context, info string) error {
 // found is a held lock.
 type found struct {
 	info state.LockInfo
-	raw  string // as it stands there
+	raw  string // as stored
 	etag string // of the object
 }
 
 func parseLock(raw, etag string) *found {
 	f := &found{raw: raw, etag: etag}
 	if err := json.Unmarshal([]byte(raw), &f.info); err != nil {
-		f.info = state.LockInfo{} // nothing is known but that it is held
+		f.info = state.LockInfo{} // its holder is unknown
 	}
 	return f
 }
@@ -142,7 +143,7 @@ func (p *place) entry(ctx context.Context) (*found, error) {
 	return parseLock(raw, ""), nil
 }
 
-// holders returns who holds the lock; both are nil where there is no such lock or nobody holds it.
+// holders returns the holders of both locks. Each is nil if there is no such lock or if it is free.
 func (p *place) holders(ctx context.Context) (file, entry *found, err error) {
 	var errs [2]error
 	var wg sync.WaitGroup

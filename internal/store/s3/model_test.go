@@ -25,11 +25,11 @@ const (
 	headPath  = "/b/some/state.tombolo/journal"
 )
 
-// Runs on three machines take turns, over a network with faults; some end without a word, and some lose their locks
-// without knowing it. Whatever happens, a state replaces the one that was read, a lock is taken where there
-// is none, versions of journals never come again, and a chunk that was acknowledged stands where it was put, once,
-// until its journal ends.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+// Runs on three machines take turns over a network with faults. Some end without releasing their lock, and some lose
+// their lock without noticing. In all cases, a state replaces the one that was read, a lock is only acquired if it is
+// free, versions of journals are never reused, and an acknowledged chunk remains in its position, exactly once, until
+// its journal ends.
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(15)
 	if testing.Short() {
 		seeds = 4
@@ -39,7 +39,7 @@ func TestFaultsLoseAndDoubleNothing(t *testing.T) {
 	}
 }
 
-// holder is the id of a lock.
+// holder returns the ID of a lock.
 func holder(lock string) string {
 	var info state.LockInfo
 	json.Unmarshal([]byte(lock), &info)
@@ -54,20 +54,20 @@ type model struct {
 	clean  remote.Place // without faults
 	runs   []*run
 	count  int
-	states map[string]string // each state that was ever to be written -> the one it was to replace
-	acked  map[int]string    // chunks of the journal that stands there now, by number
-	during string            // the version of that journal
-	former map[string]bool   // versions of ended journals
-	given  map[string]bool   // the ids of locks that were to be given back
+	states map[string]string // each state to be written -> the one to be replaced
+	acked  map[int]string    // acknowledged chunks of the current journal, by number
+	during string            // version of the current journal
+	former map[string]bool   // versions of former journals
+	given  map[string]bool   // IDs of locks that were to be released
 
-	lock, content, version string // as they stand there
+	lock, content, version string // as stored
 }
 
-// run is a machine with what its run knows.
+// run is a run on one machine.
 type run struct {
 	m       *model
 	place   remote.Place
-	step    func(context.Context) // what it does next; nil at rest
+	step    func(context.Context) // next step; nil if idle
 	id      string
 	hold    remote.Hold
 	content remote.Content
@@ -105,7 +105,7 @@ func (m *model) wrong(format string, args ...any) {
 
 func (m *model) say(format string, args ...any) { fmt.Fprintf(&m.net.log, format+"\n", args...) }
 
-// look compares what stands there with what stood there before a request.
+// look compares the stored data with that before a request.
 func (m *model) look(*wire) {
 	if now := m.net.text(lockPath); now != m.lock {
 		if now != "" && m.lock != "" {
@@ -139,7 +139,7 @@ func (m *model) look(*wire) {
 	}
 }
 
-// journal checks that what was acknowledged stands there.
+// journal checks that acknowledged chunks are stored.
 func (m *model) journal() {
 	j, err := m.clean.ReadJournal(m.t.Context())
 	if err != nil {
@@ -167,7 +167,7 @@ func (m *model) fresh(what string) string {
 	return fmt.Sprintf("%s %d", what, m.count)
 }
 
-// play lets machines do steps in turn.
+// play makes the machines perform steps in turn.
 func (m *model) play(steps int) {
 	for range steps {
 		r := m.runs[m.rand.IntN(len(m.runs))]
@@ -191,7 +191,7 @@ func (m *model) play(steps int) {
 	}
 }
 
-// orphaned reports whether the lock is that of no run that continues.
+// orphaned reports whether no continuing run owns the lock.
 func (m *model) orphaned() bool {
 	for _, r := range m.runs {
 		if r.step != nil && holder(m.lock) == r.id {
@@ -201,7 +201,7 @@ func (m *model) orphaned() bool {
 	return m.lock != ""
 }
 
-// free breaks the lock as a person does, which ends no run.
+// free forces the unlock as a person does. The run that held the lock continues.
 func (m *model) free() {
 	info, err := m.clean.Holder(m.t.Context())
 	if err != nil || info == nil {
@@ -215,7 +215,7 @@ func (m *model) free() {
 	m.lock = m.net.text(lockPath)
 }
 
-// ended reports what a call came to, and ends the run when it cannot continue.
+// ended logs the result of a call, and ends the run if it cannot continue.
 func (r *run) ended(what string, err error) bool {
 	r.m.say("%s: %s: %v", r.id, what, err)
 	if err != nil {
@@ -226,7 +226,7 @@ func (r *run) ended(what string, err error) bool {
 
 func (r *run) lock(ctx context.Context) {
 	r.id = r.m.fresh("run")
-	r.m.given[r.id] = true // what is not taken as it should be
+	r.m.given[r.id] = true // a partly acquired lock is released
 	hold, err := r.place.Lock(ctx, drivertest.Info(r.id))
 	r.m.net.rest()
 	r.m.given[r.id] = err != nil
@@ -259,7 +259,7 @@ func (r *run) load(ctx context.Context) {
 	}
 	r.n, r.step = len(r.journal.Chunks), r.begin
 	if r.n > 0 {
-		r.step = r.append // the seal
+		r.step = r.append // append the seal
 	}
 }
 

@@ -23,16 +23,16 @@ func (p *place) String() string { return p.d.bucket.name(p.key) }
 // folder returns the prefix of objects that only Tombolo uses.
 func (p *place) folder() string { return p.key + ".tombolo/" }
 
-// lockKey is the object that is the lock.
+// lockKey returns the key of the lock object.
 func (p *place) lockKey() string { return p.key + ".tflock" }
 
-// item is the name of the item of the table that is the lock.
+// item returns the ID of the lock item.
 func (p *place) item() string { return p.d.s.bucket + "/" + p.key }
 
-// replacedDigest is the metadata of a state with the digest of the one that it has taken the place of.
+// replacedDigest is the metadata entry of a state with the digest of the state that it replaced.
 const replacedDigest = "tombolo-replaced-md5"
 
-// A state may not fit its digest for a moment, while somebody writes. Others wait as long.
+// While a run writes, a state may briefly differ from its digest. Other programs wait as long.
 const (
 	digestWait  = 10 * time.Second
 	digestPause = time.Second
@@ -50,7 +50,7 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 			c = remote.Content{Data: o.data, Version: o.etag}
 		}
 		got := digest(c.Data)
-		// A writer that ended between the state and its digest has left word of it.
+		// A writer that ended between the writes of state and digest has left the old digest in the metadata.
 		if want == "" || want == got || o != nil && o.meta[replacedDigest] == want {
 			return c, nil
 		}
@@ -65,14 +65,14 @@ func (p *place) Read(ctx context.Context) (remote.Content, error) {
 	}
 }
 
-// readBoth returns the state and the digest that it should have; "" when that is not known.
+// readBoth returns the state and its expected digest, or "" if that is unknown.
 func (p *place) readBoth(ctx context.Context) (o *stored, want string, err error) {
 	var wg sync.WaitGroup
 	wg.Go(func() { o, err = p.d.bucket.get(ctx, p.key) })
 	if p.d.table != nil {
 		var digestErr error
 		want, digestErr = p.d.table.text(ctx, p.item()+digestSuffix, itemDigest)
-		if digestErr != nil { // as others do: who may only read states often may not read the table
+		if digestErr != nil { // as others do: a user who may read states may lack permission for the table
 			p.d.bucket.log("s3: the digest of %s cannot be read, so it is not checked: %v", p, digestErr)
 		}
 	}
@@ -97,7 +97,7 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) { retur
 // Unlocked implements remote.Place.
 func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p: p}, nil }
 
-// ready ensures that conditions are known to be kept, or known not to be.
+// ready ensures that it is known whether the service supports conditions.
 func (p *place) ready(ctx context.Context) error {
 	return p.d.bucket.probe(ctx, p.folder()+"probe")
 }

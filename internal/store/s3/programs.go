@@ -10,11 +10,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// fileArguments are those that name files of the SDK's settings.
+// fileArguments are the arguments that name configuration files of the SDK.
 var fileArguments = []string{"shared_config_files", "shared_credentials_files", "shared_credentials_file"}
 
-// What profiles name in turn: a program, files, and tokens of a login, which the SDK sends to the service that the same
-// profiles, or the endpoints of the block, name.
+// Keys of profiles that name programs, files, and tokens of a login. The SDK sends these to a service that the same
+// profile or the endpoints of the block name.
 const (
 	processKey = "credential_process"
 	tokenKey   = "web_identity_token_file"
@@ -23,12 +23,12 @@ const (
 
 var loginKeys = []string{"sso_session", "sso_start_url", "login_session"}
 
-// judgeNamed refuses files that files of settings name and that the SDK would wait for, or read without an end.
+// judgeNamed refuses files named by configuration files, if the SDK would wait for them or read them without end.
 func judgeNamed(settings []string) error {
 	for _, name := range settings {
 		text, err := regular.Read(name, regular.Record)
 		if err != nil {
-			continue // a file that is not there is told where it is needed
+			continue // a missing file is reported where it is needed
 		}
 		for _, said := range remote.Settings(text, tokenKey, bundleKey) {
 			if err := regular.Judge(said.Value, regular.Record); err != nil {
@@ -39,9 +39,9 @@ func judgeNamed(settings []string) error {
 	return nil
 }
 
-// programs returns what files of the working directory let the SDK start for credentials, and the tokens of the user
-// that it sends where the directory says. Each such line counts, whichever profile it belongs to: profiles refer to
-// each other.
+// programs returns the programs that the SDK starts for credentials because files of the working directory say so, and
+// the user's tokens that it sends to addresses from the directory. The lines of all profiles count, because profiles
+// refer to each other.
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if config.IsNull() {
 		return nil
@@ -60,7 +60,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			}
 			text, err := regular.Read(o.Path(name), regular.Record)
 			if err != nil {
-				continue // which is told where it is needed
+				continue // reported where it is needed
 			}
 			for _, said := range remote.Settings(text, append([]string{processKey, tokenKey}, loginKeys...)...) {
 				if said.Key != tokenKey || o.Own(said.Value) {
@@ -73,7 +73,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	return append(all, handedOn(r, o)...)
 }
 
-// handedOn returns the tokens of the user that the block sends to services of its own.
+// handedOn returns the user's tokens that are sent to services which the block names.
 func handedOn(r reader, o remote.Surroundings) (all []remote.Program) {
 	endpoints, _ := r.nested("endpoints")
 	add := func(argument, line string) {
@@ -105,7 +105,7 @@ func handedOn(r reader, o remote.Surroundings) (all []remote.Program) {
 	return all
 }
 
-// elsewhere reports whether an address is neither one of Amazon nor on this machine.
+// elsewhere reports whether an address is neither Amazon's nor on this machine.
 func elsewhere(address string) bool {
 	return remote.Elsewhere(address, "amazonaws.com", "amazonaws.com.cn", "api.aws")
 }

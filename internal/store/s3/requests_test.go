@@ -11,8 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 )
 
-// The service goes away, or one connection breaks, at each request of a run, before and behind what is done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+// The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
+// effect.
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := map[string]fault{"": none, "lost": requestLost, "without an answer": answerLost, "503": slowDown,
 		"cut": cutShort}
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "cut"},
@@ -37,8 +38,8 @@ func TestEveryRequestOfARunMayFail(t *testing.T) {
 		})
 }
 
-// A run takes the lock, reads state and journal at once, writes the state once, and each record that something waits
-// for is one request. Other services than AWS are tried whether they keep conditions.
+// A run acquires the lock, reads state and journal in parallel, and writes the state once. Each record that must be
+// durable before the next step is one request. Services other than AWS are also probed for conditions.
 func TestRequestsOfARunAreCounted(t *testing.T) {
 	n := 0
 	net := &faulty{t: t, next: serve(t), plan: func(*wire) fault {

@@ -1,13 +1,14 @@
-// Package s3 keeps states in a bucket of Amazon S3, or of a service that speaks the same protocol, in the layout that
+// Package s3 keeps states in a bucket of Amazon S3, or of a service with the same protocol, in the layout that
 // Terraform and OpenTofu use: all three share a state, its workspaces and its locks.
 //
-// Beside an object with a state, "<key>", there is the lock, "<key>.tflock", and what belongs to Tombolo alone, below
-// "<key>.tombolo/". The listings of the other programs ignore it. All that matters is written under conditions: a state
-// replaces the one that was read, a lock is made if there is none, and the journal is one object that is
-// replaced again and again, each time the one that was seen before. A service that accepts conditions and ignores them
-// is found out before anything depends on it.
+// Beside the object of a state, "<key>", are the lock, "<key>.tflock", and the objects that only Tombolo uses, below
+// "<key>.tombolo/". The listings of the other programs ignore these. All writes that matter are conditional: a state
+// replaces the one that was read, a lock is created only if there is none, and the journal is one object that each
+// write replaces on the condition that it is the version last seen. A service that accepts conditions and ignores them
+// is detected before anything depends on it.
 //
-// Where a table of DynamoDB is named, the lock is an item there too, and another item has the digest of the state.
+// If a table of DynamoDB is configured, the lock is also an item there, and another item contains the digest of the
+// state.
 //
 //	kind := s3.Kind()
 //	driver, diags := kind.Open(ctx, config, remote.Surroundings{Getenv: os.Getenv})

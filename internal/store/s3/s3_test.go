@@ -25,7 +25,7 @@ func serve(t *testing.T) http.Handler {
 	return gofakes3.New(backend).Server()
 }
 
-// settings are those of a block that reaches a server.
+// settings returns the settings of a block for a server.
 func settings(address string, more map[string]cty.Value) map[string]cty.Value {
 	s := map[string]cty.Value{
 		"bucket": cty.StringVal("b"), "key": cty.StringVal("some/state"), "region": cty.StringVal("us-east-1"),
@@ -39,7 +39,7 @@ func settings(address string, more map[string]cty.Value) map[string]cty.Value {
 	return s
 }
 
-// open returns a driver of settings.
+// open returns a driver with the settings.
 func open(t *testing.T, s map[string]cty.Value) remote.Driver {
 	t.Helper()
 	d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(s), remote.Surroundings{})
@@ -58,7 +58,7 @@ func TestDriver(t *testing.T) {
 	})
 }
 
-// fetch gets an address.
+// fetch returns the body at an address.
 func fetch(t *testing.T, address string) []byte {
 	t.Helper()
 	answer, err := http.Get(address)

@@ -23,7 +23,7 @@ func role() *provider.Attribute {
 	return &provider.Attribute{Type: cty.String, Required: true, Description: "ARN of the role to assume."}
 }
 
-// schema has the arguments of Terraform 1.11, with its types.
+// schema returns the arguments of Terraform 1.11, with its types.
 func schema() *provider.Block {
 	str, flag, set := cty.String, cty.Bool, cty.Set(cty.String)
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -85,7 +85,8 @@ func schema() *provider.Block {
 	}}
 }
 
-// more has the arguments that only OpenTofu has. Those of a role are what Terraform had before assume_role.
+// more returns the arguments that only OpenTofu has. Those for a role are the ones that Terraform had before
+// assume_role.
 func more() map[string]*provider.Attribute {
 	str, set, tags := cty.String, cty.Set(cty.String), cty.Map(cty.String)
 	return map[string]*provider.Attribute{

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// gossip is a service that answers each request with an error that has all in it that was asked.
+// gossip is a service that responds to each request with an error that contains the entire request.
 func gossip(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var said strings.Builder
@@ -35,15 +35,15 @@ func gossip(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 }
 
-// Secrets of a block appear in no error, no diagnostic and no line of the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+// No secret of a block appears in an error, a diagnostic or the log.
+func TestSecretsAreNeverShown(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(gossip))
 	t.Cleanup(server.Close)
 	key := []byte("canary-of-256-bits-0123456789abc")
 	keyText := base64.StdEncoding.EncodeToString(key)
 	canaries := []string{"AKIDCANARY", "secret-canary", "token-canary", "password-canary", "identity-canary",
 		"env-canary", string(key), keyText}
-	var mu sync.Mutex // calls are made at the same time
+	var mu sync.Mutex // calls are concurrent
 	var said strings.Builder
 	role := func(token string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal("arn:aws:iam::1:role/r"),
@@ -100,7 +100,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 	}
 }
 
-// everything calls all that a driver has, and returns what comes of it.
+// everything calls all methods of a driver and returns their results.
 func everything(t *testing.T, d remote.Driver) []any {
 	ctx := t.Context()
 	_, err := d.Workspaces(ctx)

@@ -11,12 +11,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// formerly are the arguments that endpoints has taken the place of, and their variables.
+// formerly maps services to the arguments that endpoints has replaced, and to their variables.
 var formerly = map[string][2]string{"s3": {"endpoint", "AWS_S3_ENDPOINT"},
 	"dynamodb": {"dynamodb_endpoint", "AWS_DYNAMODB_ENDPOINT"}, "iam": {"iam_endpoint", "AWS_IAM_ENDPOINT"},
 	"sts": {"sts_endpoint", "AWS_STS_ENDPOINT"}, "sso": {}}
 
-// services reads how services are reached.
+// services reads the addresses of the services.
 func (r reader) services(s *settings, o remote.Surroundings) {
 	r.conflict("force_path_style", "use_path_style")
 	if m := s.retryMode; m != "" && m != "standard" && m != "adaptive" {
@@ -56,7 +56,7 @@ func (r reader) services(s *settings, o remote.Surroundings) {
 	}
 }
 
-// password is that of an address.
+// password returns the password in an address.
 func password(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -66,7 +66,7 @@ func password(address string) string {
 	return p
 }
 
-// checkURL reports an address that is none. What follows the scheme may hold a password: it is not shown.
+// checkURL reports an invalid address. It does not show the part after the scheme, which may contain a password.
 func checkURL(r reader, name, address string) {
 	if address == "" {
 		return
@@ -77,11 +77,11 @@ func checkURL(r reader, name, address string) {
 	}
 }
 
-// kmsName is a key of KMS: an identifier, or an ARN of a key or of an alias.
+// kmsName matches the name of a KMS key: an identifier, or the ARN of a key or an alias.
 var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-9a-fA-F-]{8,}|alias/[\w/-]+)` +
 	`|mrk-[0-9a-f]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// encryption reads how objects are encrypted.
+// encryption reads the settings of the objects' encryption.
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
 	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {

@@ -40,12 +40,12 @@ type settings struct {
 	proxy, secureProxy, noProxy *string
 	caBundle                    string
 	insecure                    bool
-	retries                     int // -1: not said
+	retries                     int // -1 means not set
 	retryMode                   string
-	pause                       time.Duration // the longest before a request is tried again
+	pause                       time.Duration // limit of the pause before a retry
 	skipChecksum                bool
 
-	secrets []string // what no message may show
+	secrets []string // hidden in messages
 }
 
 // assumed is a role to assume.
@@ -60,7 +60,7 @@ type assumed struct {
 // reader reads values from a block and collects their problems.
 type reader struct{ arguments.Reader }
 
-// set returns a text that is there, even when it is empty.
+// set returns a string argument, which may be empty, or nil if it is not set.
 func (r reader) set(name string) *string {
 	if v, ok := r.Value(name); ok {
 		s := v.AsString()
@@ -82,7 +82,7 @@ func (r reader) texts(name string) (out []string) {
 	return out
 }
 
-// pairs returns a map of texts.
+// pairs returns a map of strings.
 func (r reader) pairs(name string) map[string]string {
 	v, ok := r.Value(name)
 	if !ok {
@@ -97,7 +97,7 @@ func (r reader) pairs(name string) map[string]string {
 	return all
 }
 
-// tags returns the tags of an object as they are sent. S3 takes ten.
+// tags returns the tags of an object in the form that is sent. S3 accepts ten tags.
 func (r reader) tags(name string) url.Values {
 	all := url.Values{}
 	for k, v := range r.pairs(name) {
@@ -113,7 +113,7 @@ func (r reader) tags(name string) url.Values {
 
 // file returns a file name; relative ones are relative to the working directory.
 func (r reader) file(name string) string {
-	if strings.HasPrefix(name, "~") { // which Amazon's library knows
+	if strings.HasPrefix(name, "~") { // Amazon's library resolves it
 		return name
 	}
 	return r.Path(name)
@@ -131,13 +131,13 @@ func (r reader) nested(name string) (reader, bool) {
 	return reader{inner}, ok
 }
 
-// The credentials of a role live so long.
+// Limits of the lifetime of a role's credentials.
 const (
 	shortestRole = 15 * time.Minute
 	longestRole  = 12 * time.Hour
 )
 
-// duration returns a length of time of an argument, which has to be within what the service allows.
+// duration returns a duration, which must be within the limits of the service.
 func (r reader) duration(name string) time.Duration {
 	s := r.Given(name)
 	if s == "" {
@@ -150,7 +150,7 @@ func (r reader) duration(name string) time.Duration {
 	return d
 }
 
-// conflict reports arguments of which only one may be set.
+// conflict reports arguments of which at most one may be set.
 func (r reader) conflict(names ...string) {
 	n := 0
 	for _, name := range names {
@@ -163,7 +163,7 @@ func (r reader) conflict(names ...string) {
 	}
 }
 
-// regionName matches names of regions: no list of them lasts.
+// regionName matches names of regions. It is a pattern because new regions are added.
 var regionName = regex.Lazy(`^[a-z]{2,5}(-[a-z]+)+-\d+$`)
 
 // read takes the settings from the values of a block and from the environment.
@@ -236,7 +236,7 @@ func (r reader) names(s *settings) {
 	}
 }
 
-// access reads where credentials come from.
+// access reads the settings for credentials.
 func (r reader) access(s *settings, o remote.Surroundings) {
 	if s.region == "" {
 		s.region = first(o.Getenv("AWS_REGION"), o.Getenv("AWS_DEFAULT_REGION"))
@@ -249,7 +249,7 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 		r.Wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
 			"neither: without them, the environment, shared files and roles of this machine are tried.")
 	}
-	if file := o.Getenv("AWS_SHARED_CONFIG_FILE"); file != "" && len(s.configs) == 0 { // the SDK knows AWS_CONFIG_FILE
+	if file := o.Getenv("AWS_SHARED_CONFIG_FILE"); file != "" && len(s.configs) == 0 { // unknown to the SDK
 		s.configs = r.files([]string{file})
 	}
 	r.conflict("shared_credentials_file", "shared_credentials_files")
@@ -284,7 +284,7 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 		o.Getenv("AWS_SESSION_TOKEN"))
 }
 
-// formerRole returns the role of the arguments that assume_role has taken the place of.
+// formerRole returns the role from the arguments that assume_role has replaced.
 func (r reader) formerRole(arn string) *assumed {
 	a := &assumed{arn: arn, session: r.Given("session_name"), externalID: r.Given("external_id"),
 		policy: r.Given("assume_role_policy"), policies: r.texts("assume_role_policy_arns"),

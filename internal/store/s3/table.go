@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// table is a table of DynamoDB: an item for each lock that is held, and one with the digest of each state.
+// table is a table of DynamoDB, with an item for each held lock and one for the digest of each state.
 type table struct {
 	client *dynamodb.Client
 	s      *settings
@@ -33,8 +33,8 @@ func item(id string) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{itemID: &types.AttributeValueMemberS{Value: id}}
 }
 
-// lock creates the item of a lock, if there is none: else it is errUnmet. What stands there already because an
-// answer was lost is ours.
+// lock creates the item of a lock. It returns errUnmet if the item exists, unless it is ours because a response was
+// lost.
 func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	defer t.trace("lock", id, time.Now(), &err)
 	values := item(id)
@@ -51,7 +51,7 @@ func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	return err
 }
 
-// unlock removes the item of a lock while it has this information, byte for byte.
+// unlock removes the item of a lock if it has exactly this information.
 func (t *table) unlock(ctx context.Context, id, info string) (err error) {
 	defer t.trace("unlock", id, time.Now(), &err)
 	_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.s.table, Key: item(id),
@@ -61,12 +61,12 @@ func (t *table) unlock(ctx context.Context, id, info string) (err error) {
 		return t.failed(ctx, "unlock", id, err)
 	}
 	if there, err := t.text(ctx, id, itemInfo); err != nil || there == "" {
-		return err // it is gone: the answer of a first try was lost
+		return err // it was removed: the response to the first try was lost
 	}
 	return errUnmet
 }
 
-// text returns a text of an item; "" when there is no such item.
+// text returns an attribute of an item, or "" if there is no such item.
 func (t *table) text(ctx context.Context, id, attribute string) (_ string, err error) {
 	defer t.trace("get", id, time.Now(), &err)
 	out, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.s.table, Key: item(id),
@@ -80,7 +80,7 @@ func (t *table) text(ctx context.Context, id, attribute string) (_ string, err e
 	return "", nil
 }
 
-// note keeps the digest of a state.
+// note stores the digest of a state.
 func (t *table) note(ctx context.Context, id string, data []byte) (err error) {
 	defer t.trace("put", id+digestSuffix, time.Now(), &err)
 	values := item(id + digestSuffix)
@@ -96,7 +96,7 @@ func (t *table) forget(ctx context.Context, id string) (err error) {
 	return t.failed(ctx, "delete", id+digestSuffix, err)
 }
 
-// digest returns the content of a state's item; "" for none.
+// digest returns the digest of a state as its item stores it, or "" if there is no state.
 func digest(data []byte) string {
 	if data == nil {
 		return ""
@@ -110,7 +110,7 @@ func unmet(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// failed returns what could not be done, why, and what to do.
+// failed returns an error with the failed action, the reason and advice.
 func (t *table) failed(ctx context.Context, what, id string, err error) error {
 	if err == nil {
 		return nil

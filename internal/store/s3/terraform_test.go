@@ -84,7 +84,7 @@ func (p *program) fails(args ...string) string {
 	return string(out)
 }
 
-// holding calls a function while terraform holds the lock: it waits for an answer.
+// holding calls f while terraform holds the lock and waits for input.
 func (p *program) holding(f func()) {
 	p.t.Helper()
 	c := p.command("apply", "-var=x=99")
@@ -117,7 +117,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// block is the text of a block with some settings.
+// block returns the text of a block with some settings.
 func block(settings map[string]cty.Value) string {
 	var b strings.Builder
 	for name, v := range settings {
@@ -133,13 +133,13 @@ func block(settings map[string]cty.Value) string {
 	return b.String()
 }
 
-// forTerraform adds what keeps terraform from asking services that are not there.
+// forTerraform adds settings that prevent terraform from calling services that do not exist.
 func forTerraform(s map[string]cty.Value) map[string]cty.Value {
 	s["skip_credentials_validation"], s["skip_requesting_account_id"] = cty.True, cty.True
 	return s
 }
 
-// outputs are the output values of a state.
+// outputs returns the output values of a state.
 func outputs(t *testing.T, data []byte) string {
 	t.Helper()
 	var doc struct {
@@ -162,7 +162,7 @@ func TestTerraformSharesStatesAndLocks(t *testing.T) {
 	shareLife(t, open(t, s), terraform(t, block(s)))
 }
 
-// shareLife is a life of a state that terraform and a driver lead together.
+// shareLife performs changes of a state with terraform and a driver alternately.
 func shareLife(t *testing.T, d remote.Driver, tf *program) {
 	ctx := t.Context()
 	p, err := d.Place(state.DefaultWorkspace)

@@ -1,11 +1,11 @@
-// Package customdiff holds functions of which a Resource's CustomizeDiff can be put together.
+// Package customdiff has functions to compose a Resource's CustomizeDiff from.
 //
 //	CustomizeDiff: customdiff.All(
 //		customdiff.ForceNewIfChange("size", func(_ context.Context, was, is, _ interface{}) bool { return is.(int) < was.(int) }),
 //		customdiff.ComputedIf("etag", func(_ context.Context, d *schema.ResourceDiff, _ interface{}) bool { return d.HasChange("text") }),
 //	)
 //
-// Functions that look at a value pass over one that is not known yet: they are asked again when it is.
+// Functions with a condition on a value ignore a value that is unknown: they are called again when it is known.
 package customdiff
 
 import (
@@ -17,19 +17,19 @@ import (
 
 // The conditions that functions of this package take.
 type (
-	// ResourceConditionFunc is a condition on the whole plan.
+	// ResourceConditionFunc is a condition on a plan.
 	ResourceConditionFunc func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool
-	// ValueChangeConditionFunc is a condition on a value before and after.
+	// ValueChangeConditionFunc is a condition on the old and the new value.
 	ValueChangeConditionFunc func(ctx context.Context, was, is, meta interface{}) bool
-	// ValueConditionFunc is a condition on a value after.
+	// ValueConditionFunc is a condition on the new value.
 	ValueConditionFunc func(ctx context.Context, value, meta interface{}) bool
-	// ValueChangeValidationFunc refuses a change.
+	// ValueChangeValidationFunc returns an error for an invalid change.
 	ValueChangeValidationFunc func(ctx context.Context, was, is, meta interface{}) error
-	// ValueValidationFunc refuses a value.
+	// ValueValidationFunc returns an error for an invalid value.
 	ValueValidationFunc func(ctx context.Context, value, meta interface{}) error
 )
 
-// All calls all functions and returns all of their errors.
+// All returns a function that calls all functions and returns all of their errors.
 func All(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		var errs []error
@@ -40,7 +40,7 @@ func All(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	}
 }
 
-// Sequence calls functions up to the first that returns an error.
+// Sequence returns a function that calls functions until one returns an error.
 func Sequence(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		for _, f := range funcs {
@@ -52,7 +52,7 @@ func Sequence(funcs ...schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	}
 }
 
-// If calls a function where a condition holds.
+// If returns a function that calls f if a condition is true.
 func If(cond ResourceConditionFunc, f schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		if !cond(ctx, d, meta) {
@@ -62,18 +62,18 @@ func If(cond ResourceConditionFunc, f schema.CustomizeDiffFunc) schema.Customize
 	}
 }
 
-// IfValueChange calls a function where a value changes as the condition says.
+// IfValueChange returns a function that calls f if a value changes and the condition is true for the change.
 func IfValueChange(key string, cond ValueChangeConditionFunc, f schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
-	return If(changing(key, cond), f)
+	return If(knownChange(key, cond), f)
 }
 
-// IfValue calls a function where a value is as the condition says.
+// IfValue returns a function that calls f if the condition is true for a value.
 func IfValue(key string, cond ValueConditionFunc, f schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
-	return If(being(key, cond), f)
+	return If(knownValue(key, cond), f)
 }
 
-// changing asks about a value that changes and is known.
-func changing(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
+// knownChange returns a condition on a value that changes and is known.
+func knownChange(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool {
 		if !d.HasChange(key) || d.IsUnknown(key) {
 			return false
@@ -83,15 +83,15 @@ func changing(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
 	}
 }
 
-// being asks about a value that is known.
-func being(key string, cond ValueConditionFunc) ResourceConditionFunc {
+// knownValue returns a condition on a value that is known.
+func knownValue(key string, cond ValueConditionFunc) ResourceConditionFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool {
 		v, known := d.GetKnown(key)
 		return known && cond(ctx, v, meta)
 	}
 }
 
-// ForceNewIf replaces the object where an attribute changes and a condition holds.
+// ForceNewIf replaces the object if an attribute changes and a condition is true.
 func ForceNewIf(key string, cond ResourceConditionFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		if d.Id() == "" || !d.HasChange(key) || !cond(ctx, d, meta) {
@@ -101,20 +101,20 @@ func ForceNewIf(key string, cond ResourceConditionFunc) schema.CustomizeDiffFunc
 	}
 }
 
-// ForceNewIfChange replaces the object where an attribute changes as the condition says.
+// ForceNewIfChange replaces the object if an attribute changes and the condition is true for the change.
 func ForceNewIfChange(key string, cond ValueChangeConditionFunc) schema.CustomizeDiffFunc {
-	return ForceNewIf(key, changing(key, cond))
+	return ForceNewIf(key, knownChange(key, cond))
 }
 
-// ComputedIf plans a computed attribute as known only after apply where a condition holds. Any update does so by itself
-// for attributes that are not Stable.
+// ComputedIf plans a computed attribute as known only after apply if a condition is true. An update always does so for
+// attributes that are not Stable.
 func ComputedIf(key string, cond ResourceConditionFunc) schema.CustomizeDiffFunc {
 	return If(cond, func(_ context.Context, d *schema.ResourceDiff, _ interface{}) error {
 		return d.SetNewComputed(key)
 	})
 }
 
-// ValidateChange refuses changes of a value.
+// ValidateChange refuses invalid changes of a value.
 func ValidateChange(key string, check ValueChangeValidationFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		if !d.HasChange(key) || d.IsUnknown(key) {
@@ -125,7 +125,7 @@ func ValidateChange(key string, check ValueChangeValidationFunc) schema.Customiz
 	}
 }
 
-// ValidateValue refuses values.
+// ValidateValue refuses invalid values.
 func ValidateValue(key string, check ValueValidationFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) error {
 		v, known := d.GetKnown(key)

@@ -1,4 +1,4 @@
-// Package id generates IDs for objects without one from their system.
+// Package id generates IDs for objects whose system does not assign any.
 package id
 
 import (
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// UniqueIdPrefix begins the ids of UniqueId.
+// UniqueIdPrefix is the prefix of the ids of UniqueId.
 const UniqueIdPrefix = "terraform-"
 
-// UniqueIDSuffixLength is how many characters follow a prefix.
+// UniqueIDSuffixLength is the number of characters after a prefix.
 const UniqueIDSuffixLength = 26
 
 var made atomic.Uint32
@@ -19,8 +19,8 @@ var made atomic.Uint32
 // UniqueId returns an ID that no other call returns.
 func UniqueId() string { return PrefixedUniqueId(UniqueIdPrefix) }
 
-// PrefixedUniqueId returns an id with a prefix: the time, and a number that counts the ids of this process. Those of
-// one process sort in the order in which they were made.
+// PrefixedUniqueId returns an id with a prefix: the time, and a counter of this process. Ids of one process sort in the
+// order of their creation.
 func PrefixedUniqueId(prefix string) string {
 	now := strings.Replace(time.Now().UTC().Format("20060102150405.0000"), ".", "", 1)
 	return fmt.Sprintf("%s%s%08x", prefix, now, made.Add(1))

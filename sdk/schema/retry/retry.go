@@ -1,8 +1,8 @@
-// Package retry waits for systems that take their time: RetryContext repeats a call until it succeeds, StateChangeConf
-// asks for the state of something until it is what it should be.
+// Package retry waits for slow systems: RetryContext repeats a call until it succeeds, and StateChangeConf polls a
+// state until it has an expected value.
 //
-// Calls are made one after the other by the goroutine that waits, and are never left behind: give them the context, so
-// that they end with it.
+// The waiting goroutine makes the calls one after another, and waits for each: pass them the context, so that they end
+// with it.
 package retry
 
 import (
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// RetryFunc is a call that may be repeated. It returns nil when it has succeeded.
+// RetryFunc is a call that may be repeated. It returns nil on success.
 type RetryFunc func() *RetryError
 
-// RetryError is a failure, and whether it may pass.
+// RetryError is a failure, temporary or permanent.
 type RetryError struct {
 	Err       error
 	Retryable bool
@@ -25,10 +25,10 @@ func (e *RetryError) Unwrap() error { return e.Err }
 
 func (e *RetryError) Error() string { return e.Err.Error() }
 
-// RetryableError is a failure that may pass; nil for none.
+// RetryableError returns a temporary failure, or nil if err is nil.
 func RetryableError(err error) *RetryError { return failure(err, true) }
 
-// NonRetryableError is a failure that lasts.
+// NonRetryableError returns a permanent failure, or nil if err is nil.
 func NonRetryableError(err error) *RetryError { return failure(err, false) }
 
 func failure(err error, passing bool) *RetryError {
@@ -39,8 +39,8 @@ func failure(err error, passing bool) *RetryError {
 	return &RetryError{Err: err, Retryable: passing}
 }
 
-// RetryContext repeats a call until it succeeds or fails for good, with longer and longer pauses. When the time is over
-// or the context ends, the last failure is given.
+// RetryContext repeats a call until it succeeds or fails permanently, with increasing pauses. After the timeout or the
+// end of the context, it returns the last failure.
 func RetryContext(ctx context.Context, timeout time.Duration, f RetryFunc) error {
 	var last error
 	_, err := (&StateChangeConf{
@@ -68,7 +68,7 @@ func RetryContext(ctx context.Context, timeout time.Duration, f RetryFunc) error
 	return err
 }
 
-// Retry is RetryContext for those who have no context.
+// Retry is RetryContext without a context.
 func Retry(timeout time.Duration, f RetryFunc) error {
 	return RetryContext(context.Background(), timeout, f)
 }

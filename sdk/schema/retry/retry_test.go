@@ -12,7 +12,7 @@ import (
 
 var errBusy = errors.New("busy")
 
-func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) {
+func TestRetryEndsOnSuccessPermanentErrorOrTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		after := func(n int, end *retry.RetryError) retry.RetryFunc {
@@ -48,7 +48,7 @@ func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) 
 	})
 }
 
-// replay is a thing that goes through states; "" says that it is not there.
+// replay returns a sequence of states; "" means that the object does not exist.
 func replay(calls *int, states ...string) retry.StateRefreshFunc {
 	return func() (interface{}, string, error) {
 		s := states[min(*calls, len(states)-1)]
@@ -60,7 +60,7 @@ func replay(calls *int, states ...string) retry.StateRefreshFunc {
 	}
 }
 
-func TestAStateIsWaitedFor(t *testing.T) {
+func TestStateChangeWaitsForTheTarget(t *testing.T) {
 	var missing *retry.NotFoundError
 	var unexpected *retry.UnexpectedStateError
 	var late *retry.TimeoutError
@@ -117,7 +117,7 @@ func TestAStateIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAFailedQuestionEndsTheWaiting(t *testing.T) {
+func TestRefreshErrorEndsTheWait(t *testing.T) {
 	conf := retry.StateChangeConf{Target: []string{"up"}, Refresh: func() (interface{}, string, error) {
 		return "x", "", errBusy
 	}}

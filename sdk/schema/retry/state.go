@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// StateRefreshFunc returns the state of something. A nil result means that it does not exist.
+// StateRefreshFunc returns the state of an object. A nil result means that it does not exist.
 type StateRefreshFunc func() (result interface{}, state string, err error)
 
 // StateChangeConf describes the state to wait for.
 type StateChangeConf struct {
 	Refresh StateRefreshFunc
-	// Target are the states that end the waiting; none: it is to go away. Pending are those on the way to them, and any
-	// other is an error; none: all others are on the way.
+	// Target are the states that end the wait; if empty, it ends when the object no longer exists. Pending are the
+	// states before a target, and any other is an error; if empty, all others are pending.
 	Pending []string
 	Target  []string
 
-	Delay        time.Duration // before it is asked for the first time
-	Timeout      time.Duration // of all of it; zero: the context alone ends the waiting
-	MinTimeout   time.Duration // the shortest pause; pauses double up to ten seconds
-	PollInterval time.Duration // pauses that are all the same, below three minutes
-	// NotFoundChecks is how often in a row the thing may be missing; zero: twenty times.
+	Delay        time.Duration // before the first call of Refresh
+	Timeout      time.Duration // of the whole wait; zero means that only the context ends it
+	MinTimeout   time.Duration // the minimum pause; pauses double up to ten seconds
+	PollInterval time.Duration // a fixed pause, below three minutes
+	// NotFoundChecks is how many times in a row the object may be missing; zero means twenty.
 	NotFoundChecks int
-	// ContinuousTargetOccurence is how often in a row a Target state has to be seen; zero: once.
+	// ContinuousTargetOccurence is how many times in a row a Target state must be returned; zero means once.
 	ContinuousTargetOccurence int
 }
 
@@ -35,12 +35,12 @@ const (
 	longestPoll  = 180 * time.Second
 )
 
-// WaitForState is WaitForStateContext for those who have no context.
+// WaitForState is WaitForStateContext without a context.
 func (c *StateChangeConf) WaitForState() (interface{}, error) {
 	return c.WaitForStateContext(context.Background())
 }
 
-// WaitForStateContext waits, and returns the result of the last Refresh. It fails as soon as Refresh does.
+// WaitForStateContext waits, and returns the result of the last Refresh. It returns the first error of Refresh.
 func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{}, error) {
 	w := waiting{StateChangeConf: c, ctx: ctx}
 	if c.Timeout > 0 {
@@ -66,7 +66,7 @@ func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{},
 	}
 }
 
-// between returns the pause that replaces the doubled one.
+// between returns a pause: the fixed one, or the given doubled one.
 func (c *StateChangeConf) between(step time.Duration) time.Duration {
 	if c.PollInterval > 0 && c.PollInterval < longestPoll {
 		return c.PollInterval
@@ -80,11 +80,11 @@ type waiting struct {
 	ctx     context.Context
 	over    <-chan time.Time
 	last    string
-	seen    int // Target states in a row
-	missing int // times in a row that there was no such thing
+	seen    int // number of Target states in a row
+	missing int // number of times in a row that the object was missing
 }
 
-// judge reports whether the waiting is over.
+// judge reports whether the wait has ended.
 func (w *waiting) judge(result interface{}, state string) (bool, error) {
 	if result == nil {
 		if len(w.Target) == 0 {
@@ -132,7 +132,7 @@ func (w *waiting) pause(d time.Duration) error {
 	}
 }
 
-// NotFoundError means that there is no such thing, after several questions.
+// NotFoundError means that the object was missing too many times.
 type NotFoundError struct {
 	LastError    error
 	LastRequest  interface{}
@@ -153,7 +153,7 @@ func (e *NotFoundError) Error() string {
 
 func (e *NotFoundError) Unwrap() error { return e.LastError }
 
-// UnexpectedStateError means that a state was found that does not lead to what is waited for.
+// UnexpectedStateError means that a state is neither pending nor a target.
 type UnexpectedStateError struct {
 	LastError     error
 	State         string
@@ -167,7 +167,7 @@ func (e *UnexpectedStateError) Error() string {
 
 func (e *UnexpectedStateError) Unwrap() error { return e.LastError }
 
-// TimeoutError means that it took too long.
+// TimeoutError means that the wait took too long.
 type TimeoutError struct {
 	LastError     error
 	LastState     string

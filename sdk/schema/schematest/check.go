@@ -14,7 +14,7 @@ type Check func(*State) error
 // PlanCheck is a check of a plan.
 type PlanCheck func(*Plan) error
 
-// All combines checks into one. All of them run.
+// All combines checks into one that runs all of them.
 func All(checks ...Check) Check {
 	return func(s *State) error {
 		var errs []error
@@ -25,7 +25,7 @@ func All(checks ...Check) Check {
 	}
 }
 
-// AllPlanned combines checks into one.
+// AllPlanned combines checks into one that runs all of them.
 func AllPlanned(checks ...PlanCheck) PlanCheck {
 	return func(p *Plan) error {
 		var errs []error
@@ -36,13 +36,13 @@ func AllPlanned(checks ...PlanCheck) PlanCheck {
 	}
 }
 
-// Attr checks that an attribute has a value. The path is like "rule.0.port", "tags.env" or, for how many there are,
-// "rule.#". What is wanted is a value of Go that JSON can hold, or one of these:
+// Attr checks that an attribute has a value. The path is like "rule.0.port", "tags.env" or, for the number of elements,
+// "rule.#". want is a Go value that JSON can represent, or one of these:
 //
-//	*regexp.Regexp     which the text matches
-//	*any               what Capture found
-//	func(any) error    which decides
-//	Unordered          the elements of a set
+//	*regexp.Regexp     the text must match
+//	*any               the value that Capture stored
+//	func(any) error    the function must return nil
+//	Unordered          the elements of a set must be these
 func Attr(address, path string, want any) Check {
 	return onObject(address, func(o *Object) error {
 		got, ok := lookup(o.Values, path)
@@ -76,7 +76,7 @@ func Set(address string, paths ...string) Check {
 	})
 }
 
-// Absent checks that attributes are null or not there.
+// Absent checks that attributes are null or missing.
 func Absent(address string, paths ...string) Check {
 	return onObject(address, func(o *Object) error {
 		var errs []error
@@ -94,7 +94,7 @@ func Absent(address string, paths ...string) Check {
 	})
 }
 
-// Capture keeps the value of an attribute for a later step, where Attr takes it.
+// Capture stores the value of an attribute for Attr in a later step.
 func Capture(address, path string, into *any) Check {
 	return onObject(address, func(o *Object) error {
 		v, ok := lookup(o.Values, path)
@@ -106,7 +106,7 @@ func Capture(address, path string, into *any) Check {
 	})
 }
 
-// Output checks an output value, as Attr does.
+// Output checks an output value like Attr.
 func Output(name string, want any) Check {
 	return func(s *State) error {
 		got, ok := s.Outputs[name]
@@ -121,7 +121,7 @@ func Output(name string, want any) Check {
 	}
 }
 
-// Exists checks that there are objects, and that their creation ended well.
+// Exists checks that the objects exist and are not tainted.
 func Exists(addresses ...string) Check {
 	var checks []Check
 	for _, a := range addresses {
@@ -135,7 +135,7 @@ func Exists(addresses ...string) Check {
 	return All(checks...)
 }
 
-// Gone checks that there are no such objects.
+// Gone checks that the objects do not exist.
 func Gone(addresses ...string) Check {
 	return func(s *State) error {
 		var errs []error
@@ -148,7 +148,7 @@ func Gone(addresses ...string) Check {
 	}
 }
 
-// Tainted checks that an object is there whose creation did not end well.
+// Tainted checks that an object exists and is tainted.
 func Tainted(address string) Check {
 	return onObject(address, func(o *Object) error {
 		if !o.Tainted {
@@ -184,7 +184,7 @@ func about(address string, err error) error {
 	return fmt.Errorf("%s: %w", address, err)
 }
 
-// Planned checks a planned value, as Attr does.
+// Planned checks a planned value like Attr.
 func Planned(address, path string, want any) PlanCheck {
 	return onPlanned(address, func(o plannedObject) error {
 		if anyTrueAt(o.unknown, path) {
@@ -201,7 +201,7 @@ func Planned(address, path string, want any) PlanCheck {
 	})
 }
 
-// PlannedUnknown checks that attributes are known after apply only.
+// PlannedUnknown checks that attributes are unknown until apply.
 func PlannedUnknown(address string, paths ...string) PlanCheck {
 	return onPlanned(address, func(o plannedObject) error {
 		var errs []error
@@ -215,7 +215,7 @@ func PlannedUnknown(address string, paths ...string) PlanCheck {
 	})
 }
 
-// Drifted checks that the plan found exactly these objects changed outside.
+// Drifted checks that the plan reports exactly these objects as changed outside of Tombolo.
 func Drifted(addresses ...string) PlanCheck {
 	return func(p *Plan) error {
 		want, got := slices.Sorted(slices.Values(addresses)), slices.Sorted(slices.Values(p.Drift))
@@ -242,7 +242,7 @@ func anyTrueAt(v any, path string) bool {
 	return ok && anyTrue(at)
 }
 
-// matches compares a value of a document with what is wanted. The error reads on after "is".
+// matches compares a value of a document with the wanted one. The error continues a sentence after "is".
 func matches(got, want any) error {
 	switch want := want.(type) {
 	case *regexp.Regexp:
@@ -286,7 +286,7 @@ func sameElements(got any, want Unordered) error {
 	return nil
 }
 
-// describe words what is wanted.
+// describe returns the wanted value in words.
 func describe(want any) string {
 	switch want := want.(type) {
 	case *regexp.Regexp:

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// Plan is a plan as its JSON document has it.
+// Plan is the content of a plan's JSON document.
 type Plan struct {
-	// Actions are those of managed objects that change.
+	// Actions are the actions on managed objects that change.
 	Actions Actions
-	// Drift lists the objects that were changed outside.
+	// Drift lists the objects that were changed outside of Tombolo.
 	Drift []string
-	// Outputs lists the output values that change.
+	// Outputs lists the changed output values.
 	Outputs []string
-	// Text is the plan as people see it.
+	// Text is the plan as text.
 	Text string
 
 	objects map[string]plannedObject
@@ -30,7 +30,7 @@ type plannedObject struct {
 	after, unknown any
 }
 
-// State is a state as its JSON document has it.
+// State is the content of a state's JSON document.
 type State struct {
 	// Objects are managed objects and data sources by address.
 	Objects map[string]*Object
@@ -38,7 +38,8 @@ type State struct {
 	Outputs map[string]any
 }
 
-// Object is one of them. Values are those of JSON: numbers are json.Number, sets are in the order of the engine.
+// Object is a managed object or a data source. Values are those of JSON: numbers are json.Number, and sets are in the
+// engine's order.
 type Object struct {
 	Values  map[string]any
 	Tainted bool
@@ -78,7 +79,7 @@ func decode(text []byte, into any) error {
 	return d.Decode(into)
 }
 
-// parsePlan reads the document that `show -json` prints of a plan.
+// parsePlan parses the output of `show -json` for a plan.
 func parsePlan(text []byte, shown string) (*Plan, error) {
 	type change struct {
 		Actions      []string
@@ -125,7 +126,7 @@ func parsePlan(text []byte, shown string) (*Plan, error) {
 	return p, nil
 }
 
-// parseState reads the document that `show -json` prints of a state.
+// parseState parses the output of `show -json` for a state.
 func parseState(text []byte) (*State, error) {
 	type module struct {
 		Resources []struct {
@@ -168,7 +169,7 @@ func parseState(text []byte) (*State, error) {
 	return s, nil
 }
 
-// lookup follows a path such as "rule.0.port", "tags.env" or "rule.#". The key of a map may have dots.
+// lookup returns the value at a path such as "rule.0.port", "tags.env" or "rule.#". Keys of maps may contain dots.
 func lookup(v any, path string) (any, bool) {
 	if path == "" {
 		return v, true
@@ -229,10 +230,10 @@ func anyTrue(v any) bool {
 	return false
 }
 
-// difference is a place in which two objects differ.
+// difference is a path at which two objects differ.
 type difference struct{ path, text string }
 
-// differences compares the values of two objects. Null and what is not there are the same.
+// differences compares the values of two objects. Null equals a missing value.
 func differences(path string, want, got *Object) (out []difference) {
 	var walk func(path string, a, b any)
 	walk = func(path string, a, b any) {
@@ -267,7 +268,7 @@ func differences(path string, want, got *Object) (out []difference) {
 	return out
 }
 
-// normal converts any value of Go to the form that it has in a document.
+// normalized converts any Go value to its form in a document.
 func normalized(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -277,7 +278,7 @@ func normalized(v any) (any, error) {
 	return out, decode(text, &out)
 }
 
-// equal compares values of documents; numbers by their value, however they are written.
+// equal compares values of documents; numbers are compared by value.
 func equal(a, b any) bool {
 	an, aok := a.(json.Number)
 	bn, bok := b.(json.Number)

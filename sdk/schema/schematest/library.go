@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// library is the engine in the process of the test.
+// library is the engine within the process of the test.
 type library struct {
 	source addr.Provider
 	make   provider.Factory
@@ -39,7 +39,7 @@ func (l *library) elsewhere(dir string) engine {
 }
 func (l *library) header() string { return header(l.source) }
 
-// header makes the provider known by the last part of its address.
+// header returns the terraform block that requires the provider, named by the last part of its address.
 func header(source addr.Provider) string {
 	return fmt.Sprintf("terraform {\n  required_providers {\n    %s = { source = %q }\n  }\n}\n", source.Type, source)
 }
@@ -61,7 +61,7 @@ func (l *library) open(ctx context.Context) (opened, error) {
 	return l.openFor(ctx, eng.Options{}, eng.OpenOptions{})
 }
 
-// openFor opens the project with more than what it always needs.
+// openFor opens the project with additional options.
 func (l *library) openFor(ctx context.Context, o eng.Options, how eng.OpenOptions) (opened, error) {
 	if text, err := os.ReadFile(filepath.Join(l.dir, mainFile)); err != nil {
 		return opened{}, err
@@ -92,7 +92,7 @@ func (l *library) warnings() string {
 	return strings.TrimSpace(text)
 }
 
-// warn keeps the warnings among problems.
+// warn records the warnings among problems.
 func (l *library) warn(diags diag.List) {
 	for _, d := range diags {
 		if d.Severity == diag.Warning {
@@ -109,7 +109,7 @@ func (l *library) failure(p *eng.Project, diags diag.List) error {
 		}
 		text, err := os.ReadFile(filepath.Join(l.dir, mainFile))
 		if err != nil {
-			return nil // problems are shown without the text then
+			return nil // problems are then shown without source lines
 		}
 		return map[string][]byte{mainFile: text}
 	}}, diags)}
@@ -157,7 +157,7 @@ func (l *library) plan(ctx context.Context, m mode) (*planned, error) {
 	}}, nil
 }
 
-// schemas returns the schemas of all providers that documents need.
+// schemas returns the schemas of all providers that documents use.
 func (l *library) schemas(p *eng.Project, s *state.State, changes []*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) {

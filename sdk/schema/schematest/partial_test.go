@@ -12,10 +12,10 @@ import (
 
 // shop is a remote system in the memory of the test.
 type shop struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	name  string
 	tags  map[string]interface{}
-	shut  bool // names cannot be changed now
+	shut  bool // names cannot be changed
 	calls []string
 }
 
@@ -69,14 +69,14 @@ func (s *shop) provider() *schema.Provider {
 				"tags": {Type: schema.TypeMap, Optional: true, Elem: &schema.Schema{Type: schema.TypeString}},
 			},
 			Create: both, Update: update,
-			// What is recorded is seen in the state alone: nothing is looked up.
+			// Read does nothing, so that the recorded changes are only in the state.
 			Read:   func(*schema.ResourceData, interface{}) error { return nil },
 			Delete: func(*schema.ResourceData, interface{}) error { return nil },
 		}}}
 }
 
-// The tags are changed, then the name cannot be: the tags alone are recorded, and the next apply changes the name
-// alone.
+// The tags are changed, then changing the name fails: only the tags are recorded, and the next apply only changes the
+// name.
 func TestPartialStateIsRepairedByTheNextApply(t *testing.T) {
 	t.Parallel()
 	const at = "shop_shop.main"

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// program is an engine that is its own program. It attaches to the provider in the process of the test.
+// program is an engine in a separate program. It attaches to the provider in the process of the test.
 type program struct {
 	path   string
 	source addr.Provider
@@ -50,7 +50,7 @@ const (
 	planFile     = ".schematest.plan"
 )
 
-// run runs a command. Its errors are those of the program; what it says on standard output is given in any case.
+// run runs a command. An error holds the program's messages. The standard output is returned in any case.
 func (p *program) run(ctx context.Context, args ...string) (string, error) {
 	settings := filepath.Join(p.dir, settingsFile)
 	if err := os.WriteFile(settings, nil, 0o666); err != nil {
@@ -61,7 +61,7 @@ func (p *program) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &stdout, &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
-	// What the author has set for other work must not change the test.
+	// Settings of the author's environment must not change the test.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool {
 		return strings.HasPrefix(s, "TF_") || strings.HasPrefix(s, "TOFU_")
 	})
@@ -89,7 +89,7 @@ func (p *program) warnings() string {
 	return strings.TrimSpace(p.warned.String())
 }
 
-// init installs modules, once for a configuration.
+// init installs modules, once for each configuration.
 func (p *program) init(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(p.dir, mainFile))
 	if err != nil || string(text) == *p.ready {
@@ -159,7 +159,7 @@ func (p *program) query(ctx context.Context) (map[string][]string, error) {
 	}
 	said, err := p.run(ctx, "query", "-json", "-no-color")
 	if f := (*failed)(nil); errors.As(err, &f) {
-		return nil, &failed{said + f.text} // problems are lines, too
+		return nil, &failed{said + f.text} // problems are lines of the output, too
 	} else if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
-// Package schematest takes a provider through plans, applies, refreshes, imports and destruction, and checks the
-// results. The engine is the library form of Tombolo, in the process of the test: no program has to be installed, and a
-// fake of the remote system can be a variable of the test.
+// Package schematest runs plans, applies, refreshes, imports and destroys with a provider, and checks the results. The
+// engine is the library form of Tombolo, in the process of the test. No program has to be installed, and a fake remote
+// system can be a variable of the test.
 //
 //	func TestNote(t *testing.T) {
 //		schematest.Run(t, schematest.Case{
@@ -15,14 +15,13 @@
 //		})
 //	}
 //
-// After each step that applies, a second plan must be empty, and at the end everything is destroyed; neither has to be
-// asked for.
+// After each step that applies, a second plan must be empty. At the end everything is destroyed.
 //
-// The same steps run under real programs when Case.Programs or the environment variable SCHEMATEST_PROGRAMS names some,
-// such as "terraform,tofu,tombolo". The provider stays in the process of the test also then: the programs attach to it.
-// What a provider gets and gives over the plugin protocol is tested that way.
+// The same steps also run with other programs if Case.Programs or the environment variable SCHEMATEST_PROGRAMS names
+// some, such as "terraform,tofu,tombolo". The provider stays in the process of the test, and the programs attach to it.
+// This tests the provider over the plugin protocol.
 //
-// Cases do not touch the environment or the working directory of the test, and may run in parallel. The package owns
+// Cases do not touch the environment or the working directory of the test, and may run in parallel. The package starts
 // one goroutine, which serves the provider to programs and ends with the case.
 package schematest
 
@@ -45,56 +44,55 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// ProgramsEnv names the environment variable with a list of programs that run the steps, too.
+// ProgramsEnv names the environment variable with a list of programs that also run the steps.
 const ProgramsEnv = "SCHEMATEST_PROGRAMS"
 
 // Case is a provider and the steps to run with it.
 type Case struct {
-	// Provider describes the provider; it is called for each configuration of it.
+	// Provider describes the provider; it is called for each provider configuration.
 	Provider func() *schema.Provider
 	// New returns a provider that is not written with package schema.
 	New provider.Factory
-	// Source is the address of the provider, such as "example/demo"; empty means that of the description, or else one
-	// derived from the names of its types. Configurations refer to the provider by its last part.
+	// Source is the address of the provider, such as "example/demo"; empty means the address in the description,
+	// otherwise one derived from the names of its types. Configurations refer to the provider by its last part.
 	Source string
 
-	// Steps follow one another on one state.
+	// Steps run in order on one state.
 	Steps []Step
 	// CheckDestroyed checks the remote system after the destruction.
 	CheckDestroyed func() error
 
-	// Files are written beside the configuration of each step, for functions that read them and for modules.
+	// Files are written beside the configuration of each step, for functions that read files and for modules.
 	Files map[string]string
-	// Programs run the steps, too, one after another, if they are installed. CheckDestroyed and the steps must not
-	// mind.
+	// Programs also run the steps, one after another, if they are installed. The steps and CheckDestroyed must work
+	// repeatedly.
 	Programs []string
 	// Timeout limits the whole case; 0 means five minutes.
 	Timeout time.Duration
 }
 
-// Step is one configuration and its expected results. The zero value of a field expects nothing.
+// Step is one configuration and its expected results. A zero field expects nothing.
 type Step struct {
 	// Name is for messages.
 	Name string
-	// Config is the configuration; empty means that of the step before. It needs no required_providers block.
+	// Config is the configuration; empty means that of the previous step. It needs no required_providers block.
 	Config string
 
-	// Before runs first. It may change the remote system behind the provider's back.
+	// Before runs first. It may change the remote system outside of the provider.
 	Before func() error
 
 	// The step applies the configuration, unless one of these selects something else.
-	PlanOnly bool    // plans alone
-	Refresh  bool    // records what changed outside
+	PlanOnly bool    // only plans
+	Refresh  bool    // records changes made outside of Tombolo
 	Destroy  bool    // destroys everything
-	Import   *Import // imports an object into an empty state and compares it with the one that there is
-	// Query is a file of list blocks to look for objects with; programs before Terraform 1.14 do not know it.
+	Import   *Import // imports an object into an empty state and compares it with the existing one
+	// Query is a file of list blocks for a query; Terraform before version 1.14 does not support it.
 	Query string
 
-	// Finds lists what the query finds, completely: the names of the objects, by the address of the list.
+	// Finds lists all results of the query: the names of the objects, by the address of the list.
 	Finds map[string][]string
 
-	// Plan lists the actions of the plan, completely; an empty map is EmptyPlan. Objects that are only read may be
-	// omitted.
+	// Plan lists all actions of the plan; an empty map is EmptyPlan. Objects that are only read may be omitted.
 	Plan Actions
 	// EmptyPlan means that the plan has no changes.
 	EmptyPlan bool
@@ -103,12 +101,12 @@ type Step struct {
 	// NonEmptyAfter means that a second plan after applying need not be empty.
 	NonEmptyAfter bool
 
-	// Error is a regular expression that the errors match, in which white space is one blank. Without errors the step
-	// fails.
+	// Error is a regular expression that the errors match, in which each run of white space is one blank. If there are
+	// no errors, the step fails.
 	Error string
 	// Warning is a regular expression that the warnings match, in the same way.
 	Warning string
-	// Check checks the state after the step, also after expected errors.
+	// Check checks the state after the step, even after expected errors.
 	Check Check
 }
 
@@ -129,11 +127,11 @@ type Actions map[string]Action
 
 // Import is an object that is imported a second time.
 type Import struct {
-	// Address is where the object is.
+	// Address is the address of the object.
 	Address string
 	// ID is the import ID of the object; empty means its attribute id.
 	ID string
-	// Ignore are attributes that an import cannot tell, with all below them.
+	// Ignore are attributes that an import cannot read, with everything below them.
 	Ignore []string
 }
 
@@ -173,7 +171,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// prepare checks a case, and completes it.
+// prepare checks and completes a case.
 func (c *Case) prepare() (addr.Provider, error) {
 	if c.Provider != nil {
 		p := c.Provider()
@@ -216,7 +214,7 @@ func sourceByTypes(p *schema.Provider) string {
 	return ""
 }
 
-// run runs the steps with one engine. What they made is destroyed also when one of them fails.
+// run runs the steps with one engine. Their objects are destroyed even if a step fails.
 func (c *Case) run(t *testing.T, e engine) {
 	t.Helper()
 	if err := c.steps(t.Context(), e, t.TempDir()); err != nil {
@@ -233,7 +231,7 @@ func (c *Case) steps(ctx context.Context, e engine, dir string) (err error) {
 	e.in(dir)
 	r := &runner{engine: e, dir: dir, files: c.Files}
 	defer func() {
-		// The context of the test may have ended; its objects go all the same.
+		// The context of the test may have ended; its objects are destroyed nevertheless.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(c.Timeout, 5*time.Minute))
 		defer cancel()
 		err = errors.Join(err, r.cleanUp(ctx, c.CheckDestroyed))

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// planet is a world to test with, and a case in it.
+// planet is a remote system for tests, and a case with it.
 type planet struct {
 	t     *testing.T
 	world *world.World
@@ -60,11 +60,11 @@ func object(name, more string) string {
 	return fmt.Sprintf("resource \"world_object\" %q {\n  name = %q\n%s\n}\n", name, name, more)
 }
 
-// dry is a check that warns.
+// dry is a check block that warns.
 const dry = "locals {\n  rain = \"no\"\n}\ncheck \"rain\" {\n  assert {\n    condition     = local.rain == \"yes\"\n " +
 	"   error_message = \"it is dry\"\n  }\n}\n"
 
-// change changes an object behind the provider's back.
+// change changes an object outside of the provider.
 func (p *planet) change(name string, change func(*world.Object)) func() error {
 	return func() error {
 		all, err := p.world.Exists()
@@ -80,7 +80,7 @@ func (p *planet) change(name string, change func(*world.Object)) func() error {
 	}
 }
 
-func TestStepsGoThroughTheWholeLifeOfAnObject(t *testing.T) {
+func TestStepsCoverTheLifecycleOfAnObject(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	var id any
@@ -122,7 +122,7 @@ func TestStepsGoThroughTheWholeLifeOfAnObject(t *testing.T) {
 	Run(t, c)
 }
 
-// not inverts a check, so that a check that cannot fail is found.
+// not inverts a check, to detect a check that cannot fail.
 func (c Check) not() Check {
 	return func(s *State) error {
 		if c(s) == nil {
@@ -132,7 +132,7 @@ func (c Check) not() Check {
 	}
 }
 
-func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
+func TestFailuresReportActualAndExpectedValues(t *testing.T) {
 	t.Parallel()
 	a := object("a", "size = 1\nsecret = \"hunter2\"")
 	for name, c := range map[string]struct {
@@ -222,8 +222,8 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 	}
 }
 
-// A description need not say the provider's address as long as hosts start it.
-func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
+// A description needs no provider address as long as hosts start the provider.
+func TestProviderAddressDefaultsToItsTypes(t *testing.T) {
 	types := func(names ...string) map[string]*schema.Resource {
 		m := map[string]*schema.Resource{}
 		for _, name := range names {
@@ -251,7 +251,7 @@ func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftAfterDestructionIsAFailure(t *testing.T) {
+func TestLeftoversAfterDestructionFail(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	c := p.of(Step{Config: object("a", ""), Before: func() error {
@@ -264,7 +264,7 @@ func TestWhatIsLeftAfterDestructionIsAFailure(t *testing.T) {
 	}
 }
 
-func TestDataAndModulesOfACaseAreThere(t *testing.T) {
+func TestCaseFilesAreWritten(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	c := p.of(Step{
@@ -280,7 +280,7 @@ func TestDataAndModulesOfACaseAreThere(t *testing.T) {
 	Run(t, c)
 }
 
-func TestPathsAreFollowed(t *testing.T) {
+func TestLookupFollowsPaths(t *testing.T) {
 	t.Parallel()
 	v, err := normalized(map[string]any{"a.b": map[string]any{"c": []any{1, map[string]any{"d": nil}}},
 		"a": map[string]any{"x": true}})

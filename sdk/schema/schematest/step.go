@@ -19,14 +19,14 @@ type engine interface {
 	in(dir string)
 	// elsewhere returns an engine of the same kind, without a state, for another directory.
 	elsewhere(dir string) engine
-	// header returns the terraform block by which a configuration finds its provider.
+	// header returns the terraform block that a configuration needs for its provider.
 	header() string
 	plan(ctx context.Context, m mode) (*planned, error)
 	importObject(ctx context.Context, address, id string) error
-	// query returns the names of the objects that the list blocks of the file queryFile find.
+	// query returns the names of the objects that the list blocks in queryFile find.
 	query(ctx context.Context) (map[string][]string, error)
 	state(ctx context.Context) (*State, error)
-	// warnings returns the text of all warnings since it was asked last.
+	// warnings returns the text of all warnings since the last call.
 	warnings() string
 }
 
@@ -45,7 +45,7 @@ type planned struct {
 	close func()
 }
 
-// failed are errors of the engine, as opposed to those of a test.
+// failed are errors of the engine, rather than of a test.
 type failed struct{ text string }
 
 func (f *failed) Error() string { return strings.TrimSpace(f.text) }
@@ -74,19 +74,19 @@ func (s *Step) valid() error {
 	return nil
 }
 
-// runner takes one engine through the steps.
+// runner runs the steps with one engine.
 type runner struct {
 	engine engine
 	dir    string
 	files  map[string]string
 	config string
-	// applied is the configuration by which the objects came to be.
+	// applied is the configuration that created the objects.
 	applied string
-	// seen is the text of the plan that matters most, for messages.
+	// seen is the text of the most relevant plan, for messages.
 	seen string
 }
 
-// step does a step, and explains a failure by the plan.
+// step runs a step, and adds the plan to a failure.
 func (r *runner) step(ctx context.Context, s Step) error {
 	r.seen = ""
 	err := r.perform(ctx, s)
@@ -138,7 +138,7 @@ func expectError(pattern string, err error) error {
 	case err == nil:
 		return fmt.Errorf("there is no error, expected one that matches %q", pattern)
 	case !errors.As(err, &f):
-		return err // it is the test that is wrong, not the provider
+		return err // the mistake is in the test, not in the provider
 	}
 	if !regexp.MustCompile(pattern).MatchString(oneLine(f.text)) {
 		return fmt.Errorf("the error does not match %q:\n%s", pattern, indent(f.Error()))
@@ -194,7 +194,7 @@ func (r *runner) act(ctx context.Context, s Step) error {
 	return nil
 }
 
-// plan plans, and remembers how the plan looks.
+// plan plans, and records the text of the plan.
 func (r *runner) plan(ctx context.Context, m mode) (*planned, error) {
 	p, err := r.engine.plan(ctx, m)
 	if err != nil {
@@ -244,7 +244,7 @@ func (r *runner) find(ctx context.Context, s Step) error {
 	if err := os.WriteFile(file, []byte(s.Query), 0o666); err != nil {
 		return err
 	}
-	defer os.Remove(file) // a file of queries that stays changes no plan, but the next query
+	defer os.Remove(file) // otherwise the next query would include this file
 	found, err := r.engine.query(ctx)
 	if err != nil {
 		return err
@@ -321,7 +321,7 @@ func (r *runner) reimport(ctx context.Context, i Import) error {
 	return nil
 }
 
-// cleanUp destroys what there is, with a configuration that was good enough to make it.
+// cleanUp destroys all objects, with the configuration that created them.
 func (r *runner) cleanUp(ctx context.Context, check func() error) error {
 	if err := r.destroy(ctx); err != nil {
 		return fmt.Errorf("destroy at the end: %w", err)
@@ -336,7 +336,7 @@ func (r *runner) cleanUp(ctx context.Context, check func() error) error {
 
 func (r *runner) destroy(ctx context.Context) error {
 	if r.applied == "" {
-		return nil // nothing was made
+		return nil // nothing was created
 	}
 	if r.applied != r.config {
 		if err := write(r.dir, r.engine, r.applied); err != nil {
@@ -362,7 +362,7 @@ const (
 	headerFile = "schematest.tf"
 )
 
-// write writes a configuration, with the requirement of the provider unless it has its own.
+// write writes a configuration, with a required_providers block unless it has one.
 func write(dir string, e engine, config string) error {
 	header := e.header()
 	if strings.Contains(config, "required_providers") {

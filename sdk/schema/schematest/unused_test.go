@@ -7,8 +7,8 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// A provider block that nothing uses may lack what only an environment gives.
-func TestAProviderBlockThatNothingUsesIsNotChecked(t *testing.T) {
+// An unused provider block may lack arguments that come from the environment.
+func TestUnusedProviderBlockIsNotChecked(t *testing.T) {
 	t.Parallel()
 	nothing := func() (interface{}, error) { return nil, nil }
 	describe := func() *schema.Provider {

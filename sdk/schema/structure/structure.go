@@ -1,4 +1,4 @@
-// Package structure deals with attributes whose text is a JSON document.
+// Package structure has functions for attributes whose text is a JSON document.
 package structure
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// ExpandJsonFromString reads a JSON object. Numbers are float64.
+// ExpandJsonFromString decodes a JSON object. Numbers are float64.
 func ExpandJsonFromString(text string) (map[string]interface{}, error) {
 	var members map[string]interface{}
 	if err := json.Unmarshal([]byte(text), &members); err != nil {
@@ -19,7 +19,7 @@ func ExpandJsonFromString(text string) (map[string]interface{}, error) {
 	return members, nil
 }
 
-// FlattenJsonToString writes a JSON object; nothing for one without members.
+// FlattenJsonToString encodes a JSON object, or returns "" for one without members.
 func FlattenJsonToString(members map[string]interface{}) (string, error) {
 	if len(members) == 0 {
 		return "", nil
@@ -28,8 +28,9 @@ func FlattenJsonToString(members map[string]interface{}) (string, error) {
 	return string(text), err
 }
 
-// NormalizeJsonString returns a document without spaces, the names in its objects sorted. What is nil or empty stays
-// so, and with an error the text is given as it was. As a StateFunc it makes other spellings of a document the same.
+// NormalizeJsonString returns a JSON document without spaces and with sorted object members. It returns nil and empty
+// strings as "", and an invalid document unchanged with an error. As a StateFunc, it makes different spellings of a
+// document equal.
 func NormalizeJsonString(document interface{}) (string, error) {
 	text, _ := document.(string)
 	if text == "" {
@@ -43,7 +44,7 @@ func NormalizeJsonString(document interface{}) (string, error) {
 	return string(out), err
 }
 
-// SuppressJsonDiff is a DiffSuppressFunc: two texts of the same document mean the same.
+// SuppressJsonDiff is a DiffSuppressFunc: two texts of the same JSON document are equal.
 func SuppressJsonDiff(_, oldValue, newValue string, _ *schema.ResourceData) bool {
 	before, err := decode(oldValue)
 	if err != nil {
@@ -53,7 +54,7 @@ func SuppressJsonDiff(_, oldValue, newValue string, _ *schema.ResourceData) bool
 	return err == nil && reflect.DeepEqual(before, after)
 }
 
-// decode keeps numbers as they are written: those of documents may be larger than any of Go's.
+// decode keeps numbers as text: those of documents may be larger than any Go number.
 func decode(text string) (v interface{}, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

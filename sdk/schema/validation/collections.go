@@ -13,13 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// MapKeyLenBetween demands keys of min to max characters.
+// MapKeyLenBetween requires keys of min to max characters.
 func MapKeyLenBetween(min, max int) schema.SchemaValidateDiagFunc {
 	return eachKey(func(k string) bool { n := utf8.RuneCountInString(k); return n >= min && n <= max },
 		"A key is too short or too long")
 }
 
-// MapKeyMatch demands keys that match.
+// MapKeyMatch requires keys that match.
 func MapKeyMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc {
 	if message == "" {
 		message = "A key has to match " + r.String()
@@ -27,13 +27,13 @@ func MapKeyMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc
 	return eachKey(r.MatchString, message)
 }
 
-// MapValueLenBetween demands texts of min to max characters as values.
+// MapValueLenBetween requires values of min to max characters.
 func MapValueLenBetween(min, max int) schema.SchemaValidateDiagFunc {
 	return eachMember(func(_, v string) bool { n := utf8.RuneCountInString(v); return n >= min && n <= max },
 		"A value is too short or too long")
 }
 
-// MapValueMatch demands texts that match as values.
+// MapValueMatch requires values that match.
 func MapValueMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc {
 	if message == "" {
 		message = "A value has to match " + r.String()
@@ -45,7 +45,7 @@ func eachKey(holds func(string) bool, message string) schema.SchemaValidateDiagF
 	return eachMember(func(k, _ string) bool { return holds(k) }, message)
 }
 
-// eachMember checks maps of texts; a value of another type is taken for an empty one.
+// eachMember checks maps of strings; a value of another type counts as an empty map.
 func eachMember(holds func(key, value string) bool, message string) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		m, _ := value.(map[string]interface{})
@@ -60,7 +60,7 @@ func eachMember(holds func(key, value string) bool, message string) schema.Schem
 	}
 }
 
-// ListOfUniqueStrings demands a list of texts in which none is there twice.
+// ListOfUniqueStrings requires a list of strings without duplicates.
 func ListOfUniqueStrings(value interface{}, key string) ([]string, []error) {
 	return check(func(list []interface{}) string {
 		seen := map[string]bool{}

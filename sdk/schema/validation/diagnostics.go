@@ -26,7 +26,7 @@ func ToDiagFunc(check schema.SchemaValidateFunc) schema.SchemaValidateDiagFunc {
 	}
 }
 
-// nameOf returns the attribute that a path is in.
+// nameOf returns the name of the attribute at the start of a path.
 func nameOf(path cty.Path) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if attr, ok := path[i].(cty.GetAttrStep); ok {
@@ -36,7 +36,7 @@ func nameOf(path cty.Path) string {
 	return ""
 }
 
-// AllDiag demands all of some checks.
+// AllDiag requires that all checks pass.
 func AllDiag(checks ...schema.SchemaValidateDiagFunc) schema.SchemaValidateDiagFunc {
 	return func(value interface{}, path cty.Path) (diags diag.List) {
 		for _, check := range checks {
@@ -82,7 +82,7 @@ func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawReso
 	}
 }
 
-// PathMatches reports whether two paths lead to the same place. An unknown index matches any.
+// PathMatches reports whether two paths are equal. An unknown index matches any.
 func PathMatches(a, b cty.Path) bool {
 	return slices.EqualFunc(a, b, func(x, y cty.PathStep) bool {
 		i, ok := x.(cty.IndexStep)

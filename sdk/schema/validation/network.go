@@ -11,12 +11,12 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// IsPortNumber demands the number of a port of TCP or UDP.
+// IsPortNumber requires a TCP or UDP port number.
 func IsPortNumber(value interface{}, key string) ([]string, []error) {
 	return IntBetween(1, 65535)(value, key)
 }
 
-// IsIPAddress demands an address of either version of the protocol.
+// IsIPAddress requires an IPv4 or IPv6 address.
 func IsIPAddress(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		return unless(net.ParseIP(v) != nil, "must be an IP address, but is %q",
@@ -24,7 +24,7 @@ func IsIPAddress(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsCIDR demands a network such as 10.0.0.0/8.
+// IsCIDR requires a network such as 10.0.0.0/8.
 func IsCIDR(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := netip.ParsePrefix(v)
@@ -32,13 +32,13 @@ func IsCIDR(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsURLWithHTTPorHTTPS demands an address of the web.
+// IsURLWithHTTPorHTTPS requires an HTTP or HTTPS URL.
 func IsURLWithHTTPorHTTPS(value interface{}, key string) ([]string, []error) {
 	return IsURLWithScheme([]string{"http", "https"})(value, key)
 }
 
-// IsURLWithScheme demands a URL with a host, of one of some schemes. The message does not show it: it may hold a
-// password.
+// IsURLWithScheme requires a URL with a host and one of the schemes. The message does not show the URL, because it may
+// contain a password.
 func IsURLWithScheme(schemes []string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		u, err := url.Parse(v)
@@ -47,12 +47,12 @@ func IsURLWithScheme(schemes []string) schema.SchemaValidateFunc {
 	})
 }
 
-// IsPortNumberOrZero demands a number from 0 to 65535.
+// IsPortNumberOrZero requires a number from 0 to 65535.
 func IsPortNumberOrZero(value interface{}, key string) ([]string, []error) {
 	return IntBetween(0, 65535)(value, key)
 }
 
-// IsIPv4Address demands an address of version 4.
+// IsIPv4Address requires an IPv4 address.
 func IsIPv4Address(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		a, err := netip.ParseAddr(v)
@@ -60,7 +60,7 @@ func IsIPv4Address(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsIPv6Address demands an address of version 6.
+// IsIPv6Address requires an IPv6 address.
 func IsIPv6Address(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		a, err := netip.ParseAddr(v)
@@ -68,7 +68,7 @@ func IsIPv6Address(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsMACAddress demands an address of hardware.
+// IsMACAddress requires a MAC address.
 func IsMACAddress(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := net.ParseMAC(v)
@@ -76,12 +76,12 @@ func IsMACAddress(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsURLWithHTTPS demands a URL of a secure server.
+// IsURLWithHTTPS requires an HTTPS URL.
 func IsURLWithHTTPS(value interface{}, key string) ([]string, []error) {
 	return IsURLWithScheme([]string{"https"})(value, key)
 }
 
-// IsCIDRNetwork demands a network with a prefix of min to max bits, written with its first address.
+// IsCIDRNetwork requires a network with a prefix of min to max bits, written with its first address.
 func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		p, err := netip.ParsePrefix(v)
@@ -96,7 +96,7 @@ func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
 	})
 }
 
-// IsIPv4Range demands two addresses with a dash between them, the smaller one first.
+// IsIPv4Range requires two IPv4 addresses separated by a dash, the lower one first.
 func IsIPv4Range(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		from, to, _ := strings.Cut(v, "-")

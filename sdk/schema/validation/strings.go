@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// StringInSlice requires one of the texts, in any case of letters with ignoreCase.
+// StringInSlice requires one of the strings, ignoring case if ignoreCase is true.
 func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		found := slices.ContainsFunc(valid, func(s string) bool {
@@ -23,7 +23,7 @@ func StringInSlice(valid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	})
 }
 
-// StringNotInSlice refuses some texts.
+// StringNotInSlice refuses the strings, ignoring case if ignoreCase is true.
 func StringNotInSlice(invalid []string, ignoreCase bool) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		found := slices.ContainsFunc(invalid, func(s string) bool {
@@ -34,7 +34,7 @@ func StringNotInSlice(invalid []string, ignoreCase bool) schema.SchemaValidateFu
 	})
 }
 
-// StringLenBetween demands a text of min to max characters.
+// StringLenBetween requires a string of min to max characters.
 func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		n := utf8.RuneCountInString(v)
@@ -42,7 +42,7 @@ func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 	})
 }
 
-// StringMatch requires a text that matches an expression. The message, if there is one, replaces the usual one.
+// StringMatch requires a string that matches a regular expression. A non-empty message replaces the usual one.
 func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
@@ -52,7 +52,7 @@ func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	})
 }
 
-// StringDoesNotMatch demands a text in which an expression is not found.
+// StringDoesNotMatch requires a string that does not match a regular expression.
 func StringDoesNotMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
@@ -62,25 +62,25 @@ func StringDoesNotMatch(r *regexp.Regexp, message string) schema.SchemaValidateF
 	})
 }
 
-// StringIsNotEmpty refuses the empty text.
+// StringIsNotEmpty refuses the empty string.
 func StringIsNotEmpty(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string { return unless(v != "", "must not be empty") })(value, key)
 }
 
-// StringIsNotWhiteSpace refuses texts of nothing but spaces.
+// StringIsNotWhiteSpace refuses strings of only white space.
 func StringIsNotWhiteSpace(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		return unless(strings.TrimSpace(v) != "", "must not be empty or nothing but spaces")
 	})(value, key)
 }
 
-// StringIsJSON demands a JSON document.
+// StringIsJSON requires a JSON document.
 func StringIsJSON(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string { return unless(json.Valid([]byte(v)), "must be a JSON document") })(value,
 		key)
 }
 
-// StringIsValidRegExp demands a regular expression of Go.
+// StringIsValidRegExp requires a Go regular expression.
 func StringIsValidRegExp(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := regexp.Compile(v)
@@ -88,7 +88,7 @@ func StringIsValidRegExp(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsRFC3339Time demands a time such as 2026-01-02T03:04:05Z.
+// IsRFC3339Time requires a time such as 2026-01-02T03:04:05Z.
 func IsRFC3339Time(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := time.Parse(time.RFC3339, v)
@@ -96,12 +96,12 @@ func IsRFC3339Time(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// IsUUID demands a UUID in its usual form.
+// IsUUID requires a UUID in its usual form.
 func IsUUID(value interface{}, key string) ([]string, []error) {
 	return StringMatch(uuid(), "must be a UUID")(value, key)
 }
 
-// StringIsBase64 demands base64 in its standard form.
+// StringIsBase64 requires standard base64.
 func StringIsBase64(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := base64.StdEncoding.DecodeString(v)
@@ -109,26 +109,26 @@ func StringIsBase64(value interface{}, key string) ([]string, []error) {
 	})(value, key)
 }
 
-// StringDoesNotContainAny refuses texts with any of some characters.
+// StringDoesNotContainAny refuses strings with any of the characters.
 func StringDoesNotContainAny(chars string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		return unless(!strings.ContainsAny(v, chars), "must not contain any of %q", chars)
 	})
 }
 
-// StringIsEmpty demands an empty text.
+// StringIsEmpty requires an empty string.
 func StringIsEmpty(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string { return unless(v == "", "must be empty") })(value, key)
 }
 
-// StringIsWhiteSpace demands nothing but white space.
+// StringIsWhiteSpace requires only white space.
 func StringIsWhiteSpace(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		return unless(strings.TrimSpace(v) == "", "must be empty or nothing but spaces")
 	})(value, key)
 }
 
-// IsDayOfTheWeek demands the English name of a day.
+// IsDayOfTheWeek requires the English name of a day.
 func IsDayOfTheWeek(ignoreCase bool) schema.SchemaValidateFunc {
 	var days []string
 	for d := time.Sunday; d <= time.Saturday; d++ {
@@ -137,7 +137,7 @@ func IsDayOfTheWeek(ignoreCase bool) schema.SchemaValidateFunc {
 	return StringInSlice(days, ignoreCase)
 }
 
-// IsMonth demands the English name of a month.
+// IsMonth requires the English name of a month.
 func IsMonth(ignoreCase bool) schema.SchemaValidateFunc {
 	var months []string
 	for m := time.January; m <= time.December; m++ {

@@ -1,5 +1,4 @@
-// Package validation holds checks for Schema.ValidateFunc. They are asked of values that are known, of the type of the
-// attribute.
+// Package validation holds checks for Schema.ValidateFunc. They are called with known values of the attribute's type.
 //
 //	"size": {Type: schema.TypeInt, Optional: true, ValidateFunc: validation.IntBetween(1, 64)},
 package validation
@@ -11,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// check returns a check from a function that returns the problem of a value, or "".
+// check returns a check that uses a function, which returns the problem of a value or "".
 func check[T any](wrong func(v T) string) schema.SchemaValidateFunc {
 	return func(value interface{}, key string) ([]string, []error) {
 		v, ok := value.(T)
@@ -25,7 +24,7 @@ func check[T any](wrong func(v T) string) schema.SchemaValidateFunc {
 	}
 }
 
-// All demands that all checks pass.
+// All requires that all checks pass.
 func All(checks ...schema.SchemaValidateFunc) schema.SchemaValidateFunc {
 	return func(value interface{}, key string) (warnings []string, errs []error) {
 		for _, c := range checks {
@@ -36,7 +35,7 @@ func All(checks ...schema.SchemaValidateFunc) schema.SchemaValidateFunc {
 	}
 }
 
-// Any demands that one check passes.
+// Any requires that one check passes.
 func Any(checks ...schema.SchemaValidateFunc) schema.SchemaValidateFunc {
 	return func(value interface{}, key string) (warnings []string, errs []error) {
 		for _, c := range checks {
@@ -50,7 +49,7 @@ func Any(checks ...schema.SchemaValidateFunc) schema.SchemaValidateFunc {
 	}
 }
 
-// unless returns a text where something does not hold.
+// unless returns a text if a condition is false, otherwise "".
 func unless(holds bool, format string, args ...interface{}) string {
 	if holds {
 		return ""
@@ -58,7 +57,7 @@ func unless(holds bool, format string, args ...interface{}) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// NoZeroValues refuses zero, false and texts of nothing but white space.
+// NoZeroValues refuses zero, false and strings of only white space.
 func NoZeroValues(value interface{}, key string) ([]string, []error) {
 	if text, ok := value.(string); ok {
 		return StringIsNotWhiteSpace(text, key)

@@ -1,5 +1,5 @@
-// Package funcstest makes large arguments for functions of the language, by size and from their signatures, so that
-// tests and benchmarks find what takes too long without knowing what a function does.
+// Package funcstest generates large arguments for functions of the language from their signatures, so that tests and
+// benchmarks find slow functions without knowing what they do.
 //
 //	for _, args := range funcstest.Arguments(f, 1000) {
 //		v, err := f.Call(args)
@@ -15,9 +15,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Arguments returns lists of arguments for a function: each parameter alone is of size n, in every shape that there is
-// for its type, and all of them together; a parameter that repeats gets two arguments, and many. The same place in the
-// lists for two sizes holds the same shapes.
+// Arguments returns lists of arguments for a function: each parameter alone has size n, in every shape of its type, and
+// all of them together; a variadic parameter gets two arguments, and many. The lists for two sizes have the same shapes
+// in the same order.
 func Arguments(f function.Function, n int) (list [][]cty.Value) {
 	params, variadic := f.Params(), f.VarParam()
 	for _, times := range []int{0, 2, many(n)} {
@@ -36,10 +36,10 @@ func Arguments(f function.Function, n int) (list [][]cty.Value) {
 	return list
 }
 
-// arguments varies the first of some types, and all of them together.
+// arguments varies each of the first types alone, and all of them together.
 func arguments(types []cty.Type, varied, n int) (list [][]cty.Value) {
 	size := n
-	if len(types) > varied { // many arguments of a size that makes n together
+	if len(types) > varied { // many arguments with a total size of n
 		size = n / len(types)
 	}
 	few := make([]cty.Value, len(types))
@@ -67,10 +67,10 @@ func arguments(types []cty.Type, varied, n int) (list [][]cty.Value) {
 	return list
 }
 
-// many is how many arguments of that many elements make n elements.
+// many is the number of arguments with that many elements each that have n elements together.
 func many(n int) int { return int(math.Sqrt(float64(n))) }
 
-// shapes returns values of size n for a parameter of a type.
+// shapes returns values of size n for a parameter's type.
 func shapes(ty cty.Type, n int) []cty.Value {
 	switch ty {
 	case cty.String:

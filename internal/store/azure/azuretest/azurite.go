@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Azurite starts Azurite's Blob Storage with the account and its container, and returns the address of the account. A
-// test without Azurite is skipped.
+// Azurite starts Azurite's Blob Storage with the account and its container, and returns the address of the account. It
+// skips the test if Azurite is not installed.
 func Azurite(t *testing.T) string {
 	t.Helper()
 	bin, err := exec.LookPath("azurite-blob")

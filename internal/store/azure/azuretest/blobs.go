@@ -1,5 +1,5 @@
-// Package azuretest has what tests of Azure need on one machine: a small Blob Storage in memory, Azurite where it is
-// installed, a Key Vault, a service that gives tokens, and a proxy under which all of them have their usual addresses.
+// Package azuretest runs the parts of Azure that tests need on one machine: a small in-memory Blob Storage, Azurite if
+// it is installed, a Key Vault, a token service, and a proxy that serves all of them under their usual addresses.
 package azuretest
 
 import (
@@ -19,24 +19,24 @@ import (
 	"time"
 )
 
-// The only account, with its container.
+// The only account and its container.
 const (
 	Account   = "tombolostates"
 	Container = "states"
-	// Token is the token that the service of tokens issues.
+	// Token is the token that the token service issues.
 	Token = "token-canary"
 )
 
 // Key is the access key of the account.
 var Key = base64.StdEncoding.EncodeToString([]byte("access-key-canary-0123456789"))
 
-// Blobs is a Blob Storage with one container. It keeps what the service's documentation says of leases, tags and
-// metadata. The zero value is ready.
+// Blobs is a Blob Storage with one container. It implements leases, tags and metadata as the service documents them.
+// The zero value is ready to use.
 type Blobs struct {
 	mu        sync.Mutex
 	blobs     map[string]*blob
 	count     int
-	Snapshots []string // what was kept of states, in order
+	Snapshots []string // content of states at each snapshot, in order
 }
 
 type blob struct {
@@ -48,7 +48,7 @@ type blob struct {
 
 var guid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Text returns the content of a blob; "" when it is not there.
+// Text returns the content of a blob, or "" if it does not exist.
 func (b *Blobs) Text(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +65,7 @@ func (b *Blobs) Names() []string {
 	return slices.Sorted(maps.Keys(b.blobs))
 }
 
-// Authorized reports whether a request has the signature of the account, or a token.
+// Authorized reports whether a request has a valid signature or token.
 func Authorized(r *http.Request) bool {
 	given := r.Header.Get("Authorization")
 	if given == "Bearer "+Token || r.URL.Query().Get("sig") == "sas-canary" {
@@ -110,7 +110,7 @@ func signature(r *http.Request) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Refuse answers with an error, as the service does.
+// Refuse responds with an error in the format of the service.
 func Refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.Header().Set("x-ms-error-code", code)
@@ -140,7 +140,7 @@ func (b *Blobs) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers two blobs a page.
+// list responds with two blobs a page.
 func (b *Blobs) list(w http.ResponseWriter, prefix, marker string) {
 	type entry struct {
 		Name string
@@ -222,7 +222,7 @@ func (b *Blobs) blob(w http.ResponseWriter, r *http.Request, name string, body [
 	}
 }
 
-// stamp sets a new tag.
+// stamp sets a new tag for a blob.
 func (b *Blobs) stamp(w http.ResponseWriter, o *blob) {
 	b.count++
 	o.etag = fmt.Sprintf(`"0x%X"`, 0x8DC000000000000+b.count)
@@ -239,7 +239,7 @@ func metadata(r *http.Request) http.Header {
 	return meta
 }
 
-// condition returns the condition of a request that does not hold.
+// condition returns the error code of the first condition of a request that does not hold, or "".
 func condition(r *http.Request, o *blob, comp string) string {
 	lease, match := r.Header.Get("x-ms-lease-id"), r.Header.Get("If-Match")
 	writes := r.Method != http.MethodGet && r.Method != http.MethodHead && comp != "snapshot"
@@ -293,7 +293,7 @@ func (b *Blobs) lease(w http.ResponseWriter, r *http.Request, o *blob) {
 	}
 }
 
-// sign signs a request without a body that is sent to an account at a path.
+// sign signs a request without a body that names the account in its path.
 func sign(r *http.Request) {
 	r.Header.Set("x-ms-version", "2021-12-02")
 	r.Header.Set("x-ms-date", time.Now().UTC().Format(http.TimeFormat))

@@ -13,19 +13,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Cloud serves Azure on this machine. Programs that use its proxy reach its services at their usual addresses.
+// Cloud serves Azure on this machine. Programs that use its proxy reach the services at their usual addresses.
 type Cloud struct {
-	Blobs http.Handler // of the account
-	// Secret is that of the application that the service of tokens knows; "" for the usual one.
+	Blobs http.Handler // of the storage account
+	// Secret is the client secret that the token service accepts; "" means the constant Secret.
 	Secret string
-	// Assertion is accepted from an application in place of its secret.
+	// Assertion is accepted instead of the client secret.
 	Assertion string
 }
 
-// Secret is the usual secret of the application that the service of tokens knows.
+// Secret is the client secret that the token service accepts by default.
 const Secret = "secret-canary"
 
-// Start starts the proxy, and returns the variables under which programs use it.
+// Start starts the proxy, and returns the environment variables of programs that use it.
 func (c *Cloud) Start(t *testing.T) []string {
 	t.Helper()
 	return (&drivertest.Cloud{Services: c}).Start(t)
@@ -48,7 +48,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer sends a document.
+// answer responds with a JSON document.
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -96,7 +96,7 @@ func (c *Cloud) manager(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// vault has the key "tofu".
+// vault serves a Key Vault with the key "tofu".
 func (c *Cloud) vault(w http.ResponseWriter, r *http.Request) {
 	var in struct{ Alg, Value string }
 	_ = json.NewDecoder(r.Body).Decode(&in)

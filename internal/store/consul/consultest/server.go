@@ -1,4 +1,4 @@
-// Package consultest is a small Consul in memory for tests: keys and values, transactions, sessions that end unless
+// Package consultest is a small in-memory Consul for tests: keys and values, transactions, sessions that end unless
 // they are renewed, locks with their delay, and queries that wait for a change.
 package consultest
 
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,26 +17,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxValue is how great a value may be, and the body of a transaction.
+// maxValue is the maximum size of a value, and of the body of a transaction, in bytes.
 const maxValue = 512 << 10
 
-// maxOps is how many operations a transaction may have.
+// maxOps is the maximum number of operations in a transaction.
 const maxOps = 64
 
-// Server is a Consul. Its zero value is empty.
+// Server is a Consul server. Its zero value is empty.
 type Server struct {
-	// Token is asked of all requests when it is set.
+	// Token, if set, is required in all requests.
 	Token string
 
 	mu       sync.Mutex
 	index    uint64
 	keys     map[string]*entry
 	sessions map[string]*session
-	delayed  map[string]time.Time // until when the lock of a key is given to nobody
-	changed  chan struct{}        // closed with each change
+	delayed  map[string]time.Time // until when the lock of a key is not granted
+	changed  chan struct{}        // closed at the next change
 }
 
-// entry is a key.
+// entry is a key and its value.
 type entry struct {
 	LockIndex   uint64
 	Key         string
@@ -51,7 +52,7 @@ type session struct {
 	timer      *time.Timer
 }
 
-// operation is one of a transaction.
+// operation is one operation of a transaction.
 type operation struct {
 	Verb    string
 	Key     string
@@ -61,7 +62,7 @@ type operation struct {
 	Session string
 }
 
-// Value returns what stands under a key; nil when nothing does.
+// Value returns the value of a key, or nil if there is none.
 func (s *Server) Value(key string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *Server) Value(key string) []byte {
 	return nil
 }
 
-// Keys returns all keys, in order.
+// Keys returns all keys, sorted.
 func (s *Server) Keys() (keys []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,7 @@ func (s *Server) Keys() (keys []string) {
 	return keys
 }
 
-// Expire ends a session as if nobody had renewed it. Without one it ends all of them.
+// Expire ends a session as if it had not been renewed; "" ends all sessions.
 func (s *Server) Expire(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +94,7 @@ func (s *Server) Expire(id string) {
 	}
 }
 
-// end ends a session and frees its locks, which are delayed. Called with mu held.
+// end ends a session and releases its locks, with their delay. It is called with mu held.
 func (s *Server) end(id string) {
 	one := s.sessions[id]
 	if one == nil {
@@ -114,7 +115,7 @@ func (s *Server) end(id string) {
 	}
 }
 
-// next counts a change. Called with mu held.
+// next counts a change. It is called with mu held.
 func (s *Server) next() {
 	s.index++
 	if s.changed != nil {
@@ -123,7 +124,7 @@ func (s *Server) next() {
 	s.changed = make(chan struct{})
 }
 
-// Close stops the clocks of all sessions.
+// Close ends all sessions and stops their timers.
 func (s *Server) Close() { s.Expire("") }
 
 // ServeHTTP implements http.Handler.
@@ -134,6 +135,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.Token != "" && r.Header.Get("X-Consul-Token") != s.Token {
 		http.Error(w, "Permission denied", http.StatusForbidden)
+		return
+	}
+	if to := plain(r.URL.EscapedPath()); to != r.URL.EscapedPath() {
+		http.Redirect(w, r, to+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
 		return
 	}
 	if r.Method == http.MethodGet {
@@ -149,20 +154,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Consul-LastContact", "0")
 	w.Header().Set("X-Consul-Index", strconv.FormatUint(max(s.index, 1), 10))
 	w.Header().Set("Content-Type", "application/json")
-	path := r.URL.Path
+	name := r.URL.Path
 	switch {
-	case path == "/v1/txn" && r.Method == http.MethodPut:
+	case name == "/v1/txn" && r.Method == http.MethodPut:
 		s.txn(w, body)
-	case strings.HasPrefix(path, "/v1/session/"):
-		s.session(w, r, strings.TrimPrefix(path, "/v1/session/"), body)
-	case strings.HasPrefix(path, "/v1/kv/"):
-		s.kv(w, r, strings.TrimPrefix(path, "/v1/kv/"), body)
+	case strings.HasPrefix(name, "/v1/session/"):
+		s.session(w, r, strings.TrimPrefix(name, "/v1/session/"), body)
+	case strings.HasPrefix(name, "/v1/kv/"):
+		s.kv(w, r, strings.TrimPrefix(name, "/v1/kv/"), body)
 	default:
 		http.Error(w, "no such path", http.StatusNotFound)
 	}
 }
 
-// wait has a query wait until there is a change after an index, at most as long as it says.
+// plain returns the path to which the server redirects requests, without empty elements, "." and "..".
+func plain(name string) string {
+	to := path.Clean(name)
+	if strings.HasSuffix(name, "/") && to != "/" {
+		to += "/"
+	}
+	return to
+}
+
+// wait blocks a query until there is a change after its index, or until its time limit.
 func (s *Server) wait(r *http.Request) {
 	after, err := strconv.ParseUint(r.URL.Query().Get("index"), 10, 64)
 	if err != nil || after == 0 {
@@ -195,14 +209,11 @@ func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 func (s *Server) kv(w http.ResponseWriter, r *http.Request, key string, body []byte) {
 	query := r.URL.Query()
 	switch {
-	case strings.HasPrefix(key, "/"):
-		http.Error(w, "Invalid key. Key must not begin with a '/'", http.StatusBadRequest)
 	case r.Method == http.MethodGet:
 		s.get(w, query.Has("keys"), query.Has("recurse"), key, query.Get("separator"))
 	case r.Method == http.MethodPut:
 		if len(body) > maxValue {
-			http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See "+
-				"https://www.consul.io/docs/agent/options.html#kv_max_value_size.", len(body), maxValue),
+			http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", len(body), maxValue),
 				http.StatusRequestEntityTooLarge)
 			return
 		}
@@ -230,6 +241,11 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string, body []
 		o.Index, _ = strconv.ParseUint(query.Get("cas"), 10, 64)
 	case query.Has("acquire"):
 		o.Verb, o.Session = "lock", query.Get("acquire")
+		if s.sessions[o.Session] == nil && !time.Now().Before(s.delayed[key]) {
+			http.Error(w, fmt.Sprintf("raft apply failed: invalid session %q", o.Session),
+				http.StatusInternalServerError)
+			return
+		}
 	case query.Has("release"):
 		o.Verb, o.Session = "unlock", query.Get("release")
 	}
@@ -269,12 +285,20 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, path string, bo
 			return
 		}
 		one := &session{delay: 15 * time.Second}
-		one.ttl, _ = time.ParseDuration(asked.TTL)
+		if asked.TTL != "" {
+			var err error
+			if one.ttl, err = time.ParseDuration(asked.TTL); err != nil {
+				http.Error(w, fmt.Sprintf("Session TTL '%s' invalid: %v", asked.TTL, err),
+					http.StatusInternalServerError)
+				return
+			}
+		}
 		if delay, err := time.ParseDuration(asked.LockDelay); err == nil {
 			one.delay = delay
 		}
-		if one.ttl != 0 && one.ttl < 10*time.Second {
-			http.Error(w, "Invalid Session TTL", http.StatusBadRequest)
+		if one.ttl != 0 && (one.ttl < 10*time.Second || one.ttl > 24*time.Hour) {
+			http.Error(w, fmt.Sprintf("Invalid Session TTL '%d', must be between [10s=24h0m0s]", one.ttl),
+				http.StatusInternalServerError)
 			return
 		}
 		id = uuid.NewString()

@@ -1,5 +1,5 @@
-// Package costest is a small Tencent Cloud for tests, in memory: a bucket of COS, and the service of tags, each at its
-// usual host. It checks the signatures of both. Roles have credentials, too.
+// Package costest is a small in-memory Tencent Cloud for tests: a bucket of COS and the tag service, each at its usual
+// host. It checks the signatures of both. It also issues credentials of roles.
 //
 //	s := &costest.Server{Bucket: "states-1250000000"}
 //	env := (&drivertest.Cloud{Services: s}).Start(t)
@@ -31,7 +31,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Credentials that the server knows.
+// Credentials that the server accepts.
 const (
 	SecretID  = "AKID-canary"
 	SecretKey = "cos-secret-canary"
@@ -40,11 +40,11 @@ const (
 // Server is the cloud. Its fields are set before its first request.
 type Server struct {
 	Bucket   string
-	Token    string // that requests have to come with; "" for none
-	PageSize int    // how many names a page of a list has; 1000 when 0
-	// Versioned buckets keep former objects, and do not look at x-cos-forbid-overwrite.
+	Token    string // required in requests, or ""
+	PageSize int    // names per page of a list; 0 means 1000
+	// Versioned buckets keep former objects and ignore x-cos-forbid-overwrite.
 	Versioned bool
-	// Silent refuses to tell whether the bucket has versions.
+	// Silent makes the server refuse to report whether the bucket has versions.
 	Silent bool
 
 	mu      sync.Mutex
@@ -56,17 +56,17 @@ type Server struct {
 type Object struct {
 	Data           []byte
 	Encrypted, ACL string
-	Digest         string // metadata that programs write and read
+	Digest         string // metadata of the other programs
 }
 
-// Objects are those of the bucket, by name.
+// Objects returns the objects of the bucket by name.
 func (s *Server) Objects() map[string]Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.objects)
 }
 
-// Tags are those of the account, as "key=value".
+// Tags returns the tags of the account as "key=value".
 func (s *Server) Tags() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			SecretKey, s.Token, time.Now().Add(time.Hour).Unix())
 	case !s.signed(r):
 		drivertest.XMLError(w, http.StatusForbidden, "SignatureDoesNotMatch", "The Signature you specified is invalid.")
-	case bucket != s.Bucket && !strings.HasPrefix(rest, "0."): // an IP address has no names before it
+	case bucket != s.Bucket && !strings.HasPrefix(rest, "0."): // an IP address has no subdomains
 		drivertest.XMLError(w, http.StatusNotFound, "NoSuchBucket", "The specified bucket does not exist.")
 	case r.URL.Path == "/" && r.URL.Query().Has("versioning"):
 		if s.Silent {
@@ -114,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// object answers a request for an object.
+// object responds to a request for an object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	o, there := s.objects[name]
 	tag := func(data []byte) string { return fmt.Sprintf("\"%x\"", md5.Sum(data)) }
@@ -160,7 +160,7 @@ func crc(data []byte) string {
 	return strconv.FormatUint(crc64.Checksum(data, crc64.MakeTable(crc64.ECMA)), 10)
 }
 
-// list answers with a page of names.
+// list responds with a page of names.
 func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	tags := map[string]string{}
 	for name := range s.objects {
@@ -169,7 +169,7 @@ func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	drivertest.XMLPage(w, q, s.Bucket, tags, cmp.Or(s.PageSize, 1000))
 }
 
-// answer answers a call of the API.
+// answer responds to a call of the API.
 func answer(w http.ResponseWriter, v map[string]any) {
 	v["RequestId"] = "request-1"
 	w.Header().Set("Content-Type", "application/json")
@@ -214,7 +214,7 @@ func (s *Server) tag(w http.ResponseWriter, r *http.Request, body []byte) {
 	answer(w, map[string]any{})
 }
 
-// role lets act for a role, with a token.
+// role issues credentials of a role, with a token.
 func (s *Server) role(w http.ResponseWriter, r *http.Request, body []byte) {
 	var in struct{ RoleArn string }
 	if err := json.Unmarshal(body, &in); err != nil || in.RoleArn != "qcs::cam::uin/1:roleName/states" {

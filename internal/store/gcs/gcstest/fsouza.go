@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Fsouza starts fake-gcs-server with an empty bucket. Its address is that of a proxy that keeps conditions on
-// deletions, at which version 1.56.1 does not look.
+// Fsouza starts fake-gcs-server with an empty bucket. It returns the address of a proxy that enforces conditions on
+// deletions, which version 1.56.1 of the server ignores.
 func Fsouza(t *testing.T) string {
 	t.Helper()
 	bin, err := exec.LookPath("fake-gcs-server")
@@ -49,7 +49,7 @@ func Fsouza(t *testing.T) string {
 	return proxy.URL
 }
 
-// conditions passes requests on to the server at the host. A deletion with a condition that does not hold is refused.
+// conditions forwards requests to the server at host. It refuses a deletion whose condition does not hold.
 func conditions(host string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ask := func(method, uri string, body []byte) (*http.Response, []byte) {
@@ -60,7 +60,7 @@ func conditions(host string) http.HandlerFunc {
 			out.Header, out.Host = r.Header.Clone(), host
 			in, err := http.DefaultTransport.RoundTrip(out)
 			if err != nil {
-				return nil, nil // the caller has gone, or the server has
+				return nil, nil // the client or the server has gone away
 			}
 			defer in.Body.Close()
 			text, err := io.ReadAll(in.Body)

@@ -1,6 +1,6 @@
-// Package gcstest is a small Google Cloud Storage for tests, in memory: buckets with generations, preconditions, former
-// versions and keys of customers, by the JSON API, and reads by the XML API as Google's client library sends them. It
-// also has tokens for anybody, lets act for service accounts, and seals keys as Cloud KMS does.
+// Package gcstest is a small in-memory Google Cloud Storage for tests: buckets with generations, preconditions, former
+// versions and customers' keys, through the JSON API, and reads through the XML API, which Google's client library
+// uses. It also issues tokens to everyone, impersonates service accounts, and encrypts keys as Cloud KMS does.
 //
 //	s := gcstest.New("states")
 //	web := httptest.NewServer(s)
@@ -32,15 +32,15 @@ import (
 type Server struct {
 	// Tokens are the access tokens that are accepted; nil: any, and none.
 	Tokens []string
-	// PageSize is how many objects a page of a list has; 1000 when 0.
+	// PageSize is the number of objects on a page of a list; 0 means 1000.
 	PageSize int
-	// Accounts are those that tokens may act for.
+	// Accounts lists the service accounts that can be impersonated.
 	Accounts []string
 
 	mu      sync.Mutex
-	buckets map[string]map[string][]*object // the newest last
+	buckets map[string]map[string][]*object // by bucket and name, oldest generation first
 	last    int64
-	acted   []string // who acted for whom
+	acted   []string // who impersonated which account
 }
 
 // object is one generation of an object.
@@ -50,7 +50,7 @@ type object struct {
 	data       []byte
 	meta       map[string]string
 	created    time.Time
-	key        string // digest of the customer's key; "" without one
+	key        string // digest of the customer's key, or ""
 	kms        string
 	former     bool
 }
@@ -69,11 +69,11 @@ type Object struct {
 	Data       []byte
 	Generation int64
 	Key        bool   // encrypted with a customer's key
-	KMS        string // name of the key that it is encrypted with
+	KMS        string // name of the KMS key that encrypts it
 	Meta       map[string]string
 }
 
-// Objects are those of a bucket, by name.
+// Objects returns the objects of a bucket by name.
 func (s *Server) Objects(bucket string) map[string]Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Server) Objects(bucket string) map[string]Object {
 	return all
 }
 
-// Acted are the accounts that tokens were given for, with those that led there.
+// Acted returns the accounts for which tokens were issued, each with the accounts that delegated to it.
 func (s *Server) Acted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.write(w, r, unescape(strings.TrimSuffix(rest, "/o")))
 	} else if rest, ok := strings.CutPrefix(path, "/storage/v1/b/"); ok {
 		bucket, name, _ := strings.Cut(rest, "/o")
-		if name = strings.TrimPrefix(name, "/"); strings.Contains(name, "/") { // which is a part of a name when escaped
+		if name = strings.TrimPrefix(name, "/"); strings.Contains(name, "/") { // escaped slashes are part of a name
 			fail(w, http.StatusNotFound, "notFound", "Not Found")
 			return
 		}
@@ -133,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func unescape(s string) string {
-	s, _ = url.PathUnescape(s) // the server has parsed it
+	s, _ = url.PathUnescape(s) // the server has already parsed it
 	return s
 }
 
@@ -160,7 +160,7 @@ func noBucket(w http.ResponseWriter) {
 	fail(w, http.StatusNotFound, "notFound", "The specified bucket does not exist.")
 }
 
-// json answers requests for metadata, lists and content, and deletes.
+// json serves metadata, lists and content, and deletes objects.
 func (s *Server) json(w http.ResponseWriter, r *http.Request, bucket, name string) {
 	q := r.URL.Query()
 	switch {
@@ -186,7 +186,7 @@ func (s *Server) json(w http.ResponseWriter, r *http.Request, bucket, name strin
 	}
 }
 
-// find returns an object as it is now, or the generation that is asked for.
+// find returns the current or the requested generation of an object.
 func (s *Server) find(w http.ResponseWriter, r *http.Request, bucket, name string) *object {
 	o := s.live(bucket, name)
 	if g := r.URL.Query().Get("generation"); g != "" {
@@ -213,7 +213,7 @@ func (s *Server) met(w http.ResponseWriter, q url.Values, generation int64) bool
 	return true
 }
 
-// keyOf is the digest of the customer's key of a request; ok reports whether the headers are as they should be.
+// keyOf returns the digest of a request's customer key; ok reports whether the headers are valid.
 func keyOf(w http.ResponseWriter, r *http.Request) (digest string, ok bool) {
 	given := r.Header.Get("X-Goog-Encryption-Key")
 	if given == "" {
@@ -282,7 +282,7 @@ func (o *object) describe(bucket string) map[string]any {
 		"generation": strconv.FormatInt(o.generation, 10), "metageneration": "1", "contentType": "application/json",
 		"timeCreated": o.created.UTC().Format(time.RFC3339Nano), "updated": o.created.UTC().Format(time.RFC3339Nano),
 		"metadata": o.meta}
-	if o.key == "" { // nobody knows them without the key
+	if o.key == "" { // without the key, the service does not report them
 		d["crc32c"], d["md5Hash"] = digests(o.data)
 	}
 	if o.kms != "" {
@@ -291,9 +291,9 @@ func (o *object) describe(bucket string) map[string]any {
 	return d
 }
 
-// list answers with a page of a list.
+// list responds with a page of a list.
 func (s *Server) list(w http.ResponseWriter, q url.Values, bucket string) {
-	var entries []string // names of objects, with their generation where versions are asked for, and prefixes
+	var entries []string // names of objects, with generations if versions are requested, and prefixes
 	items := map[string]*object{}
 	for name, all := range s.buckets[bucket] {
 		rest, ok := strings.CutPrefix(name, q.Get("prefix"))
@@ -352,7 +352,7 @@ func (s *Server) anyLive(bucket, prefix string) bool {
 	return false
 }
 
-// write stores an object of a request in two parts.
+// write stores the object of a multipart request.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, bucket string) {
 	q := r.URL.Query()
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -421,7 +421,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// call answers calls of other services: to act for an account, to seal and to open a key.
+// call serves the other services: impersonation of accounts, and encryption and decryption of keys.
 func (s *Server) call(w http.ResponseWriter, r *http.Request) {
 	at := strings.LastIndex(r.URL.Path, ":")
 	name, verb := r.URL.Path[len("/v1/"):max(at, len("/v1/"))], r.URL.Path[at+1:]
@@ -476,14 +476,14 @@ func (s *Server) unseal(name string, text []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Seal is the call encrypt, for other protocols.
+// Seal encrypts as the method encrypt does, for other protocols.
 func (s *Server) Seal(name string, plain []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seal(name, plain)
 }
 
-// Open is the call decrypt, for other protocols.
+// Open decrypts as the method decrypt does, for other protocols.
 func (s *Server) Open(name string, text []byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package hcptest is a small server of the API of HCP Terraform in memory, for tests: organizations, projects,
+// Package hcptest is a small in-memory server of the API of HCP Terraform for tests: organizations, projects,
 // workspaces with tags, locks of users, and state versions with their uploads, as its public documentation describes
-// them. What it does not know it answers with 404, and notes.
+// them. To other requests it responds with 404, and it records them.
 package hcptest
 
 import (
@@ -18,36 +18,36 @@ import (
 	"sync"
 )
 
-// Server is a host with one organization. Its zero value has no users, and so answers nobody.
+// Server is a host with one organization. Its zero value has no users and therefore rejects all requests.
 type Server struct {
-	// Organization is its name.
+	// Organization is the name of the organization.
 	Organization string
-	// Users are the names of users by their tokens.
+	// Users maps tokens to the names of users.
 	Users map[string]string
-	// Projects are names of projects. There is always a Default Project.
+	// Projects lists the names of projects. There is always a Default Project.
 	Projects []string
-	// Mode is the execution mode of workspaces that are created without one; "remote" when empty.
+	// Mode is the execution mode of workspaces that are created without one; "" means "remote".
 	Mode string
-	// Objects is the address of another host that has the contents of states; "" for this one.
+	// Objects is the address of another host for the contents of states, or "".
 	Objects string
-	// Inline: there are no uploads, as on old and on other servers, so states are sent with the request.
+	// Inline disables uploads, as on old and some other servers: states are sent in the request.
 	Inline bool
-	// Forgetful: the reason of a lock is not shown again, as on other servers.
+	// Forgetful omits the reasons of locks in responses, as some other servers do.
 	Forgetful bool
-	// Plain: locks do not name their holders.
+	// Plain omits the holders of locks.
 	Plain bool
-	// Page is how many workspaces a page has at most; 20 when 0.
+	// Page is the maximum number of workspaces on a page; 0 means 20.
 	Page int
 
-	mu         sync.Mutex // guards what follows; held while a request is served
+	mu         sync.Mutex // guards the fields below; held while a request is served
 	next       int
 	workspaces map[string]*workspace // by id
 	objects    map[string]*object    // by key
 	seen       []string
-	foreign    []string // what carried a token to where none belongs
+	foreign    []string // requests with a token that must not have one
 }
 
-// workspace is a workspace with its state versions, the oldest first.
+// workspace is a workspace with its state versions, oldest first.
 type workspace struct {
 	id, name, mode, project, description string
 	tags                                 map[string]string
@@ -60,11 +60,11 @@ type version struct {
 	id, lineage, md5, status   string
 	serial                     int64
 	outputs                    map[string]any
-	raw, plain                 *object // contents: the state, and what "show -json" prints
+	raw, plain                 *object // contents: the state, and the output of "show -json"
 	uploadedRaw, uploadedPlain bool
 }
 
-// object is content below a key that nobody guesses.
+// object is content at an unguessable key.
 type object struct {
 	key  string
 	data []byte
@@ -80,7 +80,7 @@ func (s *Server) Seen() []string {
 	return slices.Clone(s.seen)
 }
 
-// Foreign returns the requests that brought a token along where none belongs.
+// Foreign returns the requests with a token that must not have one.
 func (s *Server) Foreign() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Server) Names() []string {
 	return names
 }
 
-// State returns the current state of a workspace, and how many state versions there are.
+// State returns the current state of a workspace, and the number of its state versions.
 func (s *Server) State(name string) (data []byte, versions int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Server) State(name string) (data []byte, versions int) {
 	return data, len(w.versions)
 }
 
-// Outputs returns the outputs that the current state version came with.
+// Outputs returns the outputs that were sent with the current state version.
 func (s *Server) Outputs(name string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Server) Outputs(name string) map[string]any {
 	return nil
 }
 
-// Shown returns the document with which people are shown the current state version; nil where none came.
+// Shown returns the document that displays the current state version, or nil if none was sent.
 func (s *Server) Shown(name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Server) Tags(name string) map[string]string {
 	return nil
 }
 
-// Holder returns who holds the lock of a workspace, and the reason; "" for nobody.
+// Holder returns the user who holds the lock of a workspace, and the reason, or "" if it is free.
 func (s *Server) Holder(name string) (user, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *Server) make(name string) *workspace {
 	return w
 }
 
-// id makes an identifier as the service does.
+// id returns a new identifier in the format of the service.
 func (s *Server) id(kind string) string {
 	s.next++
 	sum := md5.Sum([]byte(kind + strconv.Itoa(s.next)))
@@ -226,7 +226,7 @@ func (s *Server) named(name string) *workspace {
 	return nil
 }
 
-// current is the newest state version with content.
+// current returns the newest state version with content.
 func (w *workspace) current() *version {
 	for _, v := range slices.Backward(w.versions) {
 		if v.status == "finalized" {
@@ -236,7 +236,7 @@ func (w *workspace) current() *version {
 	return nil
 }
 
-// call is a request that is served.
+// call is a request being served.
 type call struct {
 	s    *Server
 	w    http.ResponseWriter
@@ -292,7 +292,7 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// fail answers with an error object.
+// fail responds with an error object.
 func (c *call) fail(code int, title, detail string) {
 	c.w.WriteHeader(code)
 	e := map[string]any{"status": strconv.Itoa(code), "title": title}
@@ -302,13 +302,13 @@ func (c *call) fail(code int, title, detail string) {
 	_ = json.NewEncoder(c.w).Encode(map[string]any{"errors": []any{e}})
 }
 
-// say answers with a document.
+// say responds with a document.
 func (c *call) say(code int, document map[string]any) {
 	c.w.WriteHeader(code)
 	_ = json.NewEncoder(c.w).Encode(document)
 }
 
-// fits reports whether this is a request of a pattern: a method and parts of a path, of which "*" is any.
+// fits reports whether the request matches a pattern: a method and parts of a path, where "*" matches any part.
 func (c *call) fits(parts []string, p ...string) bool {
 	if c.r.Method != p[0] || len(parts) != len(p)-1 {
 		return false
@@ -321,7 +321,7 @@ func (c *call) fits(parts []string, p ...string) bool {
 	return true
 }
 
-// route finds what a path means.
+// route serves a path.
 func (c *call) route(parts []string) {
 	if parts[0] == "organizations" && (len(parts) < 2 || parts[1] != c.s.Organization) {
 		c.fail(http.StatusNotFound, "not found", "")
@@ -360,7 +360,7 @@ func (c *call) route(parts []string) {
 	}
 }
 
-// routeIn finds what a path means that names a workspace.
+// routeIn serves a path that names a workspace.
 func (c *call) routeIn(at *workspace, parts []string) {
 	is := func(p ...string) bool { return c.fits(parts, p...) }
 	switch {
@@ -467,7 +467,7 @@ func (c *call) createVersion(at *workspace) {
 	c.say(201, map[string]any{"data": c.versionData(v)})
 }
 
-// show keeps the document that came with a version; what is not base64 is left out.
+// show stores the document that was sent with a version, unless it is not base64.
 func (v *version) show(document *string) {
 	if document == nil {
 		return
@@ -477,7 +477,7 @@ func (v *version) show(document *string) {
 	}
 }
 
-// fits returns the problem of a content that does not fit the version; "" without one.
+// fits returns the reason why a content does not fit the version, or "".
 func (v *version) fits(data []byte) string {
 	var state struct{ Serial int64 }
 	sum := md5.Sum(data)
@@ -501,7 +501,7 @@ func (s *Server) object(w *workspace, v *version, raw bool) *object {
 	return o
 }
 
-// content serves the contents of states: whoever knows the address may read or write it, without a token.
+// content serves the contents of states, without a token: the address is the credential.
 func (c *call) content(key string) {
 	if c.s.Objects != "" && c.r.Header.Get("Authorization") != "" {
 		c.s.foreign = append(c.s.foreign, c.r.URL.Path)
@@ -540,7 +540,7 @@ func (c *call) showVersion(id string) {
 	c.fail(http.StatusNotFound, "not found", "")
 }
 
-// address is where an object is, unless there is nothing to do there.
+// address returns the address of an object, or nil if the object cannot be requested.
 func (c *call) address(o *object, there bool) any {
 	if !there {
 		return nil

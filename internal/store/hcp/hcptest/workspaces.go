@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// lock takes a lock, or gives it back.
+// lock acquires or releases a lock.
 func (c *call) lock(at *workspace, action string) {
 	switch action {
 	case "lock":
@@ -46,7 +46,7 @@ func (c *call) lock(at *workspace, action string) {
 	c.show(200, at)
 }
 
-// safeDelete deletes a workspace that manages nothing.
+// safeDelete deletes a workspace without resources.
 func (c *call) safeDelete(at *workspace) {
 	if v := at.current(); v != nil {
 		var state struct{ Resources []any }
@@ -63,7 +63,7 @@ func (c *call) safeDelete(at *workspace) {
 	c.w.WriteHeader(http.StatusNoContent)
 }
 
-// projectID is that of a project by its place in the list; -1 is the default one.
+// projectID returns the ID of a project by its index in the list; -1 is the default project.
 func projectID(n int) string { return "prj-" + strconv.Itoa(n+1) }
 
 func (c *call) projects() {
@@ -87,7 +87,7 @@ func pages(page, total, count int) map[string]any {
 		"total-count": count}}
 }
 
-// list answers with the workspaces that a search finds.
+// list responds with the workspaces that a search finds.
 func (c *call) list() {
 	q := c.r.URL.Query()
 	var found []*workspace
@@ -129,7 +129,7 @@ func (w *workspace) tagged(q map[string][]string) bool {
 	for name, values := range q {
 		if name == "search[tags]" {
 			for tag := range strings.SplitSeq(values[0], ",") {
-				if _, ok := w.tags[tag]; tag != "" && !ok { // Terraform also sends the keys of those with values
+				if _, ok := w.tags[tag]; tag != "" && !ok { // Terraform also sends the keys of tags with values
 					return false
 				}
 			}
@@ -254,7 +254,7 @@ func (c *call) change(at *workspace) {
 	c.show(200, at)
 }
 
-// data is a workspace as a resource of a document.
+// data returns a workspace as a resource of a document.
 func (c *call) data(w *workspace) map[string]any {
 	tags := []string{}
 	for _, key := range slices.Sorted(maps.Keys(w.tags)) {
@@ -281,7 +281,7 @@ func (c *call) data(w *workspace) map[string]any {
 	return map[string]any{"id": w.id, "type": "workspaces", "attributes": attributes, "relationships": relationships}
 }
 
-// show answers with a workspace, and with who holds its lock where that is asked for.
+// show responds with a workspace and, if requested, the holder of its lock.
 func (c *call) show(code int, w *workspace) {
 	document := map[string]any{"data": c.data(w)}
 	if w.locked && !c.s.Plain && strings.Contains(c.r.URL.Query().Get("include"), "locked_by") {

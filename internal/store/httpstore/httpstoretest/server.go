@@ -1,6 +1,5 @@
-// Package httpstoretest is a small server for tests that keeps states in memory and has the protocol of the backend
-// "http". Each path has a state; its lock is at the same path (LOCK and UNLOCK), or below it at ".../lock" (POST and
-// DELETE), as in GitLab.
+// Package httpstoretest is a small in-memory server for tests with the protocol of the backend "http". Each path has a
+// state; its lock is at the same path (LOCK and UNLOCK), or below it at ".../lock" (POST and DELETE), as in GitLab.
 package httpstoretest
 
 import (
@@ -14,20 +13,20 @@ import (
 	"sync"
 )
 
-// Server is a server of states. The zero value is strict: only the lock holder can write and unlock.
+// Server serves states. The zero value is strict: only the lock holder can write and unlock.
 type Server struct {
 	// Lenient allows the holder of the lock to take it again.
 	Lenient bool
-	// Loose allows anybody to write and unlock.
+	// Loose allows everyone to write and unlock.
 	Loose bool
-	// Tags sends the tags of states, and keeps conditions on them.
+	// Tags makes the server send the tags of states and honor conditions on them.
 	Tags bool
-	// BrokenTags sends tags, and refuses every condition on one.
+	// BrokenTags makes the server send tags and refuse every condition on one.
 	BrokenTags bool
-	// GitLab answers as GitLab does: 409 for a held lock and for a write under a lock that is not held, also when
-	// nobody has it; serials that only grow; and 204 for a state that was locked and never written.
+	// GitLab makes the server respond as GitLab does: 409 for a held lock and for a write under a lock that is not
+	// held, even if the lock is free; only growing serials; and 204 for a state that was locked but never written.
 	GitLab bool
-	// Echo describes the holder of a lock by what was asked, except for the id, the user and the time: GitLab does.
+	// Echo describes the lock holder by the request, except for the ID, the user and the time, as GitLab does.
 	Echo bool
 
 	mu   sync.Mutex
@@ -35,14 +34,14 @@ type Server struct {
 	seen []string
 }
 
-// stored is a state with its lock.
+// stored is a state and its lock.
 type stored struct {
 	data   []byte
 	writes int
 	serial float64
-	lock   []byte // what its holder has sent; nil when nobody has it
-	holder string // the id
-	locked bool   // it was, at some time
+	lock   []byte // lock information of its holder; nil if the lock is free
+	holder string // ID of the lock
+	locked bool   // it has been locked before
 }
 
 // Seen returns the requests so far: method, path and query.
@@ -52,7 +51,7 @@ func (s *Server) Seen() []string {
 	return append([]string(nil), s.seen...)
 }
 
-// State returns a state and how often it was written.
+// State returns a state and the number of writes to it.
 func (s *Server) State(path string) (data []byte, writes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,14 +59,14 @@ func (s *Server) State(path string) (data []byte, writes int) {
 	return one.data, one.writes
 }
 
-// Put sets a state without regard to its lock.
+// Put sets a state, even if it is locked.
 func (s *Server) Put(path string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at(path).data = data
 }
 
-// Holder returns the id of the lock of a state; "" when nobody has it.
+// Holder returns the ID of the lock of a state, or "" if it is free.
 func (s *Server) Holder(path string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

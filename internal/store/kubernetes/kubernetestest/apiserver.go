@@ -21,8 +21,8 @@ import (
 // APIToken is the token that APIServer accepts.
 const APIToken = "token-of-an-administrator"
 
-// APIServer starts Kubernetes' own API server with an empty etcd, and returns its address and its certificate, in PEM.
-// They are the programs that TOMBOLO_KUBE_APISERVER and TOMBOLO_ETCD name; without them the test is skipped.
+// APIServer starts Kubernetes' own API server with an empty etcd, and returns its address and its certificate in PEM.
+// TOMBOLO_KUBE_APISERVER and TOMBOLO_ETCD name the programs; without them, it skips the test.
 func APIServer(t *testing.T) (address, ca string) {
 	t.Helper()
 	api, etcd := os.Getenv("TOMBOLO_KUBE_APISERVER"), os.Getenv("TOMBOLO_ETCD")
@@ -65,7 +65,7 @@ func APIServer(t *testing.T) (address, ca string) {
 	return "https://" + secure, string(cert)
 }
 
-// ready reports whether the namespace of the states is there, and all that starts with the server.
+// ready reports whether the namespace of the states exists, as does everything that the server creates when it starts.
 func ready(c *http.Client, address string) bool {
 	for _, path := range []string{"/readyz", "/api/v1/namespaces/default"} {
 		r, err := http.NewRequest(http.MethodGet, "https://"+address+path, nil)
@@ -86,7 +86,7 @@ func ready(c *http.Client, address string) bool {
 	return true
 }
 
-// free returns an address that nobody listens on.
+// free returns an address on which no server listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +95,7 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// run starts a program until the test ends. What it said comes when it ends by itself.
+// run starts a program that runs until the test ends. If it ends earlier, its output is sent to the channel.
 func run(t *testing.T, bin string, args ...string) <-chan string {
 	t.Helper()
 	c := exec.Command(bin, args...)
@@ -110,7 +110,7 @@ func run(t *testing.T, bin string, args ...string) <-chan string {
 	}()
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
-		for range ended { // until it is closed
+		for range ended { // drain until it is closed
 		}
 	})
 	return ended

@@ -1,5 +1,5 @@
-// Package kubernetestest is a small API server of Kubernetes in memory for tests: secrets and leases with their
-// versions, preconditions, labels and bounds.
+// Package kubernetestest is a small in-memory API server of Kubernetes for tests: secrets and leases with their
+// versions, preconditions, labels and limits.
 package kubernetestest
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// maxSecret is how many bytes all values of a secret may have.
+// maxSecret is the maximum size of all values of a secret, in bytes.
 const maxSecret = 1 << 20
 
-// Server is an API server. Its zero value has nothing in it.
+// Server is an API server. Its zero value is empty.
 type Server struct {
-	// Token is asked of all requests when it is set.
+	// Token, if set, is required in all requests.
 	Token string
 
 	mu      sync.Mutex
@@ -37,7 +37,7 @@ type Server struct {
 	objects map[string]map[string]any // by path
 }
 
-// Names returns the names of all objects of a resource, in order.
+// Names returns the sorted names of all objects of a resource.
 func (s *Server) Names(resource string) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Server) Names(resource string) (names []string) {
 	return names
 }
 
-// cut splits the path of an object, or of a resource, which has no name.
+// cut splits the path of an object, or of a resource, for which name is "".
 func cut(path string) (folder, name string, ok bool) {
 	for _, resource := range []string{"/secrets", "/leases"} {
 		if before, rest, found := strings.Cut(path, resource); found && strings.Contains(before, "/namespaces/") {
@@ -60,7 +60,7 @@ func cut(path string) (folder, name string, ok bool) {
 	return "", "", false
 }
 
-// plain returns a body as JSON: newer clients send leases as protocol buffers.
+// plain returns a body as JSON: newer clients send leases in Protocol Buffers.
 func plain(body []byte) ([]byte, error) {
 	packed, ok := bytes.CutPrefix(body, []byte("k8s\x00"))
 	if !ok {
@@ -82,7 +82,7 @@ func plain(body []byte) ([]byte, error) {
 	return text, errors.Join(err, jsonErr)
 }
 
-// status answers with what went wrong.
+// status responds with an error.
 func status(w http.ResponseWriter, code int, reason, message string) {
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{},
@@ -143,7 +143,7 @@ func (s *Server) answer(w http.ResponseWriter, code int, folder, name string) {
 	_ = json.NewEncoder(w).Encode(there)
 }
 
-// part returns an object in an object, which it makes where it is missing.
+// part returns a nested object, and creates it if it is missing.
 func part(of map[string]any, name string) map[string]any {
 	inner, ok := of[name].(map[string]any)
 	if !ok && of == nil {
@@ -156,7 +156,7 @@ func part(of map[string]any, name string) map[string]any {
 	return inner
 }
 
-// list answers with the objects that have the labels, or with their metadata alone when that is asked for.
+// list responds with the objects that have the labels, or only with their metadata if the request asks for that.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, folder string) {
 	kind := "SecretList"
 	if strings.HasSuffix(folder, "/leases") {
@@ -190,7 +190,7 @@ func selected(meta map[string]any, selector string) bool {
 	return true
 }
 
-// valid reports whether an object may be stored, and answers where it may not.
+// valid reports whether an object may be stored. If not, it sends an error response.
 func valid(w http.ResponseWriter, object map[string]any) bool {
 	size := 0
 	for name, value := range part(object, "data") {
@@ -218,7 +218,7 @@ func valid(w http.ResponseWriter, object map[string]any) bool {
 	return true
 }
 
-// store keeps an object under a new version.
+// store stores an object under a new version.
 func (s *Server) store(folder, name string, object map[string]any) {
 	s.version++
 	object["apiVersion"], object["kind"] = "v1", "Secret"
@@ -229,7 +229,7 @@ func (s *Server) store(folder, name string, object map[string]any) {
 	s.objects[folder+"/"+name] = object
 }
 
-// named is what names of objects may be; they are not longer than 253 bytes.
+// named matches valid names of objects, which have at most 253 bytes.
 var named = regex.Lazy(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func (s *Server) create(w http.ResponseWriter, folder string, object map[string]any) {
@@ -250,7 +250,7 @@ func (s *Server) create(w http.ResponseWriter, folder string, object map[string]
 	}
 }
 
-// update replaces an object, unless nothing changes. Leases may be created so, and are not replaced by one without a
+// update replaces an object, unless nothing changes. It can also create leases, and refuses to replace them without a
 // version.
 func (s *Server) update(w http.ResponseWriter, folder, name string, object map[string]any) {
 	there, leases := s.objects[folder+"/"+name], strings.HasSuffix(folder, "/leases")
@@ -277,7 +277,7 @@ func (s *Server) update(w http.ResponseWriter, folder, name string, object map[s
 	}
 }
 
-// same reports whether an object has what another has, beside its version.
+// same reports whether two objects are equal except for their versions.
 func same(one, other map[string]any) bool {
 	for _, what := range []string{"data", "spec", "type"} {
 		if !reflect.DeepEqual(one[what], other[what]) {

@@ -1,4 +1,4 @@
-// Package oraclecloudtest is a small Object Storage of Oracle Cloud for tests, in memory: a bucket with entity tags,
+// Package oraclecloudtest is a small in-memory Object Storage of Oracle Cloud for tests: a bucket with entity tags,
 // conditions and customers' keys. It checks the signatures of requests.
 //
 //	s := oraclecloudtest.New("acme", "states")
@@ -30,7 +30,7 @@ import (
 	"time"
 )
 
-// Who signs requests, as the service knows it.
+// Identity of the signer of requests.
 const (
 	Tenancy     = "ocid1.tenancy.oc1..canary"
 	User        = "ocid1.user.oc1..canary"
@@ -40,9 +40,9 @@ const (
 // Server is the service. Its fields are set before its first request.
 type Server struct {
 	Namespace, Bucket string
-	Key               *rsa.PrivateKey // that requests are signed with
-	Token             string          // of a session; then requests are signed with it in the place of a user
-	PageSize          int             // how many names a page of a list has; 1000 when 0
+	Key               *rsa.PrivateKey // key that signs requests
+	Token             string          // of a session; then it replaces the user in signatures
+	PageSize          int             // names per page of a list; 0 means 1000
 
 	mu      sync.Mutex
 	objects map[string]Object
@@ -53,30 +53,30 @@ type Server struct {
 type Object struct {
 	Data []byte
 	Tag  string
-	Key  string // digest of the customer's key; "" without one
+	Key  string // digest of the customer's key, or ""
 	KMS  string
 	Meta http.Header
 }
 
-// New returns a service with an empty bucket, and a key for requests.
+// New returns a service with an empty bucket and a key for requests.
 func New(namespace, bucket string) *Server {
-	key, err := rsa.GenerateKey(rand.Reader, 1024) // a small one: it signs thousands of requests
+	key, err := rsa.GenerateKey(rand.Reader, 1024) // small, because it signs thousands of requests
 	if err != nil {
-		panic(err) // there is no randomness
+		panic(err) // no random numbers
 	}
 	return &Server{Namespace: namespace, Bucket: bucket, Key: key, objects: map[string]Object{}}
 }
 
-// PEM is the key that requests are signed with, in a file.
+// PEM returns the key that signs requests, in PEM.
 func (s *Server) PEM() string {
 	der, err := x509.MarshalPKCS8PrivateKey(s.Key)
 	if err != nil {
-		panic(err) // it is a key
+		panic(err) // the key is valid
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// Objects are those of the bucket, by name.
+// Objects returns the objects of the bucket by name.
 func (s *Server) Objects() map[string]Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func fail(w http.ResponseWriter, status int, code, text string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"code": code, "message": text})
 }
 
-// object answers a request for an object.
+// object responds to a request for an object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	o, there := s.objects[name]
 	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
@@ -176,7 +176,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, bod
 	}
 }
 
-// list answers with a page of names.
+// list responds with a page of names.
 func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	type entry struct {
 		Name string `json:"name"`
@@ -210,7 +210,7 @@ func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
-// signed checks the signature of a request. It returns what is wrong.
+// signed checks the signature of a request. It returns the reason why it is invalid, or "".
 func (s *Server) signed(r *http.Request, body []byte) string {
 	fields := map[string]string{}
 	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Signature ")

@@ -1,4 +1,4 @@
-// Package osstest is a small Alibaba Cloud for tests, in memory: a bucket of OSS, at an address with the bucket in its
+// Package osstest is a small in-memory Alibaba Cloud for tests: a bucket of OSS, at an address with the bucket in its
 // path, and tables of Tablestore. It checks the signatures of both, in all versions that programs use.
 //
 //	s := &osstest.Server{Bucket: "states"}
@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// Credentials that the server knows.
+// Credentials that the server accepts.
 const (
 	AccessKey = "LTAI-canary"
 	Secret    = "oss-secret-canary"
@@ -37,18 +37,18 @@ const (
 // Server is the cloud. Its fields are set before its first request.
 type Server struct {
 	Bucket   string
-	Token    string // that requests have to come with; "" for none
-	Instance string // of Tablestore, which requests have to name; "" for any
-	PageSize int    // how many names a page of a list has; 1000 when 0
-	// Versioned buckets keep former objects, and do not look at x-oss-forbid-overwrite.
+	Token    string // required in requests, or ""
+	Instance string // instance of Tablestore, required in requests, or ""
+	PageSize int    // names per page of a list; 0 means 1000
+	// Versioned buckets keep former objects and ignore x-oss-forbid-overwrite.
 	Versioned bool
 
 	mu      sync.Mutex
 	objects map[string]*object
-	rows    map[string]tablestore.Row // by table and id
+	rows    map[string]tablestore.Row // by table and ID
 }
 
-// object is what stands under a name.
+// object is a stored object.
 type object struct {
 	data      []byte
 	etag      string
@@ -58,14 +58,14 @@ type object struct {
 	acl       string
 }
 
-// Names are those of all objects.
+// Names returns the names of all objects.
 func (s *Server) Names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// Stored returns how an object is stored: its content, its encryption, and who may see it.
+// Stored returns an object's content, encryption and access control.
 func (s *Server) Stored(name string) (data []byte, encrypted, acl string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Server) Stored(name string) (data []byte, encrypted, acl string) {
 	return nil, "", ""
 }
 
-// Rows are the rows of all tables, by table and id.
+// Rows returns the rows of all tables, by table and ID.
 func (s *Server) Rows() map[string]tablestore.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// object answers a request for an object.
+// object responds to a request for an object.
 func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	o := s.objects[name]
 	if want := r.Header.Get("Content-Md5"); want != "" {
@@ -180,7 +180,7 @@ func (s *Server) store(w http.ResponseWriter, r *http.Request, name string, body
 	}
 }
 
-// list answers with a page of names.
+// list responds with a page of names.
 func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	tags := map[string]string{}
 	for name := range s.objects {
@@ -189,7 +189,7 @@ func (s *Server) list(w http.ResponseWriter, q url.Values) {
 	drivertest.XMLPage(w, q, s.Bucket, tags, cmp.Or(s.PageSize, 1000))
 }
 
-// table answers a request for a row.
+// table responds to a request for a row.
 func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 	refuse := func(status int, code, text string) {
 		w.WriteHeader(status)
@@ -230,7 +230,7 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 			return
 		}
 	}
-	// a consumed capacity of nothing
+	// a consumed capacity of zero
 	answer := []byte{0x0a, 0x06, 0x0a, 0x04, 0x08, 0, 0x10, 0}
 	switch r.URL.Path {
 	case "/GetRow":
@@ -250,7 +250,7 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request, body []byte) {
 	_, _ = w.Write(answer)
 }
 
-// description is that of the table "locks": its name, its key, and what else the message has to have.
+// description describes the table "locks": its name, its key, and the other required fields.
 var description = slices.Concat(
 	[]byte{0x0a, 0x13, 0x0a, 0x05}, []byte("locks"),
 	[]byte{0x12, 0x0a, 0x0a, 0x06}, []byte("LockID"), []byte{0x10, 2},
@@ -279,7 +279,7 @@ func seal(text string) string {
 	return base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// signed checks the signature of a request for an object, in its first or its fourth version.
+// signed checks the signature of a request for an object, in version 1 or 4.
 func (s *Server) signed(r *http.Request) bool {
 	given := r.Header.Get("Authorization")
 	if strings.HasPrefix(given, "OSS4-") {
@@ -295,7 +295,7 @@ func (s *Server) signed(r *http.Request) bool {
 	return given == "OSS "+AccessKey+":"+seal(text+r.URL.Path+queryV1(r.URL.Query()))
 }
 
-// queryV1 returns the part of a query that the first version of the signature covers.
+// queryV1 returns the part of a query that version 1 of the signature covers.
 func queryV1(q url.Values) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(q)) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// signedV4 checks the fourth version of a signature, which covers the region, too.
+// signedV4 checks a signature of version 4, which also covers the region.
 func (s *Server) signedV4(r *http.Request, given string) bool {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(strings.TrimPrefix(given, "OSS4-HMAC-SHA256 "), ",") {

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/oss/tablestore"
 )
 
-// A row that can be read is what was written: its encoding reads as the same row.
+// A row that can be decoded survives encoding and decoding.
 func FuzzDecodeRow(f *testing.F) {
 	f.Add(tablestore.Row{Key: "LockID", ID: "a", Columns: map[string]string{"Info": "{}", "Digest": ""}}.Encode())
 	f.Add(tablestore.Row{Key: "LockID", ID: "a"}.Encode())
@@ -24,7 +24,7 @@ func FuzzDecodeRow(f *testing.F) {
 	})
 }
 
-// An answer may be anything.
+// Decoding any response ends without a panic.
 func FuzzAnswers(f *testing.F) {
 	f.Add(tablestore.EncodeError("OTSConditionCheckFail", "no"))
 	f.Add(tablestore.Get{Table: "t", Key: "k", ID: "i"}.Encode())

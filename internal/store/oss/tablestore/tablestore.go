@@ -1,6 +1,6 @@
-// Package tablestore encodes and decodes the few messages of Tablestore of Alibaba Cloud that locks need: rows with one
-// key of text and columns of text, requests that put, get and delete one, and what a row has to be for that. The
-// messages are Protocol Buffers; a row in them has its own encoding, with checksums.
+// Package tablestore encodes and decodes the few messages of Alibaba Cloud's Tablestore that locks need: rows whose key
+// and columns are text, requests that put, get and delete a row, and their conditions. The messages are Protocol
+// Buffers; a row in them has its own encoding, with checksums.
 //
 //	body := tablestore.Put{Table: "locks", Row: row, Condition: tablestore.Condition{Row: tablestore.Missing}}.Encode()
 package tablestore
@@ -15,13 +15,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Row has one column of text as its key, and others.
+// Row is a row with one key of type text and columns of type text.
 type Row struct {
 	Key, ID string // name and value of the key
 	Columns map[string]string
 }
 
-// Marks in the encoding of a row, each before what it stands for.
+// Marks in the encoding of a row, each before the element that it introduces.
 const (
 	markHead     = 0x75 // in four bytes
 	markKey      = 1
@@ -39,7 +39,7 @@ const (
 	typeText = 3 // of a value
 )
 
-// sum is the checksum of the encoding: CRC-8 with the polynomial 7.
+// sum returns the checksum of the encoding: CRC-8 with the polynomial 7.
 func sum(crc byte, data ...byte) byte {
 	for _, b := range data {
 		crc ^= b
@@ -54,7 +54,7 @@ func sum(crc byte, data ...byte) byte {
 	return crc
 }
 
-// cell adds a cell to an encoding, and its checksum to that of the row.
+// cell appends a cell to an encoding, and adds its checksum to that of the row.
 func cell(b []byte, name, value string, row byte) ([]byte, byte) {
 	text := append([]byte{typeText}, sized(nil, value)...)
 	b = sized(append(b, markCell, markName), name)
@@ -80,10 +80,10 @@ func (r Row) Encode() []byte {
 	return append(b, markRowSum, sum(check, 0))
 }
 
-// errRow means that an encoding of a row is damaged.
+// errRow means that the encoding of a row is damaged.
 var errRow = errors.New("it is not a row with texts")
 
-// decoder reads the encoding of a row. After an error everything is zero.
+// decoder decodes a row. After an error, all results are zero values.
 type decoder struct {
 	rest []byte
 	err  error
@@ -102,7 +102,7 @@ func (d *decoder) bytes(n uint32) []byte {
 func (d *decoder) byte() byte   { return d.bytes(1)[0] }
 func (d *decoder) size() uint32 { return binary.LittleEndian.Uint32(d.bytes(4)) }
 
-// next reports whether a mark comes next, and passes it.
+// next reports whether the next byte is a mark, and skips it if so.
 func (d *decoder) next(mark byte) bool {
 	if d.err != nil || len(d.rest) == 0 || d.rest[0] != mark {
 		return false
@@ -117,7 +117,7 @@ func (d *decoder) want(mark byte) {
 	}
 }
 
-// cells reads cells up to the next mark that is none of theirs, and adds their checksums to that of the row.
+// cells reads cells up to the next mark that does not belong to a cell, and adds their checksums to that of the row.
 func (d *decoder) cells(row byte) (map[string]string, []string, byte) {
 	all, names := map[string]string{}, []string{}
 	for d.next(markCell) {
@@ -132,7 +132,7 @@ func (d *decoder) cells(row byte) (map[string]string, []string, byte) {
 		}
 		check := sum(sum(sum(0, []byte(name)...), kind), sized(nil, string(value))...)
 		if d.next(markType) {
-			d.err = errRow // a change of a row, and not a row
+			d.err = errRow // a change to a row instead of a row
 		}
 		if d.next(markTime) {
 			check = sum(check, d.bytes(8)...)
@@ -146,7 +146,7 @@ func (d *decoder) cells(row byte) (map[string]string, []string, byte) {
 	return all, names, row
 }
 
-// DecodeRow reads the encoding of a row. An empty one is no row: nil.
+// DecodeRow decodes a row. For empty data it returns nil.
 func DecodeRow(data []byte) (*Row, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -176,7 +176,7 @@ func DecodeRow(data []byte) (*Row, error) {
 	return r, nil
 }
 
-// What a row has to be for a request, beside its columns.
+// Conditions on the existence of a row.
 const (
 	Any = iota
 	There
@@ -186,16 +186,16 @@ const (
 // Condition is the condition of a request.
 type Condition struct {
 	Row int // Any, There, Missing
-	// Column has to have the value, where it has a name.
+	// If Column is not "", that column must have this value.
 	Column, Value string
 }
 
 const (
-	filterColumn = 1 // a filter that looks at one column
+	filterColumn = 1 // a filter on one column
 	equal        = 1
 )
 
-// encode returns the message. A row without the column does not meet a condition on it.
+// encode returns the message. A condition on a column does not hold if the row lacks it.
 func (c Condition) encode() []byte {
 	b := number(nil, 1, uint64(c.Row))
 	if c.Column == "" {
@@ -208,7 +208,7 @@ func (c Condition) encode() []byte {
 	return text(b, 2, string(text(number(nil, 1, filterColumn), 2, string(f))))
 }
 
-// DecodeCondition reads one.
+// DecodeCondition decodes a condition.
 func DecodeCondition(data []byte) (c Condition, err error) {
 	m, err := Parse(data)
 	if err != nil {
@@ -234,7 +234,7 @@ func DecodeCondition(data []byte) (c Condition, err error) {
 	return c, value.err
 }
 
-// Put is the request that puts a row in the place of what there is.
+// Put is the request that writes a row, replacing an existing one.
 type Put struct {
 	Table string
 	Row   Row
@@ -256,7 +256,7 @@ func (g Get) Encode() []byte {
 	return number(text(text(nil, 1, g.Table), 2, string(Row{Key: g.Key, ID: g.ID}.Encode())), 5, 1)
 }
 
-// DecodeGot reads the answer to Get: the row, or nil where there is none.
+// DecodeGot decodes the response to Get: the row, or nil if it does not exist.
 func DecodeGot(data []byte) (*Row, error) {
 	m, err := Parse(data)
 	if err != nil {
@@ -271,7 +271,7 @@ type Delete struct {
 	Condition
 }
 
-// Encode returns the message. The encoding of the key says that what it belongs to is deleted.
+// Encode returns the message. The encoding of the key marks the row as deleted.
 func (d Delete) Encode() []byte {
 	b, check := append(binary.LittleEndian.AppendUint32(nil, markHead), markKey), byte(0)
 	b, check = cell(b, d.Key, d.ID, check)
@@ -279,7 +279,7 @@ func (d Delete) Encode() []byte {
 	return text(text(text(nil, 1, d.Table), 2, string(b)), 3, string(d.encode()))
 }
 
-// DecodeError reads the message of an error: its code, and a text.
+// DecodeError decodes the message of an error: its code and a text.
 func DecodeError(data []byte) (code, said string) {
 	m, err := Parse(data)
 	if err != nil {
@@ -299,16 +299,16 @@ func text(b []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
 }
 
-// Message is one that was parsed: the last value of each field.
+// Message is a decoded message: the last value of each field.
 type Message struct {
 	numbers map[protowire.Number]uint64
 	bytes   map[protowire.Number][]byte
 }
 
-// Number returns a field with a number, 0 where it is missing.
+// Number returns a numeric field, or 0 if it is missing.
 func (m Message) Number(field int) uint64 { return m.numbers[protowire.Number(field)] }
 
-// Bytes returns a field with bytes, nil where it is missing.
+// Bytes returns a field of bytes, or nil if it is missing.
 func (m Message) Bytes(field int) []byte { return m.bytes[protowire.Number(field)] }
 
 // Parse reads a message.

@@ -1,5 +1,5 @@
-// Package arguments reads the values of backend blocks and of environment variables, and collects what is wrong with
-// them. It also has the attributes that schemas of blocks are made of.
+// Package arguments reads the values of backend blocks and of environment variables, and collects the problems with
+// them. It also has the attributes of which the schemas of blocks are composed.
 //
 //	r := arguments.New(config, o)
 //	s := &settings{bucket: r.Text("bucket"), region: r.Text("region", "ALICLOUD_REGION")}
@@ -22,34 +22,34 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Attribute returns one with a type.
+// Attribute returns an optional attribute of a type.
 func Attribute(ty cty.Type, about string) *provider.Attribute {
 	return &provider.Attribute{Type: ty, Optional: true, Description: about}
 }
 
-// Text returns an attribute with a text.
+// Text returns an attribute of type string.
 func Text(about string) *provider.Attribute { return Attribute(cty.String, about) }
 
-// Flag returns an attribute that is true or false.
+// Flag returns an attribute of type bool.
 func Flag(about string) *provider.Attribute { return Attribute(cty.Bool, about) }
 
-// Number returns an attribute with a number.
+// Number returns an attribute of type number.
 func Number(about string) *provider.Attribute { return Attribute(cty.Number, about) }
 
-// Secret returns an attribute with a text that nothing shows.
+// Secret returns a sensitive attribute of type string.
 func Secret(about string) *provider.Attribute {
 	a := Text(about)
 	a.Sensitive = true
 	return a
 }
 
-// Blocks returns an attribute with a set of objects, for what is written as blocks.
+// Blocks returns an attribute with a set of objects, which is written as blocks.
 func Blocks(about string, of map[string]*provider.Attribute) *provider.Attribute {
 	return &provider.Attribute{Optional: true, Description: about,
 		Nested: &provider.NestedObject{Nesting: provider.NestingSet, Attributes: of}}
 }
 
-// Complete sets the defaults of surroundings.
+// Complete returns the surroundings with defaults for unset fields.
 func Complete(o remote.Surroundings) remote.Surroundings {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -60,13 +60,13 @@ func Complete(o remote.Surroundings) remote.Surroundings {
 	return o
 }
 
-// Secrets are texts that no message may show. Its methods may be called concurrently.
+// Secrets collects texts that messages must not contain. Its methods may be called concurrently.
 type Secrets struct {
 	mu  sync.Mutex
 	all []string
 }
 
-// Add adds some.
+// Add adds texts.
 func (s *Secrets) Add(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,15 +77,15 @@ func (s *Secrets) Add(texts ...string) {
 	}
 }
 
-// Clean removes them from a text, also as they are written in addresses.
+// Clean removes the secrets from a text, including their forms in URLs.
 func (s *Secrets) Clean(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Hide(text, s.all)
 }
 
-// Hide removes secrets from a text, also as they are written in addresses. Short ones would hide too much. The longest
-// go first: a shorter one may be a part of them.
+// Hide removes secrets from a text, including their forms in URLs. It ignores short ones, which would match too much.
+// It removes the longest first, because shorter ones may be parts of them.
 func Hide(text string, secrets []string) string {
 	secrets = slices.Clone(secrets)
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
@@ -106,7 +106,7 @@ type Reader struct {
 	diags  *diag.List
 }
 
-// New returns a reader of the values of a block. The surroundings are complete.
+// New returns a reader of the values of a block. The surroundings must be complete.
 func New(config cty.Value, o remote.Surroundings) Reader {
 	return Reader{values: config, o: o, diags: &diag.List{}}
 }
@@ -114,7 +114,7 @@ func New(config cty.Value, o remote.Surroundings) Reader {
 // Diags returns the problems.
 func (r Reader) Diags() diag.List { return *r.diags }
 
-// Wrong reports a problem with an argument. The text must not show the value of a secret one.
+// Wrong adds a problem with an argument. The text must not contain the value of a secret argument.
 func (r Reader) Wrong(name, summary, format string, args ...any) {
 	path := slices.Clone(r.path)
 	var names []string
@@ -133,7 +133,7 @@ func (r Reader) Wrong(name, summary, format string, args ...any) {
 	*r.diags = r.diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Path: path})
 }
 
-// Needed reports a text that is not set, and the variable that it may stand in.
+// Needed adds a problem if a required text is "". The problem names the variables that can replace the argument.
 func (r Reader) Needed(name, value string, variables ...string) {
 	if value != "" {
 		return
@@ -145,7 +145,7 @@ func (r Reader) Needed(name, value string, variables ...string) {
 	r.Wrong(name, "Missing Required Value", "%s", text)
 }
 
-// Value returns the value of an argument that is set.
+// Value returns the value of an argument, and whether it is set.
 func (r Reader) Value(name string) (v cty.Value, ok bool) {
 	if r.values == cty.NilVal || r.values.IsNull() || !r.values.Type().HasAttribute(name) {
 		return cty.NilVal, false
@@ -162,7 +162,7 @@ func (r Reader) Text(name string, variables ...string) string {
 	return r.variable(variables)
 }
 
-// Given returns an argument, also when it is empty, or the first of the environment variables that is set.
+// Given returns an argument, even if it is "", or the first of the environment variables that is set.
 func (r Reader) Given(name string, variables ...string) string {
 	if v, ok := r.Value(name); ok {
 		return v.AsString()
@@ -170,10 +170,10 @@ func (r Reader) Given(name string, variables ...string) string {
 	return r.variable(variables)
 }
 
-// Getenv returns a variable of the environment.
+// Getenv returns an environment variable.
 func (r Reader) Getenv(name string) string { return r.o.Getenv(name) }
 
-// Path returns the name of a file that a block has as one of the process.
+// Path resolves a file name from a block.
 func (r Reader) Path(name string) string { return r.o.Path(name) }
 
 func (r Reader) variable(names []string) string {
@@ -185,10 +185,10 @@ func (r Reader) variable(names []string) string {
 	return ""
 }
 
-// Is returns an argument that is true or false, or the first of the environment variables that is set.
+// Is returns a boolean argument, or the first of the environment variables that is set.
 func (r Reader) Is(name string, variables ...string) bool { return r.Flag(name, false, variables...) }
 
-// Flag is Is with what counts without argument and variable. Without a name it is a variable alone.
+// Flag is like Is, with a default. If name is "", it only reads variables.
 func (r Reader) Flag(name string, missing bool, variables ...string) bool {
 	if v, ok := r.Value(name); ok {
 		return v.True()
@@ -204,7 +204,7 @@ func (r Reader) Flag(name string, missing bool, variables ...string) bool {
 	return b
 }
 
-// Number returns an argument, or the first of the environment variables that is set, or what counts without both.
+// Number returns an argument, or the first of the environment variables that is set, or the default.
 func (r Reader) Number(name string, missing, least, most int64, variables ...string) int64 {
 	n, exact := missing, true
 	if v, ok := r.Value(name); ok {
@@ -221,7 +221,7 @@ func (r Reader) Number(name string, missing, least, most int64, variables ...str
 	return n
 }
 
-// Block returns a reader of a block inside of this one; of several, of the first. When there is none, it reads nothing.
+// Block returns a reader of a nested block, or of the first of several. If there is none, the reader finds no values.
 func (r Reader) Block(name string) (Reader, bool) {
 	v, ok := r.Value(name)
 	if ok && !v.Type().IsObjectType() {
@@ -236,7 +236,7 @@ func (r Reader) Block(name string) (Reader, bool) {
 	return r, ok
 }
 
-// File returns the content of a file that an argument, or a variable, names.
+// File returns the content of a file that an argument or a variable names.
 func (r Reader) File(argument, name string) []byte {
 	if name == "" {
 		return nil

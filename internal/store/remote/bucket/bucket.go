@@ -1,5 +1,5 @@
-// Package bucket is what drivers have in common that keep a state as one object of a bucket, and its journal in others
-// beside it. They add how the bucket is asked, and what the lock is.
+// Package bucket is the common part of drivers that keep a state in one object of a bucket, with the journal in other
+// objects. Such a driver implements the access to the bucket and the lock.
 //
 //	p := &place{Place: bucket.New(objects, "network.tfstate", "network.tombolo/", space)}
 package bucket
@@ -15,23 +15,23 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Leaving is the time limit for releasing a lock that may not have been taken.
+// Leaving is the time limit for releasing a lock that may not have been acquired.
 const Leaving = 10 * time.Second
 
-// LockTries limits how often a lock is tried again because it disappears while it is read.
+// LockTries limits how often locking is tried again because the lock disappears while its holder is read.
 const LockTries = 5
 
-// Store is where states are. Methods may be called concurrently.
+// Store stores states. Its methods may be called concurrently.
 type Store interface {
-	// Read returns the object with a state.
+	// Read returns a state.
 	Read(ctx context.Context, name string) (remote.Content, error)
-	// Write writes it. objects.ErrUnmet: another version stands there.
+	// Write replaces a state. It returns objects.ErrUnmet if another version is stored.
 	Write(ctx context.Context, name string, w remote.Write) (version string, err error)
-	// Forget removes it, with what belongs to it beside the journal. That it is not there is no error.
+	// Forget deletes a state and its additional data, except for the journal. A missing state is not an error.
 	Forget(ctx context.Context, name string) error
-	// List calls a function for the names of all objects with a prefix.
+	// List calls each for the names of all objects with a prefix.
 	List(ctx context.Context, prefix string, each func(name string)) error
-	// Name is how messages call an object.
+	// Name returns the name of an object in messages.
 	Name(name string) string
 }
 
@@ -39,13 +39,13 @@ type Store interface {
 type Place struct {
 	Store   Store
 	Object  string // name of the object
-	Folder  string // what the names of those of the journal begin with
+	Folder  string // prefix of the journal's objects
 	Journal *objects.Journal
 
 	space objects.Space
 }
 
-// New returns the place of a state, whose journal is in a space.
+// New returns the place of a state whose journal is in a space.
 func New(s Store, object, folder string, space objects.Space) *Place {
 	return &Place{Store: s, Object: object, Folder: folder, space: space, Journal: objects.New(space, folder, 0)}
 }
@@ -59,7 +59,7 @@ func (p *Place) Read(ctx context.Context) (remote.Content, error) { return p.Sto
 // ReadJournal implements remote.Place.
 func (p *Place) ReadJournal(ctx context.Context) (remote.Journal, error) { return p.Journal.Read(ctx) }
 
-// Hold has the writes of a held lock.
+// Hold implements the writes of a held lock.
 type Hold struct{ Place *Place }
 
 // Write implements remote.Hold.
@@ -100,7 +100,7 @@ func (p *Place) Clear(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Changed returns the contract's error for an unmet condition.
+// Changed translates an unmet condition to the contract's error.
 func Changed(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrChanged
@@ -111,11 +111,11 @@ func Changed(err error) error {
 // Found is a held lock.
 type Found struct {
 	Info state.LockInfo
-	Raw  string // as it stands there
+	Raw  string // as stored
 	Tag  string // of the object
 }
 
-// ParseLock reads what stands in a lock. When that cannot be read, nothing is known but that the lock is held.
+// ParseLock decodes a stored lock. If the text is invalid, only the fact that the lock is held is known.
 func ParseLock(raw, tag string) *Found {
 	f := &Found{Raw: raw, Tag: tag}
 	if err := json.Unmarshal([]byte(raw), &f.Info); err != nil {
@@ -124,7 +124,7 @@ func ParseLock(raw, tag string) *Found {
 	return f
 }
 
-// Locked returns the error for a lock that another holds; nil is one of which nothing is known.
+// Locked returns the error for a lock that another run holds. f is nil if the lock disappeared before it was read.
 func (f *Found) Locked() error {
 	if f == nil {
 		return &state.LockedError{}
@@ -133,7 +133,7 @@ func (f *Found) Locked() error {
 	return &state.LockedError{Info: &info}
 }
 
-// HandsOff returns the error of freeing a lock that changed in the meantime.
+// HandsOff returns the error of releasing a lock that has changed in the meantime.
 func HandsOff(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrTaken
@@ -141,7 +141,7 @@ func HandsOff(err error) error {
 	return err
 }
 
-// Lost returns the contract's error for a lock that is not held any more.
+// Lost returns the contract's error for a lock that is no longer held.
 func Lost(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrLost

@@ -10,19 +10,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Slot is where one thing can be at a time: an object of a name, a row of a table. It is put where nothing is, and
-// removed while it is what was seen.
+// Slot is a place for one item, such as the name of an object or a row of a table. An item can only be created if the
+// slot is empty, and only removed if it is the one that was read.
 type Slot interface {
-	// Look returns what is there; nil when nothing is.
+	// Look returns the item, or nil if the slot is empty.
 	Look(ctx context.Context) (*Found, error)
-	// Put puts it where nothing is. objects.ErrUnmet: something is there. What is there already because an answer was
-	// lost is what was put.
+	// Put creates the item. It returns objects.ErrUnmet if the slot is not empty, unless it contains this very item
+	// because a response was lost.
 	Put(ctx context.Context, raw string) error
-	// Remove removes it while it is what was found. objects.ErrUnmet: it is not any more.
+	// Remove removes the item that was found. It returns objects.ErrUnmet if that is no longer there.
 	Remove(ctx context.Context, f *Found) error
 }
 
-// take takes a lock that is a slot, with its information as it is stored.
+// take acquires a lock by storing its encoded information in the slot.
 func take(ctx context.Context, s Slot, id, raw string) error {
 	for try := 1; ; try++ {
 		err := s.Put(ctx, raw)
@@ -42,22 +42,22 @@ func take(ctx context.Context, s Slot, id, raw string) error {
 	}
 }
 
-// leave releases a lock whose request got no answer. It continues if the caller's context has ended.
+// leave releases a lock whose request got no response, even if the caller's context has ended.
 func leave(ctx context.Context, s Slot, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Leaving)
 	defer cancel()
 	there, err := s.Look(ctx)
 	if err != nil || there == nil || there.Info.ID != id {
-		return nil // it could not be taken for the same reason, or is that of another
+		return nil // the release fails for the same reason as the lock, or another run holds it
 	}
 	return s.Remove(ctx, there)
 }
 
-// Locked is a state whose lock is a slot.
+// Locked is a state with a lock in a slot.
 type Locked struct {
 	*Place
-	Slot Slot   // nil: there is no lock
-	None string // why there is none, for who wants to free it
+	Slot Slot   // nil if there is no lock
+	None string // why there is no lock, for errors
 }
 
 // held is a held lock. Without an id, the state is not locked.
@@ -116,7 +116,7 @@ func (l *Locked) ForceUnlock(ctx context.Context, id string) error {
 	return HandsOff(l.Slot.Remove(ctx, there))
 }
 
-// mine returns the lock, while it is the one that was taken.
+// mine returns the lock if it is still the acquired one.
 func (h *held) mine(ctx context.Context) (*Found, error) {
 	there, err := h.slot.Look(ctx)
 	if err == nil && (there == nil || there.Info.ID != h.id) {

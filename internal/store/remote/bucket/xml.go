@@ -13,9 +13,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// Some services answer in XML as the first of them did: errors have a code and a message, and a list has pages.
+// Several services respond in the XML format of the first such service: errors have a code and a message, and lists
+// have pages.
 
-// Said returns the service's description of an error: its code, and both as a text.
+// Said returns the service's description of an error: its code, and a text with code and message.
 func Said(a *web.Answer) (code, text string) {
 	var named struct{ Code, Message string }
 	if xml.Unmarshal(a.Body, &named) != nil {
@@ -24,34 +25,45 @@ func Said(a *web.Answer) (code, text string) {
 	return named.Code, strings.TrimSuffix(named.Code+": "+named.Message, ": ")
 }
 
-// Missing reports whether an answer means that the object does not exist. A missing bucket is an error.
-// The answer to a HEAD request has no body. To any other the service says what is missing: an answer without words
-// is that of something on the way, and not a state that is not there.
+// Missing reports whether a response means that the object does not exist. A missing bucket is an error. The response
+// to a HEAD request has no body. Other responses of the service contain an error code: without one, the response did
+// not come from the service and does not mean that there is no state.
 func Missing(a *web.Answer) bool {
 	code, _ := Said(a)
 	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || a.Method == http.MethodHead && len(a.Body) == 0)
 }
 
-// Tag returns a tag without its quotes, which not all answers have.
+// Tag returns an entity tag without its quotes, which not all responses have.
 func Tag(text string) string { return strings.Trim(text, `"`) }
 
-// Limits of lists: the pages, the objects on one, whatever was asked for, and the bytes of a name. The services have
-// lower ones.
+// Tagged returns the entity tag in a response about an object. The service sends one with each: a response without one
+// came from something in between, such as a proxy.
+func Tagged(service string, r web.Request, a *web.Answer) (string, error) {
+	tag := Tag(a.Header.Get("ETag"))
+	if tag == "" {
+		return "", &web.Problem{Text: fmt.Sprintf("%s %s: the answer has no tag. The server is not %s, or a proxy "+
+			"changes its answers", r.What, r.Name, service)}
+	}
+	return tag, nil
+}
+
+// Limits of lists: pages, objects on a page whatever was requested, and the size of a name in bytes. The limits of the
+// services are lower.
 const (
 	MaxPages = 1000
 	MaxPage  = 1000
 	MaxName  = 1024
 )
 
-// Page counts the pages of a list, and returns an error for one that the service would not send: with more than was
-// asked for, names of another prefix, or a next page that does not come behind this one. For pages that are not
-// continued at a name, next is "".
+// Page counts the pages of a list, and returns an error for a page that the service would not send: one with too many
+// objects, with names of another prefix, or with a next page that does not follow this one. If pages are not continued
+// by name, next is "".
 type Page struct {
 	Prefix, last string
 	pages        int
 }
 
-// Follows judges a page, with the names on it and the name at which the next one begins.
+// Follows checks a page with its names and the name at which the next one begins.
 func (p *Page) Follows(names []string, next string) error {
 	if len(names) > MaxPage {
 		return fmt.Errorf("a page of the list has %d objects, and at most %d were asked for", len(names), MaxPage)
@@ -77,17 +89,17 @@ func (p *Page) Follows(names []string, next string) error {
 	return nil
 }
 
-// Pages are the pages of a list.
+// Pages reads lists page by page.
 type Pages struct {
-	// Ask asks for a page. It returns the answer, or an error when that is not a page.
+	// Ask requests a page. It returns an error if the response is not a page.
 	Ask func(ctx context.Context, query url.Values) (*web.Answer, error)
-	// Escaped names are asked for as they are in addresses.
+	// Escaped requests URL-encoded names.
 	Escaped bool
-	Service string // for people: "OSS"
+	Service string // for messages: "OSS"
 	Name    func(name string) string
 }
 
-// Each calls a function for each object with the prefix, until it returns false. Most is how many are asked for.
+// Each calls each for the objects with the prefix, until it returns false. Most is the number of objects to request.
 func (p Pages) Each(ctx context.Context, prefix string, most int, each func(objects.Entry) bool) error {
 	query := url.Values{"prefix": {prefix}, "max-keys": {strconv.Itoa(most)}}
 	if p.Escaped {
@@ -136,7 +148,7 @@ func (p Pages) Each(ctx context.Context, prefix string, most int, each func(obje
 	}
 }
 
-// plain returns a name of a list as it is.
+// plain returns the decoded form of a name in a list.
 func (p Pages) plain(name string) (string, bool) {
 	if !p.Escaped {
 		return name, true
@@ -154,7 +166,7 @@ func (p Pages) First(ctx context.Context, prefix string, most int) (all []object
 	return all, err
 }
 
-// All calls a function for the names of all objects with the prefix.
+// All calls each for the names of all objects with the prefix.
 func (p Pages) All(ctx context.Context, prefix string, each func(name string)) error {
 	return p.Each(ctx, prefix, 1000, func(e objects.Entry) bool { each(e.Name); return true })
 }

@@ -20,7 +20,7 @@ func Info(id string) state.LockInfo {
 		Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Path: "some/path"}
 }
 
-// ids of locks look like those that commands make.
+// id returns the ID of a lock in the form that commands use.
 func id(n int) string { return fmt.Sprintf("0b5c8e7e-6c1f-4d9e-9d6d-%012d", n) }
 
 func document(serial int, note string) []byte {
@@ -50,7 +50,7 @@ func lock(t T, d remote.Driver, n int) (remote.Place, remote.Hold) {
 	return p, h
 }
 
-// held returns information of a lock with the id that it is held under.
+// held returns the information of a lock with the ID under which it is held.
 func held(h remote.Hold, info state.LockInfo) state.LockInfo {
 	if n, ok := h.(remote.Named); ok {
 		info.ID = n.ID()
@@ -91,7 +91,7 @@ func journal(t T, p remote.Place, version string, chunks ...string) {
 	}
 }
 
-// answer is the result of a call, for messages.
+// answer returns the result of a call for messages.
 func answer(err error) string {
 	if err == nil {
 		return "it succeeded"
@@ -231,8 +231,8 @@ func named(t T, _ Options, a, b remote.Driver) {
 	}
 }
 
-// times has holders whose clocks are wrong. A lock ends when it is given back, freed, or not renewed: what its holder
-// says of the time is for people.
+// times checks holders with wrong clocks. A lock ends when it is released, forced or not renewed. The times that its
+// holder reports are only for display.
 func times(t T, _ Options, a, b remote.Driver) {
 	p, other := place(t, a, state.DefaultWorkspace), place(t, b, state.DefaultWorkspace)
 	for n, created := range Wild() {
@@ -252,7 +252,7 @@ func times(t T, _ Options, a, b remote.Driver) {
 	}
 }
 
-// Wild are times that clocks show which are hours or ages off.
+// Wild returns times of clocks that are wrong by hours or ages.
 func Wild() []time.Time {
 	at := Info("").Created
 	return []time.Time{{}, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), at.Add(-13 * time.Hour), at.AddDate(100, 0, 0),

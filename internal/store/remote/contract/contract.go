@@ -1,11 +1,11 @@
-// Package contract is what package remote promises of places, locks and conditional writes, one check for each promise.
-// Package drivertest makes tests of them; a command runs them by itself, over a store that somebody wrote.
+// Package contract checks the guarantees that package remote makes about places, locks and conditional writes, with one
+// check for each guarantee. Package drivertest runs them as tests, and a command runs them for a user's own store.
 //
 //	for r := range contract.Results(ctx, contract.Options{}, open) {
 //		fmt.Println(r.Name, r.Problems)
 //	}
 //
-// It leaves the storage as it finds it when open returns drivers of Within, and the drivers can delete.
+// The checks leave the storage as they found it if open returns drivers of Within and the drivers can delete.
 package contract
 
 import (
@@ -24,12 +24,12 @@ import (
 
 // Options lists what a backend does not support.
 type Options struct {
-	NoJournal    bool // it has no room for a journal
+	NoJournal    bool // it cannot store a journal
 	NoWorkspaces bool // it has one state
-	PlainNames   bool // workspaces have small letters, digits and hyphens in their names
-	// LastWriterWins: without a lock of the service's, a state is written whatever stands there.
+	PlainNames   bool // names of workspaces consist of lower-case letters, digits and hyphens
+	// LastWriterWins means that writes without a lock of the service are not conditional.
 	LastWriterWins bool
-	// NoForce: a lock is freed by ending the connection of its holder alone, and ForceUnlock says so.
+	// NoForce means that only ending the holder's connection releases a lock, and that ForceUnlock returns an error.
 	NoForce bool
 }
 
@@ -44,14 +44,14 @@ type T interface {
 	Skip(args ...any)
 }
 
-// Check is one promise. Run gets two drivers over the same, empty storage: two machines.
+// Check checks one guarantee. Run gets two drivers, standing for two machines, over the same empty storage.
 type Check struct {
 	Name    string
-	Skipped bool // the backend does not promise this
+	Skipped bool // the backend does not make this guarantee
 	Run     func(t T, o Options, a, b remote.Driver)
 }
 
-// Checks are all of them.
+// Checks returns all checks.
 func Checks(o Options) []Check {
 	return []Check{
 		{"NothingIsThereAtFirst", false, nothing},
@@ -71,7 +71,7 @@ func Checks(o Options) []Check {
 	}
 }
 
-// Sentence is the name of a check as people read it.
+// Sentence returns the name of a check as a sentence.
 func (c Check) Sentence() string { return Sentence(c.Name) }
 
 // Sentence splits a name into words: "Writes name what they replace" of "WritesNameWhatTheyReplace".
@@ -82,7 +82,7 @@ func Sentence(name string) string {
 	for i, r := range runes {
 		if i > 0 && upper(i) && !upper(i-1) {
 			b.WriteByte(' ')
-			if !upper(i + 1) { // an ID stays one
+			if !upper(i + 1) { // keep IDs together
 				r = unicode.ToLower(r)
 			}
 		}
@@ -94,11 +94,11 @@ func Sentence(name string) string {
 // Result is the result of a check.
 type Result struct {
 	Check
-	Problems []string // none: the promise is kept
+	Problems []string // empty if the guarantee holds
 }
 
-// Results runs the checks where there is no test, such as in a command, one after the other until the context ends.
-// Open returns what each of them gets, and done is called behind it.
+// Results runs the selected checks outside of tests, one after the other, until the context ends. For each of them it
+// calls open, and afterwards done.
 func Results(ctx context.Context, o Options, only func(Check) bool,
 	open func() (a, b remote.Driver, done func() error, err error)) iter.Seq[Result] {
 	return func(yield func(Result) bool) {
@@ -133,11 +133,11 @@ func problems(ctx context.Context, o Options, c Check,
 	return said
 }
 
-// Try runs what is a test elsewhere, and returns what it finds wrong, or that it cannot be tried.
+// Try runs a test outside of testing. It returns the problems that the test reports, and whether it was skipped.
 func Try(ctx context.Context, run func(T)) (problems []string, skipped bool) {
 	n := &notes{ctx: ctx}
 	ended := make(chan struct{})
-	go func() { // a check that cannot continue ends its goroutine
+	go func() { // a failing check ends its goroutine
 		defer close(ended)
 		defer func() {
 			if p := recover(); p != nil {
@@ -150,10 +150,10 @@ func Try(ctx context.Context, run func(T)) (problems []string, skipped bool) {
 	return n.said, n.skipped
 }
 
-// notes stands in for testing.T and keeps what a check says.
+// notes implements T and records the messages of a check.
 type notes struct {
 	ctx     context.Context
-	skipped bool       // by the goroutine of the check
+	skipped bool       // set by the goroutine of the check
 	mu      sync.Mutex // guards said
 	said    []string
 }

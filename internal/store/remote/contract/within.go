@@ -11,18 +11,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Scratch separates checks from the content of a store: workspaces get a prefix, also the default one.
+// Scratch separates checks from the content of a store: all names of workspaces, including the default one, get a
+// prefix.
 type Scratch struct {
 	prefix string
 
-	mu    sync.Mutex // guards below
+	mu    sync.Mutex // guards the fields below
 	names map[string]bool
 }
 
-// NewScratch returns a Scratch. Without a prefix, names stay as they are, and only what was used is kept in mind.
+// NewScratch returns a Scratch. If the prefix is "", names do not change, and the Scratch only records which workspaces
+// were used.
 func NewScratch(prefix string) *Scratch { return &Scratch{prefix: prefix, names: map[string]bool{}} }
 
-// Within returns a driver that has the workspaces with the prefix alone.
+// Within returns a driver whose workspaces are those with the prefix.
 func (s *Scratch) Within(d remote.Driver) remote.Driver { return &within{d, s} }
 
 // Clear deletes all workspaces that were used, even if they are locked.

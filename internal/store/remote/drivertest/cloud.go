@@ -19,16 +19,17 @@ import (
 )
 
 // Cloud serves a cloud on this machine. Programs that use its proxy reach its services at their usual addresses: each
-// host of a request is a service.
+// host is a service.
 type Cloud struct {
 	Services http.Handler
-	// HTTP2: clients may speak it, as gRPC does.
+	// HTTP2 enables HTTP/2, which gRPC needs.
 	HTTP2 bool
 
 	leaves chan net.Conn
 }
 
-// authority issues certificates. A process trusts what it has read first, so there is one for all clouds.
+// authority issues certificates. There is one for all clouds, because a process reads its trusted certificates only
+// once.
 type authority struct {
 	certificate *x509.Certificate
 	der         []byte
@@ -47,12 +48,12 @@ var issuer = sync.OnceValue(func() *authority {
 		a.certificate, err = x509.ParseCertificate(a.der)
 	}
 	if err != nil {
-		panic(err) // there is no randomness
+		panic(err) // no random numbers
 	}
 	return a
 })
 
-// Start starts the proxy, and returns the variables under which programs use it.
+// Start starts the proxy, and returns the environment variables of programs that use it.
 func (c *Cloud) Start(t *testing.T) []string {
 	t.Helper()
 	must := func(err error) {
@@ -83,7 +84,7 @@ func (c *Cloud) Start(t *testing.T) []string {
 		"http_proxy=", "SSL_CERT_FILE=" + file}
 }
 
-// tunnels are the connections through the proxy, as a listener.
+// tunnels is a listener for the connections through the proxy.
 type tunnels struct {
 	conns chan net.Conn
 	addr  net.Addr
@@ -107,13 +108,13 @@ func (l *tunnels) Addr() net.Addr { return l.addr }
 func serial() *big.Int {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
-		panic(err) // there is no randomness
+		panic(err) // no random numbers
 	}
 	return n
 }
 
-// connect terminates a tunnel here, with a certificate for its destination. A request without a tunnel is served as it
-// is.
+// connect terminates a tunnel here, with a certificate for its destination. It serves a request without a tunnel
+// directly.
 func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		c.Services.ServeHTTP(w, r)

@@ -1,4 +1,4 @@
-// Package drivertest is the suite that every remote.Driver passes: the checks of package contract as tests.
+// Package drivertest is the test suite of every remote.Driver: it runs the checks of package contract as tests.
 package drivertest
 
 import (
@@ -12,7 +12,7 @@ import (
 // Options lists what a backend does not support.
 type Options = contract.Options
 
-// Run runs the suite. Open returns two drivers over the same, empty storage: two machines.
+// Run runs the suite. Open returns two drivers, standing for two machines, over the same empty storage.
 func Run(t *testing.T, o Options, open func(t *testing.T) (a, b remote.Driver)) {
 	for _, check := range contract.Checks(o) {
 		t.Run(check.Name, func(t *testing.T) {

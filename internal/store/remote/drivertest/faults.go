@@ -14,12 +14,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Faults are the faults of requests, by their number from 1: the name of a kind of fault, "" for none.
+// Faults returns the kind of fault of the nth request, counted from 1, or "".
 type Faults func(n int) string
 
-// EveryRequest has a run go wrong at each of its requests: once, and from then on, in each way. Afterwards another run
-// finds what the first one was told was done, and whatever was begun. Open returns a driver whose requests have the
-// faults, how many there were, and a driver over the same, empty storage that has none.
+// EveryRequest makes a run fail at each of its requests: once, or permanently from then on, with each kind of fault.
+// Afterwards another run must find every acknowledged result and every operation that was begun. Open returns a driver
+// whose requests have the faults, the number of its requests, and a driver without faults over the same storage, which
+// is empty at first.
 func EveryRequest(t *testing.T, kinds []string, open func(t *testing.T, f Faults) (d remote.Driver, requests func() int,
 	calm remote.Driver)) {
 	all := 0
@@ -51,14 +52,16 @@ func EveryRequest(t *testing.T, kinds []string, open func(t *testing.T, f Faults
 	}
 }
 
-// run is a run of the engine on a machine.
+// run is a run of the engine on one machine.
 type run struct {
 	t       *testing.T
 	d, calm remote.Driver
 	folder  string
-	real    map[string]bool // the objects that there are, and whether the run was told that its results are kept
+	real    map[string]bool // existing objects, and whether their results were acknowledged
 	err     error
-	times   int // that the clock was looked at
+	times   int // number of calls of clock
+	// shown means that the run may have read a state other than the stored one, so that its results cannot be applied.
+	shown bool
 }
 
 func (r *run) store(d remote.Driver) state.Workspace {
@@ -71,28 +74,39 @@ func (r *run) store(d remote.Driver) state.Workspace {
 	return w
 }
 
-// clock is an age off, and another one each time: no decision may depend on it.
+// clock returns a wildly wrong time, and another one each time: no decision may depend on it.
 func (r *run) clock() time.Time {
 	wild := contract.Wild()
 	r.times++
 	return wild[r.times%len(wild)]
 }
 
-// live creates three objects, as long as it may.
-func (r *run) live() {
+// before creates an object without faults.
+func (r *run) before() {
+	r.t.Helper()
+	if r.apply(r.calm, "before", "t.before"); r.err != nil {
+		r.t.Fatal(r.err)
+	}
+}
+
+// live creates three objects, unless it fails.
+func (r *run) live() { r.apply(r.d, "run", "t.o0", "t.o1", "t.o2") }
+
+// apply creates objects, or sets r.err.
+func (r *run) apply(d remote.Driver, id string, objects ...string) {
 	ctx := context.Background()
-	session, err := r.store(r.d).Lock(ctx, state.LockRequest{})
+	session, err := r.store(d).Lock(ctx, state.LockRequest{})
 	if err != nil {
 		r.err = err
 		return
 	}
-	j, err := session.Begin(ctx, state.RunInfo{ID: "run", Command: "apply"})
+	j, err := session.Begin(ctx, state.RunInfo{ID: id, Command: "apply"})
 	if err != nil {
 		r.err = errors.Join(err, session.Unlock())
 		return
 	}
-	for n := range 3 {
-		op, at := fmt.Sprint(n), fmt.Sprintf("t.o%d", n)
+	for n, at := range objects {
+		op := fmt.Sprint(n)
 		if r.err = j.Intent(storetest.Create(op, at)); r.err != nil {
 			break
 		}
@@ -111,7 +125,7 @@ func (r *run) live() {
 	r.err = errors.Join(r.err, j.Close(ctx), session.Unlock())
 }
 
-// look is another run, which finds all that there is. A person frees the lock before.
+// look performs another run, which must find all objects. A person releases the lock first.
 func (r *run) look() {
 	ctx := context.Background()
 	p, err := r.calm.Place(state.DefaultWorkspace)
@@ -120,7 +134,7 @@ func (r *run) look() {
 	}
 	info, err := p.Holder(ctx)
 	if err == nil && info != nil {
-		// a service that has noticed by now that the run is gone has freed the lock itself
+		// the service may have noticed that the run is gone and released the lock itself
 		if freed := p.ForceUnlock(ctx, info.ID); freed != nil {
 			if info, err = p.Holder(ctx); err == nil && info != nil {
 				err = freed
@@ -139,14 +153,19 @@ func (r *run) look() {
 	if snapshot.State != nil {
 		for _, res := range snapshot.State.Resources() {
 			for key, i := range res.Instances {
-				var has struct{ ID string }
-				_ = json.Unmarshal(i.Current.Attributes, &has)
-				have[res.Addr.Instance(key).String()] = has.ID
+				have[res.Addr.Instance(key).String()] = idOf(i.Current.Attributes)
 			}
 		}
 	}
 	for _, f := range snapshot.InFlight {
 		have[f.Object.String()] = "?"
+	}
+	for _, u := range snapshot.Unfolded { // results for a state other than the one that the run read
+		for _, e := range u.Edits {
+			if r.shown && e.Put != nil {
+				have[e.Put.Addr.String()] = idOf(e.Put.Object.Attributes)
+			}
+		}
 	}
 	for at, told := range r.real {
 		if have[at] == "" || told && have[at] != at {
@@ -161,4 +180,11 @@ func (r *run) look() {
 	if err := session.Unlock(); err != nil {
 		r.t.Error(err)
 	}
+}
+
+// idOf returns the attribute id.
+func idOf(attributes []byte) string {
+	var has struct{ ID string }
+	_ = json.Unmarshal(attributes, &has)
+	return has.ID
 }

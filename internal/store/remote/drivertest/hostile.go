@@ -19,43 +19,46 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Hostile is a service that may be anybody's, as Hostility attacks a driver with it.
+// Hostile describes a service that Hostility makes hostile to its driver.
 type Hostile struct {
-	// New returns an empty service of the right kind.
+	// New returns an empty service.
 	New func(t *testing.T) http.Handler
-	// Open returns a driver that reaches a service, does not pause, waits for each step of an answer no longer than the
-	// silence, and reads no greater objects.
+	// Open returns a driver for a service. It does not pause between tries, waits for each step of a response at most
+	// for silence, and limits the size of objects to most.
 	Open func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver
-	// NoDigest is set where the service sends no digest of a state that is read: whether it is one, the store sees.
+	// NoDigest means that responses with a state have no digest, so that the store must detect damage.
 	NoDigest bool
-	// Absent are attacks by which services of that kind say that there is no state.
+	// Absent lists attacks that are valid responses for a missing state.
 	Absent []string
-	// Follows is set where redirections are followed, without what is secret.
+	// Follows means that the driver follows redirections, without secrets.
 	Follows bool
-	// Secret is a part of what the driver is known by to the service.
+	// Beside means that the journal is on this machine, stored under the address of the service.
+	Beside bool
+	// NoLock means that states are not locked.
+	NoLock bool
+	// Secret is part of the credentials that the driver sends.
 	Secret string
-	// Wordless is set where an answer with the status 404 means that there is nothing, also without words: services of
-	// that kind are written by many.
+	// Wordless means that status 404 is valid for a missing object even without a body, because there are many
+	// implementations of the service.
 	Wordless bool
-	// Page returns a page of a list of objects that continues, and names an object with a number; "" where the service
-	// has no pages.
+	// Page returns page n of an endless list of objects. It is nil if the service has no pages.
 	Page func(n int) string
 }
 
-// mostObject is how many bytes of an object a driver under attack reads.
+// mostObject is the maximum size of an object for a driver under attack, in bytes.
 const mostObject = 1 << 20
 
-// Bounds of what one call may take.
+// Limits of one call.
 const (
 	mostRequests = 5000
 	mostSent     = 300 << 20
 	longestError = 4000
 )
 
-// attack answers a request in place of the service. Elsewhere is the address of another server.
+// attack responds to a request instead of the service. elsewhere is the address of another server.
 type attack func(w http.ResponseWriter, r *http.Request, elsewhere string)
 
-// says returns an attack that answers each request with the same text.
+// says returns an attack that responds to each request with the same text.
 func says(status int, text string) attack {
 	return func(w http.ResponseWriter, _ *http.Request, _ string) {
 		w.WriteHeader(status)
@@ -63,10 +66,10 @@ func says(status int, text string) attack {
 	}
 }
 
-// sends returns an attack that sends a text again and again, as long as anybody listens.
+// sends returns an attack that repeats a text until the connection is closed.
 func sends(text string, pause time.Duration) attack {
 	return func(w http.ResponseWriter, r *http.Request, _ string) {
-		for r.Method != http.MethodHead && r.Context().Err() == nil { // an answer to HEAD has no body
+		for r.Method != http.MethodHead && r.Context().Err() == nil { // a response to HEAD has no body
 			if _, err := w.Write([]byte(text)); err != nil {
 				return
 			}
@@ -78,7 +81,7 @@ func sends(text string, pause time.Duration) attack {
 	}
 }
 
-// attacks are what a server can answer to anything.
+// attacks returns attacks that work with every kind of service.
 func attacks() map[string]attack {
 	const words = "\x1b]0;owned\x07\x1b[2J\u202e says a stranger. "
 	all := map[string]attack{
@@ -129,9 +132,9 @@ func attacks() map[string]attack {
 	return all
 }
 
-// Hostility lets a service that has a state answer wrongly from its nth request on, in every way. Every call ends,
-// after a bounded number of requests and bytes. What it returns is what is stored, or an error of a few words that a
-// terminal can show: a state that cannot be read is never one that is not there. No other server hears of it.
+// Hostility lets a service with a state respond with every attack, from its nth request on. Every call must end after a
+// bounded number of requests and bytes. It must return the stored data, or a short printable error: a state that cannot
+// be read must never be taken for a missing one. No other server may receive secrets.
 func Hostility(t *testing.T, h Hostile) {
 	all := attacks()
 	if h.Wordless {
@@ -154,12 +157,13 @@ func Hostility(t *testing.T, h Hostile) {
 			t.Run(fmt.Sprint(name, " from ", first), func(t *testing.T) { h.attack(t, a, first) })
 		}
 	}
+	t.Run("a life", func(t *testing.T) { Lies(t, h) })
 	if !h.NoDigest {
 		t.Run("a bit is flipped", func(t *testing.T) { h.flip(t) })
 	}
 }
 
-// pages returns an attack with a list: the number of each page is a function of that of the request.
+// pages returns an attack with an endless list: number maps the number of a request to that of its page.
 func pages(h Hostile, number func(n int) int) attack {
 	var n atomic.Int64
 	return func(w http.ResponseWriter, _ *http.Request, _ string) {
@@ -167,7 +171,7 @@ func pages(h Hostile, number func(n int) int) attack {
 	}
 }
 
-// bad is a service that is attacked through: from its nth request on, an attack answers.
+// bad is a service that an attack replaces from its nth request on.
 type bad struct {
 	next     http.Handler
 	attack   attack
@@ -197,7 +201,7 @@ func (b *bad) over() {
 	}
 }
 
-// counted counts what is sent.
+// counted counts the bytes sent.
 type counted struct {
 	http.ResponseWriter
 	b *bad
@@ -212,16 +216,16 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// Unwrap lets a response be flushed.
+// Unwrap makes flushing possible.
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// What is stored before an attack.
+// Data stored before an attack.
 var (
 	storedState   = []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[],"check_results":null}`)
 	storedJournal = []byte("a first chunk of a journal")
 )
 
-// fill stores a state with a journal, through a driver of a calm service.
+// fill stores a state with a journal, through a driver for a service without attacks.
 func (h Hostile) fill(t *testing.T, service http.Handler) {
 	t.Helper()
 	p, err := h.Open(t, service, time.Hour, mostObject).Place(state.DefaultWorkspace)
@@ -246,7 +250,7 @@ func (h Hostile) fill(t *testing.T, service http.Handler) {
 	}
 }
 
-// calls are what runs ask of a place first, each with whether the answer is the truth.
+// calls are the first calls of runs on a place, each with whether its result was right.
 var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (said string, right bool, err error){
 	"read": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		c, err := p.Read(ctx)
@@ -264,7 +268,7 @@ var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place
 		others := slices.DeleteFunc(names, func(n string) bool { return n == state.DefaultWorkspace })
 		return fmt.Sprintf("%.80q", names), len(others) == 0, err
 	},
-	// A service may say that a lock is given. Only that the call ends is asked of this one.
+	// A service may claim to have granted a lock, so this call only has to end.
 	"lock and write": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		hold, err := p.Lock(ctx, Info("0b5c8e7e-6c1f-4d9e-9d6d-000000000003"))
 		if err == nil {
@@ -280,7 +284,7 @@ var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place
 	},
 }
 
-// attack attacks each call.
+// attack runs an attack against each call.
 func (h Hostile) attack(t *testing.T, a attack, first int) {
 	var heard atomic.Int64
 	elsewhere := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -331,7 +335,7 @@ func judgeWords(t *testing.T, name, text string) {
 	}
 }
 
-// flip changes one bit of the state on its way, and nothing else.
+// flip changes a single bit of the state in responses.
 func (h Hostile) flip(t *testing.T) {
 	service := h.New(t)
 	h.fill(t, service)

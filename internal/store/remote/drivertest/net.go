@@ -17,43 +17,44 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// FaultKinds are the faults of networks and services, each with its effect on a request.
+// FaultKinds are the faults of networks and services.
 var FaultKinds = []string{
-	"lost",              // nothing arrives
-	"without an answer", // it is done, and nobody hears of it
-	"twice",             // it is done twice, and the second answer is heard
-	"late",              // nothing is heard, and it is done after the next request
+	"lost",              // the request does not arrive
+	"without an answer", // the request is performed, but its response is lost
+	"twice",             // the request is performed twice, and the second response arrives
+	"late",              // no response; the request is performed after the next one
 	"503",               // the service is busy
-	"429",               // there are too many requests
-	"500 and done",      // it is done, and the answer is that something went wrong
-	"cut",               // a part of the answer is heard
+	"429",               // too many requests
+	"500 and done",      // the request is performed, but the response is an error
+	"cut",               // a part of the response arrives
 }
 
 // Net is a service behind a network with faults.
 type Net struct {
 	Next http.Handler
 	Fate Faults
-	// Plan, if set, says what happens to a request in the place of Fate.
+	// Plan, if set, returns the fault of a request and replaces Fate.
 	Plan func(r *http.Request) string
-	// Aside reports whether a request is made in the background, at its own time: it does not count.
+	// Aside reports whether a request is sent in the background, at an unpredictable time. Such requests are not
+	// counted.
 	Aside func(*http.Request) bool
 
-	mu   sync.Mutex // guards what follows; held while a request is served
+	mu   sync.Mutex // guards the fields below; held while a request is served
 	n    int
 	late []func()
 }
 
-// Calm is the fate of requests that nothing happens to.
+// Calm is a Fate without faults.
 func Calm(int) string { return "" }
 
-// Requests returns how many requests there were.
+// Requests returns the number of requests so far.
 func (s *Net) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.n
 }
 
-// Arrive lets late requests arrive.
+// Arrive delivers delayed requests.
 func (s *Net) Arrive() {
 	s.mu.Lock()
 	late := s.late
@@ -64,7 +65,7 @@ func (s *Net) Arrive() {
 	}
 }
 
-// Serve starts a server, until the test ends, and returns its address.
+// Serve starts a server, which stops when the test ends, and returns its address.
 func Serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -72,7 +73,7 @@ func Serve(t *testing.T, h http.Handler) string {
 	return s.URL
 }
 
-// Once does something to the first request that a test looks for.
+// Once returns a plan with a fault for the first request that matches.
 func Once(what string, is func(r *http.Request) bool) func(*http.Request) string {
 	return func(r *http.Request) (now string) {
 		if is(r) {
@@ -104,7 +105,7 @@ func (s *Net) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kind returns what happens to a request.
+// kind returns the fault of a request.
 func (s *Net) kind(r *http.Request) string {
 	switch {
 	case s.Aside != nil && s.Aside(r):
@@ -117,7 +118,7 @@ func (s *Net) kind(r *http.Request) string {
 	return s.Fate(s.n)
 }
 
-// serve answers a request as its fate is.
+// serve serves a request with a fault.
 func (s *Net) serve(w http.ResponseWriter, kind string, apply func() *httptest.ResponseRecorder) {
 	switch kind {
 	case "without an answer":
@@ -155,7 +156,7 @@ func (s *Net) serve(w http.ResponseWriter, kind string, apply func() *httptest.R
 	}
 }
 
-// Stores runs the suite of stores over drivers of one service, which new begins.
+// Stores runs the suite of stores with drivers of one service; new starts an empty service.
 func Stores(t *testing.T, new func(t *testing.T) (open func() remote.Driver)) {
 	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
 		open, folder := new(t), t.TempDir()
@@ -167,7 +168,7 @@ func Stores(t *testing.T, new func(t *testing.T) (open func() remote.Driver)) {
 	})
 }
 
-// Random returns a text that hardly becomes shorter.
+// Random returns text that is hardly compressible.
 func Random(seed uint64, n int) []byte {
 	b := make([]byte, n)
 	r := rand.New(rand.NewPCG(seed, 2))

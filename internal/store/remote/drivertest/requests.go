@@ -11,13 +11,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// Counts are how many requests runs need of a service, over a state that is there.
+// Counts holds how many requests runs need for an existing state.
 type Counts struct {
-	Plan, Idle int // without a change: a session that is locked and unlocked, and one that has a journal, too
-	One, More  int // an apply that creates one object, and what each further object takes that waits for the one before
+	Plan, Idle int // without changes: a session that is locked and unlocked, and one that also has a journal
+	One, More  int // an apply that creates one object, and the requests for each further, dependent object
 }
 
-// Requests counts. One run goes before.
+// Requests counts the requests of runs. One run precedes them.
 func Requests(t *testing.T, d remote.Driver, requests func() int) (c Counts) {
 	t.Helper()
 	w, err := remote.New(remote.Options{Driver: d, Rescue: []string{t.TempDir()}, Beat: time.Hour,

@@ -10,8 +10,8 @@ import (
 
 var loopback = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// Slow puts a slow network before the service at the first address in the texts: each connection carries so many bytes
-// a second each way. It returns the texts with the address of the network in the place of that of the service.
+// Slow puts a slow network in front of the service at the first address in the texts: each connection carries rate
+// bytes per second in each direction. It replaces the address of the service in the texts with that of the network.
 func Slow(t *testing.T, rate int, texts ...*string) {
 	t.Helper()
 	target := ""
@@ -60,7 +60,7 @@ func Slow(t *testing.T, rate int, texts ...*string) {
 	})
 }
 
-// carry passes on what comes, in steps of a fiftieth of a second.
+// carry forwards data in steps of 20 ms.
 func carry(to, from net.Conn, rate int) {
 	defer to.Close()
 	defer from.Close()

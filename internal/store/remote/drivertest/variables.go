@@ -20,18 +20,18 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Variable is a variable of the environment that says what an argument says; OBJECT.NAME is an attribute of one.
-// Without an argument it is only checked that the variable has an effect.
+// Variable is an environment variable that replaces an argument; OBJECT.NAME is an attribute of an object. Without an
+// argument, the test only checks that the variable has an effect.
 type Variable struct {
 	Name, Argument string
-	Value          string            // that makes a difference; with Content before it, that of a file
-	With           map[string]string // arguments that it needs, beside those of Settings
+	Value          string            // differs from the default; with the prefix Content, a file's content
+	With           map[string]string // arguments that it needs, in addition to those of Settings
 }
 
-// Content begins a value that is the name of a file: what follows is its content.
+// Content begins a value that stands for the name of a file with the rest as its content.
 const Content = "content:"
 
-// Pair returns a certificate and its private key, in PEM.
+// Pair returns a certificate and its private key in PEM.
 func Pair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -45,7 +45,7 @@ func Pair(t *testing.T) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
-// inFile returns a value, or the name of the file that it becomes.
+// inFile returns a value, or the name of a new file with its content.
 func inFile(t *testing.T, value string) string {
 	t.Helper()
 	text, ok := strings.CutPrefix(value, Content)
@@ -59,21 +59,21 @@ func inFile(t *testing.T, value string) string {
 	return name
 }
 
-// Settings are those of a backend.
+// Settings describes the settings of a backend.
 type Settings struct {
 	Schema *provider.Block
-	More   map[string]*provider.Attribute // arguments that only others than Terraform have
-	Base   map[string]string              // arguments without which a block is not complete
-	// Others are variables that no argument replaces, or whose effect tests of their own show.
+	More   map[string]*provider.Attribute // arguments that Terraform does not have
+	Base   map[string]string              // required arguments
+	// Others are variables that replace no argument, or that have their own tests.
 	Others []string
-	// Read returns what comes from a block and the environment, as a value that can be compared.
+	// Read returns the settings of a block and an environment as a comparable value.
 	Read func(config cty.Value, o remote.Surroundings) (any, diag.List)
 
-	asked map[string]bool // the variables that were read
+	asked map[string]bool // variables that were read
 }
 
-// Say checks that with each of the variables the settings are the same as with its argument, and others than without,
-// and that an argument counts more than its variable. No variable is read that is not among them or the others.
+// Say checks that each of the variables has the same effect as its argument and changes the settings, that an argument
+// takes precedence over its variable, and that all other variables that are read are in Others.
 func (s Settings) Say(t *testing.T, all []Variable) {
 	t.Helper()
 	s.asked = map[string]bool{}
@@ -119,8 +119,8 @@ func (s Settings) Say(t *testing.T, all []Variable) {
 	}
 }
 
-// Default checks that with each of the arguments, set to what others document as its default, the settings are the same
-// as without it.
+// Default checks that each of the arguments, set to the default that other programs document, does not change the
+// settings.
 func (s Settings) Default(t *testing.T, defaults map[string]string) {
 	t.Helper()
 	s.asked = map[string]bool{}
@@ -137,7 +137,7 @@ func (s Settings) Default(t *testing.T, defaults map[string]string) {
 	}
 }
 
-// read reads the settings of arguments and of an environment.
+// read reads the settings from arguments and an environment.
 func (s Settings) read(t *testing.T, arguments, env map[string]string) (any, diag.List) {
 	t.Helper()
 	values, attributes := map[string]cty.Value{}, map[string]*provider.Attribute{}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// XMLPage answers with a page of the names in a bucket that the first version of lists in XML asks for. tags are those
-// of all objects, size is how many names a page has at most.
+// XMLPage responds to version 1 of the XML list request with a page of the names in a bucket. tags has the tags of all
+// objects by name, and size is the maximum number of names on a page.
 func XMLPage(w http.ResponseWriter, q url.Values, bucket string, tags map[string]string, size int) {
 	type entry struct{ Key, ETag, LastModified string }
 	var page struct {
@@ -48,7 +48,7 @@ func XMLPage(w http.ResponseWriter, q url.Values, bucket string, tags map[string
 	_ = xml.NewEncoder(w).Encode(page)
 }
 
-// XMLError answers with an error in XML.
+// XMLError responds with an error in XML.
 func XMLError(w http.ResponseWriter, status int, code, text string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)

@@ -1,4 +1,4 @@
-// Package memory is a driver that keeps states in memory: what tests of the shared store run against, and the shortest
+// Package memory is a driver that keeps states in memory, for tests of the shared store. It is also the shortest
 // example of a driver.
 package memory
 
@@ -51,7 +51,7 @@ func (d *driver) Place(workspace string) (remote.Place, error) {
 // Close implements remote.Driver.
 func (d *driver) Close() error { return nil }
 
-// place is one state. Versions are numbers that only grow.
+// place is one state. Versions are increasing numbers.
 type place struct {
 	name     string
 	unfenced bool
@@ -137,7 +137,7 @@ type hold struct {
 	id string // "" without the lock
 }
 
-// writable refuses a writer without the lock, if the place does. Called with the place's mu held.
+// writable refuses a writer without the lock, unless the place is unfenced. It is called with the place's mu held.
 func (h *hold) writable(ctx context.Context) error {
 	if h.p.unfenced {
 		return ctx.Err()
@@ -145,7 +145,7 @@ func (h *hold) writable(ctx context.Context) error {
 	return h.held(ctx)
 }
 
-// held reports whether the lock is still this one's. Called with the place's mu held.
+// held checks that this hold still has the lock. It is called with the place's mu held.
 func (h *hold) held(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

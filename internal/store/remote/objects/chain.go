@@ -10,52 +10,52 @@ import (
 	"strings"
 )
 
-// Once is where an object can be made on the condition that there is none, and where no other condition is kept.
-// Methods may be called concurrently.
+// Once is a store in which an object can be created on the condition that it does not exist, and which supports no
+// other condition. Its methods may be called concurrently.
 type Once interface {
-	// Get returns an object; nil where there is none.
+	// Get returns an object, or nil if it does not exist.
 	Get(ctx context.Context, name string) ([]byte, error)
-	// Create makes an object. ErrUnmet: one is there.
+	// Create creates an object. It returns ErrUnmet if the object exists.
 	Create(ctx context.Context, name string, data []byte) error
-	// First lists the first objects with a prefix, in the order of their names.
+	// First lists the first objects with a prefix, ordered by name.
 	First(ctx context.Context, prefix string, most int) ([]Entry, error)
-	// Remove removes an object. That it is not there is no error.
+	// Remove deletes an object. A missing object is not an error.
 	Remove(ctx context.Context, name string) error
-	// Name is how messages call an object.
+	// Name returns the name of an object in messages.
 	Name(name string) string
 }
 
-// Entry is an object in a list. No other content of that name has its tag.
+// Entry is an object in a list. Its tag identifies its content among all objects of that name.
 type Entry struct{ Name, Tag string }
 
-// Chained makes a Space of a store that can create objects, but not replace them: what replaces an object is another
-// one behind it. Such a link has the next number in its name, so only one of those who saw the same last link can make
-// the next one. Names are such that the last link is the first of a list.
+// Chained returns a Space on a store that can create but not replace objects: an object is replaced by creating another
+// one after it. The name of such a link contains the next number, so only one of the runs that saw the same last link
+// can create the next one. Names are chosen so that the last link is the first in a list.
 //
-// Links that were followed are removed. Who has seen one of them long ago could make the next one again: that one then
-// has no predecessor, or is not the last, and does not count.
+// Old links are removed. A run that read one of them long ago could create its successor again. Such a link has no
+// predecessor or is not the last, and does not count.
 //
-// A part of a journal is never replaced: it is an object under its own name.
+// Parts of a journal are never replaced: each has its own name.
 func Chained(o Once) Space { return chain{o} }
 
 type chain struct{ Once }
 
-// link is one in a list.
+// link is an object of a chain in a list.
 type link struct {
 	number uint64
 	tag    string
 }
 
 const (
-	// keptLinks is how many links are there before old ones are removed.
+	// keptLinks is the number of links at which old ones are removed.
 	keptLinks = 8
-	// chainTries bounds how often a chain is looked at again, because it grows.
+	// chainTries limits how often a chain is read again because it has grown.
 	chainTries = 8
-	// newest is the number that a last link can have at most.
+	// newest is the maximum number of a link.
 	newest = 1 << 62
 )
 
-// linkName is the name of a link: the higher the number, the earlier in a list.
+// linkName returns the name of a link: the higher the number, the earlier it is in a list.
 func linkName(name string, number uint64) string { return fmt.Sprintf("%s/%019d", name, newest-number) }
 
 func numberOf(name, link string) (uint64, bool) {
@@ -64,11 +64,11 @@ func numberOf(name, link string) (uint64, bool) {
 	return newest - n, ok && err == nil && n < newest
 }
 
-// chained reports whether an object is replaced: the head of a journal.
+// chained reports whether an object is replaced, as the head of a journal is.
 func chained(name string) bool { return strings.HasSuffix(name, "journal") }
 
-// links lists the last links, the newest first. Such as have no predecessor, although there is an older one, do not
-// count: who made them had seen a link that is gone.
+// links lists the last links, newest first. It omits links without a predecessor if there is an older link: their
+// writers had read a link that was removed since.
 func (c chain) links(ctx context.Context, name string) (all []link, _ error) {
 	entries, err := c.First(ctx, name+"/", 2*keptLinks)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c chain) links(ctx context.Context, name string) (all []link, _ error) {
 	return all, nil
 }
 
-// read returns what a link holds, and the tag of the one that it replaced; nil when it is gone.
+// read returns the data of a link and the tag that it replaced, or nil if it was removed.
 func (c chain) read(ctx context.Context, name string, number uint64) (was string, data []byte, _ error) {
 	data, err := c.Once.Get(ctx, linkName(name, number))
 	if err != nil || data == nil {
@@ -149,7 +149,8 @@ func (c chain) Put(ctx context.Context, name string, data []byte, tag string) (s
 	return c.settled(ctx, name, number, tag)
 }
 
-// mine answers a write over nothing where there is a link: it may be that write itself, whose answer was lost.
+// mine handles a link that exists although none was expected: it may be the result of this very write, whose response
+// was lost.
 func (c chain) mine(ctx context.Context, name string, data []byte, l link) (string, error) {
 	was, there, err := c.read(ctx, name, l.number)
 	switch {
@@ -161,7 +162,7 @@ func (c chain) mine(ctx context.Context, name string, data []byte, l link) (stri
 	return l.tag, nil
 }
 
-// make creates an object. One with the same data is that one: the answer to a first try was lost.
+// make creates an object. If one with the same data exists, the response to the first try was lost, and make succeeds.
 func (c chain) make(ctx context.Context, name string, data []byte) error {
 	err := c.Create(ctx, name, data)
 	if !errors.Is(err, ErrUnmet) {
@@ -174,8 +175,7 @@ func (c chain) make(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-// settled ensures that a link that was made is the last, behind the one that it replaces. Then it removes old
-// ones.
+// settled checks that a new link is the last and follows the link that it replaces. Then it removes old ones.
 func (c chain) settled(ctx context.Context, name string, number uint64, was string) (string, error) {
 	all, err := c.links(ctx, name)
 	if err != nil {
@@ -187,7 +187,7 @@ func (c chain) settled(ctx context.Context, name string, number uint64, was stri
 	}
 	if len(all) > keptLinks {
 		old := all[2:]
-		Each(len(old), func(i int) { _ = c.Once.Remove(ctx, linkName(name, old[i].number)) }) // else the next time
+		Each(len(old), func(i int) { _ = c.Once.Remove(ctx, linkName(name, old[i].number)) }) // or by the next write
 	}
 	return all[0].tag, nil
 }

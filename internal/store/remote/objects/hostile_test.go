@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/objects"
 )
 
-// shelf is a space that anybody may have written to.
+// shelf is a space to which anyone may have written.
 type shelf struct {
 	mu    sync.Mutex
 	data  map[string][]byte
@@ -48,7 +48,7 @@ func (s *shelf) Remove(_ context.Context, name string) error {
 // Name implements objects.Space.
 func (s *shelf) Name(name string) string { return name }
 
-// judge reads a journal whose head is this, and starts one in its place. It touches nothing but parts of the journal.
+// judge reads a journal with this head, and starts a new one in its place. Both must only access parts of the journal.
 func judge(t *testing.T, head string) (chunks int, err error) {
 	t.Helper()
 	s := &shelf{data: map[string][]byte{"folder/journal": []byte(head)}}
@@ -63,7 +63,7 @@ func judge(t *testing.T, head string) (chunks int, err error) {
 	return len(j.Chunks), err
 }
 
-// Heads that no run has written lead nowhere else, and ask for no amount of memory.
+// Forged heads cannot make the store read objects outside the journal, or use memory without limit.
 func TestHostileHeadsAreRefused(t *testing.T) {
 	const begins = `{"tombolo_journal":1,"epoch":3,"id":"A","write":"B",`
 	for _, more := range []string{
@@ -89,7 +89,7 @@ func TestHostileHeadsAreRefused(t *testing.T) {
 	}
 }
 
-// A head may be anything.
+// Any head is handled without a panic.
 func FuzzHead(f *testing.F) {
 	f.Add(`{"tombolo_journal":1,"epoch":1,"id":"A","write":"B","sizes":[1]}` + "\nx")
 	f.Add(fmt.Sprintf(`{"tombolo_journal":1,"epoch":1,"id":"A","parts":[{"name":%q,"sizes":[1]}]}`, "1-A/00000000-B") + "\n")

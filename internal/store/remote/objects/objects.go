@@ -1,5 +1,6 @@
-// Package objects keeps the journal of a state in objects of a service that replaces an object on the condition that it
-// is the one that was seen: a bucket, a store of keys and values. What asks the service is a Space.
+// Package objects keeps the journal of a state in objects of a service with conditional writes: an object is replaced
+// on the condition that it is the one that was read. Examples are buckets and key-value stores. A Space sends the
+// requests.
 //
 //	j := objects.New(space, "network.tombolo/", 0)
 //	version, err := j.Start(ctx, "", first)
@@ -20,30 +21,31 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// Space is where objects are. Methods may be called concurrently.
+// Space stores objects. Its methods may be called concurrently.
 type Space interface {
-	// Get returns an object and its tag, which no other content of that name has. Without an object the tag is "".
+	// Get returns an object and its tag, which identifies this content of the name. If there is no object, the tag is
+	// "".
 	Get(ctx context.Context, name string) (data []byte, tag string, err error)
-	// Put writes an object over the one with this tag, over none for "", and returns the new tag. ErrUnmet: the stored
-	// object is another one. No two calls write the same data under a name: if it is stored already, an answer was
-	// lost, and the call has succeeded.
+	// Put replaces the object with this tag, or creates it if the tag is "", and returns the new tag. It returns
+	// ErrUnmet if the stored object has another tag. No two calls write the same data to a name: if the object already
+	// has it, a response was lost, and Put succeeds.
 	Put(ctx context.Context, name string, data []byte, tag string) (string, error)
-	// Remove removes an object. That it is not there is no error.
+	// Remove deletes an object. A missing object is not an error.
 	Remove(ctx context.Context, name string) error
-	// Name is how messages call an object.
+	// Name returns the name of an object in messages.
 	Name(name string) string
 }
 
-// ErrUnmet means that a condition does not hold, so that nothing was written.
+// ErrUnmet means that a condition did not hold and nothing was written.
 var ErrUnmet = errors.New("something else is stored there")
 
-// Journal is the journal beside a state. Its head is one object, which is replaced again and again, each time only
-// while it is the one that was seen last. So everything that happens to a journal happens in one order, which all see:
-// a chunk is added to the journal that its writer knows, or not at all.
+// Journal is the journal beside a state. Its head is one object, which each write replaces on the condition that it is
+// the head that was last read. This puts all changes of a journal into one order, which all runs see: a chunk is added
+// to the journal that its writer has read, or not at all.
 //
-// Chunks stand in the head until they have become too much to be written each time again. Then they move to an object
-// of their own, a part, which the head names. A journal that has ended leaves a head without chunks: numbers of
-// journals only grow.
+// The head contains chunks until they are too large to be rewritten each time. Then they move to another object, a
+// part, which the head names. A journal that has ended leaves a head without chunks, because numbers of journals must
+// increase.
 type Journal struct {
 	space  Space
 	folder string
@@ -54,36 +56,36 @@ type Journal struct {
 // known is the part of a journal that was read.
 type known struct {
 	mu   sync.Mutex
-	last *seen // the head as it was last read or written; nil when that is not known
+	last *seen // the head as last read or written; nil if unknown
 }
 
-// New returns a journal whose objects have names that begin with a folder. Most is how many bytes an object may have, 0
-// for any number. What is greater is kept in pieces.
+// New returns a journal whose objects have names that begin with folder. Most is the maximum size of an object in
+// bytes, or 0 for no limit. Larger parts are split into pieces.
 func New(s Space, folder string, most int) *Journal {
 	return &Journal{space: s, folder: folder, most: most, known: &known{}}
 }
 
-// Over returns the same journal, with its known content, through another space.
+// Over returns the same journal, with the content read so far, in another space.
 func (j *Journal) Over(s Space) *Journal {
 	return &Journal{space: s, folder: j.folder, most: j.most, known: j.known}
 }
 
-// seen is a head, with its tag, or "" if there is none.
+// seen is a head as last read. Its tag is "" if it does not exist.
 type seen struct {
 	head
 	tag    string
-	chunks [][]byte // those in the head
+	chunks [][]byte // in the head
 }
 
-// head is the first line of the object; behind it stand chunks.
+// head is the first line of the object; chunks follow it.
 type head struct {
 	Format int    `json:"tombolo_journal"`
-	Epoch  uint64 `json:"epoch"` // counts journals; 0 when there never was one
+	Epoch  uint64 `json:"epoch"` // counts journals; 0 if there never was one
 	ID     string `json:"id"`    // of this journal
-	Write  string `json:"write"` // of this content: no two are the same
+	Write  string `json:"write"` // unique ID of this content
 	Parts  []part `json:"parts,omitempty"`
-	Sizes  []int  `json:"sizes,omitempty"` // of the chunks in the head
-	// Old are parts of ended journals that may still be there.
+	Sizes  []int  `json:"sizes,omitempty"` // sizes of the chunks in the head
+	// Old are parts of former journals that may still exist.
 	Old []string `json:"old,omitempty"`
 }
 
@@ -91,13 +93,13 @@ type head struct {
 type part struct {
 	Name  string `json:"name"`
 	Sizes []int  `json:"sizes,omitempty"`
-	// Pieces is how many objects the part is in, where objects have a bound. The sizes are in the part then: a head has
-	// to fit into an object, however many chunks there are.
+	// Pieces is the number of objects of the part, if the size of objects is limited. Then the part itself contains the
+	// sizes of its chunks, so that the head fits into an object, however many chunks there are.
 	Pieces int `json:"pieces,omitempty"`
-	Count  int `json:"count,omitempty"` // of the chunks
+	Count  int `json:"count,omitempty"` // number of chunks
 }
 
-// objects are the names of the objects that the part is in.
+// objects returns the names of the part's objects.
 func (p *part) objects() []string {
 	if p.Pieces == 0 {
 		return []string{p.Name}
@@ -111,26 +113,26 @@ func (p *part) objects() []string {
 
 const (
 	journalFormat = 1
-	// InHead is how much a head holds. It is written again with each chunk.
+	// InHead is the maximum size of the chunks in a head, in bytes. Each new chunk rewrites them.
 	InHead = 64 << 10
 	// journalTries limits how often a head is read again because another run has replaced it.
 	journalTries = 5
-	// atOnce is how many parts are asked for at the same time.
+	// atOnce is the number of parts that are read concurrently.
 	atOnce = 8
 )
 
-// Limits of journals. A bucket may be open to others, so what a head says is not believed.
+// Limits of journals. Others may have write access to a bucket, so the content of a head is checked.
 const (
-	// mostBytes is how much the parts of a journal may have.
+	// mostBytes is the maximum size of a journal's parts.
 	mostBytes = 1 << 30
-	// mostObjects is how many objects a journal may be in, and how many of former ones are left.
+	// mostObjects is the maximum number of objects of a journal, and of leftovers of former ones.
 	mostObjects = 1 << 16
 )
 
-// partName matches the names of parts, and of their pieces, as move gives them.
+// partName matches the names of parts and pieces that move assigns.
 var partName = regex.Lazy(`^[0-9]+-[0-9A-Za-z]+/[0-9]+-[0-9A-Za-z]+(?:-[0-9]+)?$`)
 
-// check refuses what no run would have written: names that lead elsewhere, numbers without bounds.
+// check refuses content that no run has written: foreign names and excessive numbers.
 func (h *head) check() error {
 	names, objects := slices.Clone(h.Old), len(h.Old)
 	for _, p := range h.Parts {
@@ -157,7 +159,7 @@ func (h *head) version() string {
 	return fmt.Sprintf("%d-%s", h.Epoch, h.ID)
 }
 
-// count is the number of chunks.
+// count returns the number of chunks.
 func (h *head) count() int {
 	n := len(h.Sizes)
 	for _, p := range h.Parts {
@@ -203,7 +205,7 @@ func (j *Journal) remember(s *seen) {
 	j.known.last = s
 }
 
-// current returns the head as it was last seen, which may be out of date.
+// current returns the head as last read, which may be outdated.
 func (j *Journal) current(ctx context.Context) (*seen, error) {
 	j.known.mu.Lock()
 	s := j.known.last
@@ -214,7 +216,7 @@ func (j *Journal) current(ctx context.Context) (*seen, error) {
 	return j.look(ctx)
 }
 
-// split cuts what stands together into chunks.
+// split splits concatenated chunks.
 func split(data []byte, sizes []int) (chunks [][]byte, _ error) {
 	for _, n := range sizes {
 		if n < 0 || n > len(data) {
@@ -228,7 +230,7 @@ func split(data []byte, sizes []int) (chunks [][]byte, _ error) {
 	return chunks, nil
 }
 
-// Read returns the whole journal. A run may end meanwhile, and take its parts away.
+// Read returns the entire journal. A run may end meanwhile and remove its parts.
 func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 	for try := 1; ; try++ {
 		s, err := j.look(ctx)
@@ -250,10 +252,10 @@ func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 	}
 }
 
-// errLong means that a part was not read, because the journal is too long.
+// errLong means that a part was not read because the journal is too long.
 var errLong = errors.New("the journal is too long")
 
-// parts reads objects with chunks, and returns the missing one.
+// parts reads the chunks of parts, or returns the name of a missing object.
 func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gone string, _ error) {
 	var names []string
 	for _, p := range parts {
@@ -289,7 +291,7 @@ func (j *Journal) parts(ctx context.Context, parts []part) (chunks [][]byte, gon
 	return chunks, "", nil
 }
 
-// chunks cuts what a part has into chunks.
+// chunks splits the content of a part into chunks.
 func (p *part) chunks(data []byte) ([][]byte, error) {
 	sizes := p.Sizes
 	if p.Pieces > 0 {
@@ -302,7 +304,7 @@ func (p *part) chunks(data []byte) ([][]byte, error) {
 	return split(data, sizes)
 }
 
-// Each runs a function for 0 to n-1, some of them at the same time.
+// Each runs a function for 0 to n-1, several at a time.
 func Each(n int, f func(int)) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
@@ -313,7 +315,7 @@ func Each(n int, f func(int)) {
 	wg.Wait()
 }
 
-// replace writes a head in the place of the one that was seen.
+// replace writes a head on the condition that the stored head is was.
 func (j *Journal) replace(ctx context.Context, was *seen, h head, chunks [][]byte) (*seen, error) {
 	h.Format, h.Write = journalFormat, rand.Text()
 	line, err := json.Marshal(h)
@@ -334,7 +336,7 @@ func (j *Journal) replace(ctx context.Context, was *seen, h head, chunks [][]byt
 	return s, nil
 }
 
-// Start is StartJournal of a hold.
+// Start implements StartJournal for a hold.
 func (j *Journal) Start(ctx context.Context, was string, first []byte) (string, error) {
 	for try := 1; ; try++ {
 		s, err := j.current(ctx)
@@ -360,7 +362,7 @@ func (j *Journal) Start(ctx context.Context, was string, first []byte) (string, 
 		}
 		n, err := j.replace(ctx, s, next, chunks)
 		if errors.Is(err, ErrUnmet) && try < journalTries {
-			continue // read again: it may only have grown
+			continue // read again: the journal may only have grown
 		}
 		if err != nil {
 			return "", changed(err)
@@ -370,7 +372,8 @@ func (j *Journal) Start(ctx context.Context, was string, first []byte) (string, 
 	}
 }
 
-// clear removes parts of ended journals. What cannot be removed now is named in the head, and removed by a later run.
+// clear removes parts of former journals. The head lists those that cannot be removed now, and a later run removes
+// them.
 func (j *Journal) clear(ctx context.Context, s *seen) {
 	errs := make([]error, len(s.Old))
 	Each(len(s.Old), func(i int) { errs[i] = j.space.Remove(ctx, j.folder+s.Old[i]) })
@@ -386,7 +389,7 @@ func (j *Journal) clear(ctx context.Context, s *seen) {
 	}
 }
 
-// changed returns the contract's error for an unmet condition.
+// changed translates an unmet condition to the contract's error.
 func changed(err error) error {
 	if errors.Is(err, ErrUnmet) {
 		return remote.ErrChanged
@@ -394,7 +397,7 @@ func changed(err error) error {
 	return err
 }
 
-// Add is Append of a hold.
+// Add implements Append for a hold.
 func (j *Journal) Add(ctx context.Context, version string, n int, chunk []byte) error {
 	for try := 1; ; try++ {
 		s, err := j.current(ctx)
@@ -421,7 +424,7 @@ func (j *Journal) Add(ctx context.Context, version string, n int, chunk []byte) 
 	}
 }
 
-// hold adds a chunk to those of a head. What the head does not hold moves to a part.
+// hold adds a chunk to those of a head. If they are too large for the head, they move to a part.
 func (j *Journal) hold(ctx context.Context, h *head, chunks [][]byte, chunk []byte) ([][]byte, error) {
 	chunks = slices.Clip(chunks)
 	if size(chunks)+len(chunk) > InHead && len(chunks) > 0 {
@@ -440,7 +443,7 @@ func (j *Journal) hold(ctx context.Context, h *head, chunks [][]byte, chunk []by
 	return chunks, nil
 }
 
-// move writes the chunks of a head to their own object, or to several.
+// move writes the chunks of a head to a new part, of one or more objects.
 func (j *Journal) move(ctx context.Context, h *head, chunks [][]byte) error {
 	p := part{Name: fmt.Sprintf("%s/%08d-%s", h.version(), h.count()-len(chunks), rand.Text()), Sizes: h.Sizes}
 	data := bytes.Join(chunks, nil)
@@ -467,7 +470,7 @@ func (j *Journal) move(ctx context.Context, h *head, chunks [][]byte) error {
 	return nil
 }
 
-// Forget drops what was read of the journal, because it was removed.
+// Forget discards what was read of the journal, because the journal was removed.
 func (j *Journal) Forget() { j.remember(nil) }
 
 func size(chunks [][]byte) (n int) {

@@ -1,9 +1,9 @@
-// Package progress bounds calls by what they get done. A large state over a slow network takes as long as it takes, and
-// a call that stands still ends soon, as does one to a server that sends next to nothing for a long time.
+// Package progress limits calls by their progress. A large state over a slow network may take as long as it needs, but
+// a call without progress soon ends, and so does one to a server that sends only a few bytes at a time.
 //
 //	ctx, cancel := progress.Within(ctx, 2*time.Minute)
 //	defer cancel()
-//	client := &http.Client{Transport: progress.Over(transport)} // reports what requests with ctx send and get
+//	client := &http.Client{Transport: progress.Over(transport)} // reports the bytes of requests with ctx
 package progress
 
 import (
@@ -15,27 +15,28 @@ import (
 	"time"
 )
 
-// leastRate is how many bytes a second have to move on average once the first silence is over.
+// leastRate is the minimum average rate after the first silence, in bytes per second.
 const leastRate = 32 << 10
 
-// within is a context that ends when its call gets nothing done.
+// within is a context that ends when its call makes no progress.
 type within struct {
 	parent  context.Context
 	silence time.Duration
 	began   time.Time
 	done    chan struct{}
 	quiet   *time.Timer
-	leave   func() bool // the parent
+	leave   func() bool // detaches the context from its parent
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	err   error
 	moved int64
-	grant time.Duration // beyond what has moved
+	grant time.Duration // time granted beyond that for bytes
 }
 
 type key struct{}
 
-// Within returns a context that ends when nothing moves for the silence, or less than leastRate on average after it.
+// Within returns a context that ends when no bytes move for the duration silence, or when after that the average rate
+// is below leastRate.
 func Within(parent context.Context, silence time.Duration) (context.Context, context.CancelFunc) {
 	w := &within{parent: parent, silence: silence, began: time.Now(), done: make(chan struct{})}
 	w.mu.Lock()
@@ -58,7 +59,7 @@ func (w *within) end(err error) {
 	close(w.done)
 }
 
-// made notes that bytes have moved, or will take their time: then more is granted.
+// made records that n bytes have moved, and grants additional time.
 func (w *within) made(n int64, grant time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,24 +72,24 @@ func (w *within) made(n int64, grant time.Duration) {
 	w.quiet.Reset(min(w.silence+grant, most-time.Since(w.began)))
 }
 
-// perRate is how long bytes may take.
+// perRate returns how long bytes may take.
 func perRate(n int64) time.Duration { return time.Duration(n) * (time.Second / leastRate) }
 
-// Moved notes that bytes of a call have moved, where its context does not see them by itself.
+// Moved records that bytes of a call have moved, for transports that do not report them.
 func Moved(ctx context.Context, n int) {
 	if w, ok := ctx.Value(key{}).(*within); ok {
 		w.made(int64(n), 0)
 	}
 }
 
-// Expect grants a call the time that bytes may take, where nobody sees them move.
+// Expect grants a call the time for n bytes whose progress is not visible.
 func Expect(ctx context.Context, n int) {
 	if w, ok := ctx.Value(key{}).(*within); ok {
 		w.made(0, perRate(int64(n)))
 	}
 }
 
-// Pause grants a call the time of a pause that a service has asked for.
+// Pause grants a call the time of a pause that a service requests.
 func Pause(ctx context.Context, d time.Duration) {
 	if w, ok := ctx.Value(key{}).(*within); ok {
 		w.made(0, d)
@@ -116,7 +117,7 @@ func (w *within) Value(k any) any {
 	return w.parent.Value(k)
 }
 
-// Over returns a transport that reports what requests move to the contexts of Within.
+// Over returns a transport that reports the bytes of requests to the contexts of Within.
 func Over(next http.RoundTripper) http.RoundTripper { return over{next} }
 
 type over struct{ next http.RoundTripper }
@@ -129,7 +130,7 @@ type Doer interface {
 	Do(r *http.Request) (*http.Response, error)
 }
 
-// OverClient is Over for what is a client and no transport.
+// OverClient is like Over, for a Doer.
 func OverClient(next Doer) Doer { return overClient{next} }
 
 type overClient struct{ Doer }
@@ -137,7 +138,7 @@ type overClient struct{ Doer }
 // Do implements Doer.
 func (o overClient) Do(r *http.Request) (*http.Response, error) { return report(r, o.Doer.Do) }
 
-// report sends a request, and reports what it moves.
+// report sends a request and reports its bytes.
 func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	w, ok := r.Context().Value(key{}).(*within)
 	if !ok {
@@ -145,7 +146,7 @@ func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		again := r.GetBody
-		r = r.WithContext(r.Context()) // a copy: the request belongs to the caller
+		r = r.WithContext(r.Context()) // copy it: the request belongs to the caller
 		r.Body = counted{r.Body, w}
 		if again != nil {
 			r.GetBody = func() (io.ReadCloser, error) {
@@ -161,14 +162,14 @@ func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (
 	return a, err
 }
 
-// CloseIdleConnections closes those of the transport below.
+// CloseIdleConnections closes the idle connections of the underlying transport.
 func (o over) CloseIdleConnections() {
 	if c, ok := o.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// counted reports what is read.
+// counted reports the bytes that are read.
 type counted struct {
 	io.ReadCloser
 	w *within
@@ -183,16 +184,17 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conn reports what a connection moves.
+// conn reports the bytes of a connection.
 type conn struct {
 	net.Conn
 	moved func(n int)
 }
 
-// mostAtOnce is how much a connection sends before it reports that.
+// mostAtOnce is the maximum number of bytes that a connection sends between reports.
 const mostAtOnce = 64 << 10
 
-// Conn returns a connection that reports all bytes that it moves, also those of a large write while they go.
+// Conn returns a connection that reports all bytes in both directions, including those of a large write while it is in
+// progress.
 func Conn(c net.Conn, moved func(n int)) net.Conn { return conn{c, moved} }
 
 // Read implements net.Conn.

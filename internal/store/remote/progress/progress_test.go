@@ -13,14 +13,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// slow is a service that takes and gives some bytes at a time.
+// slow is a service that transfers a few bytes at a time.
 type slow struct {
 	pause        time.Duration
 	step, gives  int
-	stops, taken int // it stops after so many bytes of a request; -1 for never
+	stops, taken int // number of bytes of a request after which it stalls; -1 means never
 }
 
-// RoundTrip implements http.RoundTripper, as a transport does.
+// RoundTrip implements http.RoundTripper.
 func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	b := make([]byte, s.step)
 	for r.Body != nil {
@@ -62,12 +62,12 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever is moved and however slowly: what still moves is waited for, and what stands still ends.
-func TestCallsEndWhenTheyGetNothingDone(t *testing.T) {
+// A call continues while bytes move, however slowly, and ends when they stop.
+func TestCallsEndWithoutProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		sends        int
 		service      slow
-		ends, before time.Duration // it ends then, with an error; ends 0: well
+		ends, before time.Duration // time of the expected error; 0 means success
 	}{
 		"a large state is sent":   {sends: 100 << 20, service: slow{time.Second, 64 << 10, 0, -1, 0}},
 		"a large state is read":   {service: slow{time.Second, 64 << 10, 100 << 20, -1, 0}},
@@ -115,7 +115,7 @@ func TestCallsEndWhenTheyGetNothingDone(t *testing.T) {
 	}
 }
 
-// Time is granted for bytes that nobody sees, and for pauses.
+// Time is granted for bytes that are not visible, and for pauses.
 func TestTimeIsGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := progress.Within(t.Context(), time.Minute)
@@ -127,6 +127,6 @@ func TestTimeIsGranted(t *testing.T) {
 		if took := time.Since(began); took < 90*time.Second || took > 151*time.Second {
 			t.Errorf("it ended after %s", took)
 		}
-		progress.Expect(t.Context(), 1) // without a bound there is nothing to grant
+		progress.Expect(t.Context(), 1) // a context without a limit ignores grants
 	})
 }

@@ -1,5 +1,5 @@
-// Package unreliable makes a driver fail as networks and services do, by seed: requests and answers get lost, requests
-// arrive twice or late, and for a while nothing comes through.
+// Package unreliable makes a driver fail as networks and services do, depending on a seed: requests and responses get
+// lost, requests arrive twice or late, and sometimes all calls fail for a while.
 package unreliable
 
 import (
@@ -12,36 +12,36 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// ErrNetwork is the error of calls whose outcome is unknown.
+// ErrNetwork is the error of calls whose result is unknown.
 var ErrNetwork = errors.New("the connection was reset")
 
-// Network decides the fate of calls. Methods may be called concurrently.
+// Network injects faults into calls. Its methods may be called concurrently.
 type Network struct {
-	// Before is called before each call, one at a time, when it is set: what others do at that very moment.
+	// Before, if set, is called before each call, one at a time: it simulates other programs.
 	Before func()
 	before sync.Mutex
 
 	mu   sync.Mutex
 	rand *rand.Rand
-	rate float64  // of calls that something happens to
-	down int      // how many calls still fail, all of them
+	rate float64  // fraction of calls with a fault
+	down int      // number of following calls that fail
 	late []func() // requests that have not arrived yet
 	dead bool
 }
 
-// NewNetwork returns a Network in which some of the calls suffer a fault.
+// NewNetwork returns a Network in which the given fraction of calls has a fault.
 func NewNetwork(seed uint64, rate float64) *Network {
 	return &Network{rand: rand.New(rand.NewPCG(seed, 1)), rate: rate}
 }
 
-// Kill makes all later calls fail: the process behind this network is gone. Late requests still arrive.
+// Kill makes all later calls fail, because the process behind this network is gone. Delayed requests still arrive.
 func (n *Network) Kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dead = true
 }
 
-// Arrive lets late requests arrive, all of them or a few.
+// Arrive delivers all delayed requests, or some of them.
 func (n *Network) Arrive(all bool) {
 	n.mu.Lock()
 	late := n.late
@@ -93,7 +93,7 @@ func (n *Network) others() {
 	n.Before()
 }
 
-// call makes one call of a driver, or not.
+// call performs one call of a driver, subject to a fault.
 func call[T any](n *Network, do func() (T, error)) (T, error) {
 	var none T
 	n.others()
@@ -103,7 +103,7 @@ func call[T any](n *Network, do func() (T, error)) (T, error) {
 	case lostAnswer:
 		_, _ = do()
 		return none, ErrNetwork
-	case twice: // as a client does that tries again when the first answer was lost
+	case twice: // a client that retries because the first response was lost
 		_, _ = do()
 		return do()
 	case late:

@@ -6,27 +6,29 @@ import (
 	"time"
 )
 
-// Clock is the clock of a service, by which requests are signed: that of this machine, until the service refuses a
-// request and shows another time. Its methods may be called concurrently.
+// Clock is the clock of a service, which determines the time in signatures. It equals the clock of this machine until
+// the service refuses a request and reports another time. Its methods may be called concurrently.
 type Clock struct {
 	mu   sync.Mutex
 	skew time.Duration // how far the service's clock is ahead
 }
 
-// What clocks may be apart, before it matters, and before it is taken for news.
+// Clocks may differ by less than tolerated. A reported time that differs from the adopted one by less than same is
+// not a new one.
 const (
 	tolerated = 5 * time.Minute
 	same      = time.Minute
 )
 
-// Now returns the time of the service.
+// Now returns the current time of the service.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.skew).UTC()
 }
 
-// Adopt adopts the service's time if a request was refused and the clocks differ a lot. It is the Renew of a client.
+// Adopt adopts the service's time if a request was refused and the clocks differ too much. It is the Renew function of
+// a client.
 func (c *Clock) Adopt(_ *http.Request, a *Answer) bool {
 	there, err := http.ParseTime(a.Header.Get("Date"))
 	if a.Status != http.StatusForbidden && a.Status != http.StatusUnauthorized || err != nil {

@@ -1,6 +1,6 @@
-// Package web sends requests to the services that drivers keep states in. An answer has a bound in size, and in the
-// time without data. A request is sent again when the service asks for that, or when nothing was heard, so it has to
-// name what it replaces, or to change nothing. No secret reaches a line of the log or an error.
+// Package web sends requests to the services in which drivers keep states. The size of a response is limited, and so is
+// the time without data. A request is sent again if the service asks for that, or if there was no response, so it must
+// be conditional or change nothing. No secret reaches the log or an error.
 //
 //	c := &web.Client{Kind: "oss", HTTP: web.HTTP(nil), Log: o.Log, Clean: s.Clean, Authorize: sign}
 //	answer, err := c.Send(ctx, web.Request{What: "read", Name: "oss://states/a", Method: "GET", Address: address})
@@ -27,7 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 )
 
-// Limits on the size of answers, and on their time: each step of an answer has to arrive within a silence.
+// Limits on the size of responses, and on the time of each step of a response.
 const (
 	MaxObject  = 1 << 30
 	MaxMessage = 16 << 20
@@ -37,20 +37,20 @@ const (
 	maxHeader  = 256 << 10
 )
 
-// How often a request is tried again that the service asks to have tried again, and the pauses before.
+// How often a request is retried if the service asks for that, and the pauses.
 const (
 	retries      = 6
 	FirstPause   = 300 * time.Millisecond
 	LongestPause = 5 * time.Second
 )
 
-// HTTP returns a client for services. It uses the proxies of the environment, and follows no redirections: a request is
-// signed for one address.
+// HTTP returns a client for services. It uses the proxies of the environment and follows no redirections, because a
+// request is signed for one address.
 func HTTP(trust *tls.Config) *http.Client {
 	return Over(Transport(trust))
 }
 
-// Over returns a client over a transport, which may be one of Transport with changes. It follows no redirections.
+// Over returns a client with a transport, which may be a modified result of Transport. It follows no redirections.
 func Over(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: progress.Over(transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -68,7 +68,7 @@ func Transport(trust *tls.Config) *http.Transport {
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   16,
-		DisableCompression:    true, // an object is what is stored
+		DisableCompression:    true, // read objects as they are stored
 
 		MaxResponseHeaderBytes: maxHeader,
 	}
@@ -76,54 +76,53 @@ func Transport(trust *tls.Config) *http.Transport {
 
 // Client sends requests. Its fields are set before its first request.
 type Client struct {
-	Kind  string // of the backend, for the log
+	Kind  string // name of the backend, for the log
 	HTTP  *http.Client
 	Log   func(format string, args ...any)
 	Clean func(text string) string // removes secrets
-	// Authorize adds to a request what the service knows its sender by. A *NoAccess says that there are no
-	// credentials.
+	// Authorize adds credentials to a request. It returns a *NoAccess if there are none.
 	Authorize func(ctx context.Context, r *http.Request, body []byte) error
-	// Renew reports whether a request that was refused may succeed under other credentials, or by another clock, which
-	// Authorize uses from now on. Nil: it cannot.
+	// Renew reports whether a request that was refused may succeed with other credentials or another time, which
+	// Authorize uses from now on. Nil means that it cannot.
 	Renew func(r *http.Request, a *Answer) bool
-	Pause time.Duration // before a request is tried again for the first time; FirstPause when 0
-	Most  int64         // bytes of an object that is read; MaxObject when 0
-	// Silence is how long each step of an answer may take; Silence when 0.
+	Pause time.Duration // before the first retry; 0 means FirstPause
+	Most  int64         // maximum size of an object, in bytes; 0 means MaxObject
+	// Silence limits each step of a response; 0 means the constant Silence.
 	Silence time.Duration
 }
 
-// Request is one that may be sent again.
+// Request is a request that may be repeated.
 type Request struct {
-	What, Name string // for people: "read", "gs://bucket/object"
+	What, Name string // for messages: "read", "gs://bucket/object"
 	Method     string
 	Address    string
 	Header     http.Header
 	Body       []byte
-	Object     bool // the answer is an object, and not a message
+	Object     bool // the response is an object and not a message
 }
 
-// Answer is an answer of the service.
+// Answer is a response of the service.
 type Answer struct {
 	Method string // of the request
 	Status int
 	Header http.Header
 	Body   []byte
-	Again  bool // an earlier try may have arrived
+	Again  bool // the request was retried, and an earlier try may have arrived
 }
 
-// OK reports whether the service did what it was asked for.
+// OK reports whether the request succeeded.
 func (a *Answer) OK() bool { return a.Status >= 200 && a.Status < 300 }
 
-// NoAccess means that there are no credentials: nothing was asked of the service.
+// NoAccess means that there are no credentials, so that no request was sent.
 type NoAccess struct {
 	Text    string
-	Passing bool // there may be some another time
+	Passing bool // a retry may succeed
 }
 
 // Error implements error.
 func (n *NoAccess) Error() string { return n.Text }
 
-// Problem is an error with a text for people, without secrets.
+// Problem is an error whose text is for users and contains no secrets.
 type Problem struct {
 	Text string
 	Err  error
@@ -135,7 +134,7 @@ func (p *Problem) Error() string { return p.Text }
 // Unwrap returns the reason.
 func (p *Problem) Unwrap() error { return p.Err }
 
-// Send sends a request, with retries, until it has a final answer.
+// Send sends a request, with retries, and returns the final response.
 func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	arrived, renewed := false, false
 	for try := 0; ; try++ {
@@ -162,13 +161,13 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 	}
 }
 
-// Busy reports whether a later retry of a request may have another result.
+// Busy reports whether a retry may have another result.
 func Busy(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500 &&
 		status != http.StatusNotImplemented
 }
 
-// wait waits before another try.
+// wait pauses before a retry.
 func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
 	var said http.Header
 	if a != nil {
@@ -177,11 +176,11 @@ func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
 	return Wait(ctx, try, cmp.Or(c.Pause, FirstPause), said)
 }
 
-// longestAsked is how many times the first pause a pause may take that the service asks for: a minute after FirstPause.
+// longestAsked limits a pause that the service requests, as a multiple of the first pause: one minute for FirstPause.
 const longestAsked = 200
 
-// Wait waits before another try: as long as the service asks for, within a bound, or for some time within one that
-// doubles from the first on.
+// Wait pauses before a retry: for the requested time, within a limit, or for a random time whose limit doubles with
+// each try.
 func Wait(ctx context.Context, try int, first time.Duration, said http.Header) error {
 	most := min(first<<min(try, 10), LongestPause)
 	pause := most/2 + rand.N(most/2+1)
@@ -199,7 +198,7 @@ func Wait(ctx context.Context, try int, first time.Duration, said http.Header) e
 	}
 }
 
-// Asked returns how long a service wants to be left alone, by a number of seconds or a time; 0 where it does not say.
+// Asked returns the pause that a service requests, in seconds or as a time, or 0.
 func Asked(said http.Header) time.Duration {
 	text := said.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds <= 1e6 {
@@ -211,17 +210,17 @@ func Asked(said http.Header) time.Duration {
 	return 0
 }
 
-// ErrLong means that an answer has more bytes than are read.
+// ErrLong means that a response exceeds the size limit.
 var ErrLong = errors.New("the answer is too long")
 
-// Lasting reports whether a retry is useless after an error.
+// Lasting reports whether an error is permanent, so that a retry is useless.
 func Lasting(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, ErrLong) || strings.Contains(err.Error(), "x509: ") ||
 		errors.As(err, &op) && op.Op == "proxyconnect"
 }
 
-// once sends a request and reads the answer.
+// once sends a request without retries and reads the response.
 func (c *Client) once(ctx context.Context, r Request) (a *Answer, sent *http.Request, err error) {
 	began := time.Now()
 	defer func() {
@@ -267,8 +266,8 @@ func (c *Client) once(ctx context.Context, r Request) (a *Answer, sent *http.Req
 	return &Answer{Method: r.Method, Status: in.StatusCode, Header: in.Header, Body: body}, out, nil
 }
 
-// Read reads the body of an answer, up to a number of bytes. When less than a step arrives in a time, it ends the
-// request: a server that sends a byte now and then would keep a run for ever.
+// Read reads the body of a response, up to a number of bytes. It cancels the request if less than one step of bytes
+// arrives within the duration silence: a server that sends single bytes could block a run for ever.
 func Read(ctx context.Context, end context.CancelFunc, body io.Reader, most int64, silence time.Duration) ([]byte,
 	error) {
 	quiet := time.AfterFunc(silence, end)
@@ -290,7 +289,7 @@ type paced struct {
 	r       io.Reader
 	quiet   *time.Timer
 	silence time.Duration
-	since   int // bytes since the timer was reset
+	since   int // bytes since the last reset
 }
 
 // Read implements io.Reader.
@@ -303,7 +302,7 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Reason returns an error of a request without its address, which may have a secret in it.
+// Reason returns an error of a request without the request's address, which may contain a secret.
 func Reason(err error) error {
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		return inner.Err
@@ -311,7 +310,7 @@ func Reason(err error) error {
 	return err
 }
 
-// unheard returns the reason why there is no answer, or nil if there is one.
+// unheard returns the error for a request without a response, or nil if there is one.
 func (c *Client) unheard(r Request, err error) error {
 	if err == nil {
 		return nil
@@ -324,7 +323,7 @@ func (c *Client) unheard(r Request, err error) error {
 	return &Problem{Text: c.Clean(text + strings.TrimSuffix(err.Error(), ".")), Err: err}
 }
 
-// Failed returns the error for an unexpected answer: what was asked, what the service says of it, and what to do.
+// Failed returns the error for an unexpected response: the request, the service's text, and advice.
 func (c *Client) Failed(r Request, a *Answer, said, hint string) error {
 	text := fmt.Sprintf("%s %s: the service answered with status %d", r.What, r.Name, a.Status)
 	if said = Short(said); said != "" {
@@ -336,7 +335,7 @@ func (c *Client) Failed(r Request, a *Answer, said, hint string) error {
 	return &Problem{Text: c.Clean(text)}
 }
 
-// maxSaid limits how much of a service's text is shown.
+// maxSaid is the maximum size of a service's text in an error, in bytes.
 const maxSaid = 500
 
 // Short returns a text as one line of limited length.

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
-// A service that asks for a pause gets it, within a minute; without that a pause doubles, within a bound.
-func TestPausesAreThoseThatServicesAskFor(t *testing.T) {
+// A requested pause is kept, up to one minute. Otherwise pauses double, within a limit.
+func TestPausesFollowTheService(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked       string
 		try         int
@@ -32,7 +32,7 @@ func TestPausesAreThoseThatServicesAskFor(t *testing.T) {
 		"for ever":         {"1e300", 0, 150 * time.Millisecond, 300 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // it begins on the first of January 2000
+			synctest.Test(t, func(t *testing.T) { // the fake clock starts on January 1, 2000
 				began := time.Now()
 				err := web.Wait(t.Context(), c.try, web.FirstPause, http.Header{"Retry-After": {c.asked}})
 				if took := time.Since(began); err != nil || took < c.least || took > c.most {
@@ -43,8 +43,8 @@ func TestPausesAreThoseThatServicesAskFor(t *testing.T) {
 	}
 }
 
-// A call lasts as long as services ask for pauses, and ends in the middle of one when nobody waits for it any more.
-func TestPausesAreNotHeldAgainstACall(t *testing.T) {
+// A call lasts as long as the service requests pauses. It ends during a pause if its context ends.
+func TestPausesDoNotCountTowardsTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := progress.Within(t.Context(), time.Minute)
 		defer cancel()

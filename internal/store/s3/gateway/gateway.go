@@ -1,5 +1,5 @@
-// Package gateway starts versitygw for tests: a server of S3 that keeps objects as files and takes conditions
-// literally.
+// Package gateway starts versitygw for tests, an S3 server that stores objects as files and enforces conditions
+// strictly.
 package gateway
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Bucket is the name of the bucket; Access, Secret and Region are what the server asks for.
+// Bucket is the name of the bucket; Access, Secret and Region are the server's credentials and region.
 const (
 	Bucket = "states"
 	Access = "AKIDGATEWAY"
@@ -29,8 +29,8 @@ const (
 	Region = "us-east-1"
 )
 
-// Start starts a server with an empty bucket, which may keep versions, and returns its address. The test is skipped
-// where there is no versitygw: TOMBOLO_VERSITYGW names it, or it is on PATH.
+// Start starts a server with an empty bucket, which may keep versions, and returns its address. It skips the test if
+// there is no versitygw, neither the one that TOMBOLO_VERSITYGW names nor one in PATH.
 func Start(t *testing.T, versions bool) (address string) {
 	t.Helper()
 	bin := os.Getenv("TOMBOLO_VERSITYGW")
@@ -75,7 +75,7 @@ func free(t *testing.T) string {
 	return "127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// prepare waits for the server, and makes the bucket.
+// prepare waits for the server, and creates the bucket.
 func prepare(t *testing.T, address string, versions bool) {
 	t.Helper()
 	client := s3.New(s3.Options{Region: Region, BaseEndpoint: &address, UsePathStyle: true, RetryMaxAttempts: 1,
@@ -84,7 +84,7 @@ func prepare(t *testing.T, address string, versions bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
-	for err != nil && !errors.As(err, new(smithy.APIError)) && ctx.Err() == nil { // it does not listen yet
+	for err != nil && !errors.As(err, new(smithy.APIError)) && ctx.Err() == nil { // it is not listening yet
 		time.Sleep(20 * time.Millisecond)
 		_, err = client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// What the program says is shown without what is secret: the values of the argument secrets, and contents of states and
-// journals, which travel in base64.
+// Text from the program is shown without secrets: without values of the argument secrets, and without contents of
+// states and journals, which are encoded in base64.
 
-// minSecret is the minimum length of a secret to search for. Shorter ones are found everywhere.
+// minSecret is the minimum length of a secret that is removed from texts. Shorter ones would match everywhere.
 const minSecret = 4
 
-// mostText limits how much of a program's text is shown.
+// mostText is the maximum size of a text of the program that is shown, in bytes.
 const mostText = 8 << 10
 
-// content holds texts that may be a part of a state.
+// content matches texts that may be a part of a state.
 var content = regex.Lazy(`[A-Za-z0-9+/_-]{80,}={0,2}`)
 
-// variants returns the texts in which secrets may be found, the longest first.
+// variants returns the encodings in which secrets may appear, longest first.
 func variants(secrets map[string]string) (list []string) {
 	add := func(text string) {
 		if len(text) >= minSecret && !slices.Contains(list, text) {
@@ -65,17 +65,17 @@ func (c *client) safe(text string) string {
 	return text
 }
 
-// excerpt shows the beginning of what a program printed.
+// excerpt returns the beginning of a line that the program printed.
 func (c *client) excerpt(line []byte) string { return programs.Excerpt([]byte(c.safe(string(line)))) }
 
-// said takes a line of standard error.
+// said handles a line of standard error.
 func (c *client) said(line string) {
 	line = c.safe(line)
 	c.o.Log("program: %s", line)
 	c.hear(&line)
 }
 
-// hear keeps a line for the error of the call; nil forgets all of them.
+// hear keeps a line for the error of the current call; nil discards all lines.
 func (c *client) hear(line *string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *client) hear(line *string) {
 	}
 }
 
-// problem is an error of the program, with what it has written to standard error during the call.
+// problem returns an error of the program, with its standard error during the call.
 func (c *client) problem(format string, args ...any) error {
 	c.mu.Lock()
 	heard := talk.Tail([]byte(strings.Join(c.heard, "\n")))
@@ -103,7 +103,7 @@ func indented(message string) string {
 	return "\n\nIt said:\n  " + strings.ReplaceAll(message, "\n", "\n  ")
 }
 
-// shown is a command as messages name it.
+// shown returns a command as messages show it.
 func shown(words []string) string {
 	text := strings.Join(words, " ")
 	if len(text) > 200 {

@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Secrets asks a service that answers each request with all that was asked, and one that is not there. None of the
-// secrets appears in an error or in the log. Open returns a driver for an address; gossip is how the service says
-// something in an error.
+// Secrets calls a service that repeats each request in its response, and one that does not exist. None of the secrets
+// may appear in an error or in the log. Open returns a driver for an address; gossip formats a text as an error of the
+// service.
 func Secrets(t *testing.T, secrets []string, open func(address string, log func(string, ...any)) (remote.Driver,
 	error), gossip func(w http.ResponseWriter, said string)) {
 	t.Helper()
@@ -68,8 +68,8 @@ func Secrets(t *testing.T, secrets []string, open func(address string, log func(
 	}
 }
 
-// Refused opens a backend with arguments that are wrong, each of which is told with some words: "name=value
-// name=value", with null for a value that is not set.
+// Refused opens a backend with invalid arguments, each with a part of the expected error: "name=value name=value",
+// where null means not set.
 func Refused(t *testing.T, kind remote.Kind, settings func(more map[string]cty.Value) cty.Value,
 	wrong map[string]string) {
 	t.Helper()

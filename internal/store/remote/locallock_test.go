@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// A run whose journal is on this machine is not taken for an interrupted one, with whatever lock or none: a second one
-// in the folder is refused until it has ended. One that was killed is recovered.
-func TestAJournalOfThisMachineIsThatOfOneRun(t *testing.T) {
+// A run whose journal is on this machine is not taken for an interrupted one, whatever its lock: a second run in the
+// folder is refused until the first has ended. A run that was killed is recovered.
+func TestLocalJournalsBelongToOneRun(t *testing.T) {
 	folder, service := t.TempDir(), homeless{memory.New()}
 	open := func(folder string) state.Workspace {
 		return workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{folder}}))
@@ -43,7 +43,7 @@ func TestAJournalOfThisMachineIsThatOfOneRun(t *testing.T) {
 	if err := errors.Join(j.Result("1", storetest.Put("t.a", "a", "")), j.Err()); err != nil {
 		t.Errorf("the first run was disturbed: %v", err)
 	}
-	killed := t.TempDir() // its files as they are now, and nobody who holds them
+	killed := t.TempDir() // a copy of its files, which no process has open
 	if err := os.CopyFS(killed, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAJournalOfThisMachineIsThatOfOneRun(t *testing.T) {
 	}
 }
 
-// homeless is a service without room for a journal.
+// homeless is a driver that cannot store a journal.
 type homeless struct{ remote.Driver }
 
 func (h homeless) Place(name string) (remote.Place, error) {
@@ -78,9 +78,9 @@ func (homelessPlace) ReadJournal(context.Context) (remote.Journal, error) {
 	return remote.Journal{}, remote.ErrNoJournal
 }
 
-// A process that was stopped, or whose machine slept, looks after its lock before it begins anything: another may have
-// been given the lock, and may have ended its run by then, so that nothing in the folder says so.
-func TestWhoSleptLooksAfterTheLockFirst(t *testing.T) {
+// A process that was stopped, or whose machine slept, checks its lock before it begins an operation: another run may
+// have got the lock and may already have ended, so that nothing in the folder shows it.
+func TestLocksAreCheckedAfterSleep(t *testing.T) {
 	for name, slept := range map[string]time.Duration{"slept": 5 * time.Hour, "a moment": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			ctx, service := context.Background(), homeless{memory.New()}

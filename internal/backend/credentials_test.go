@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// lentCases are blocks that name where credentials of the environment go: variables, and the lines that init shows. A
-// line that begins with "?" is for a terminal alone.
+// lentCases are blocks that name the destination of credentials from the environment: the variables, and the lines that
+// init shows. A line with the prefix "?" only requires approval on a terminal.
 var lentCases = []struct{ kind, block, env, want string }{
 	{"http", "address=https://user:secret@a.example/x?token=secret", "TF_HTTP_PASSWORD=p",
 		"?the value of TF_HTTP_PASSWORD, for https://a.example"},
@@ -74,7 +74,7 @@ var lentCases = []struct{ kind, block, env, want string }{
 	{"oss", "bucket=b region=cn-beijing endpoint=oss-cn-beijing-internal.aliyuncs.com", "", ""},
 }
 
-// lendNothing are kinds whose blocks have nothing of the user's sent to a stranger, with the reason.
+// lendNothing maps kinds whose blocks cannot send the user's data to another party to the reason.
 var lendNothing = map[string]string{
 	"local":   "there is no service",
 	"inmem":   "there is no service",
@@ -85,8 +85,9 @@ var lendNothing = map[string]string{
 	"oci":     "signatures cover the host, and a region is a word",
 }
 
-// TestBlocksLendNothingInSilence checks what init asks about. A new kind needs cases, or a reason.
-func TestBlocksLendNothingInSilence(t *testing.T) {
+// TestBlocksSendNoCredentialsWithoutApproval checks what init asks the user to approve. A new kind needs cases or a
+// reason.
+func TestBlocksSendNoCredentialsWithoutApproval(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range lentCases {
 		seen[c.kind] = true

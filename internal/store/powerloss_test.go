@@ -13,15 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// moment is the knowledge of a script after a number of changes on the disk.
+// moment records what a script had requested and had acknowledged after a number of changes on the disk.
 type moment struct {
 	changes int
 	known   *expectation
 }
 
-// TestPowerLossLosesNothing cuts the power behind every change of a script, and looks at every disk that may be found:
-// uncertain changes kept, dropped, dropped one by one, kept one by one, the last write cut at many places, with zeros
-// or garbage behind.
+// TestPowerLossLosesNothing simulates a power loss after every change of a script, and checks every disk that may be
+// found: uncertain changes kept, dropped, dropped one by one, or kept one by one; the last write cut at many offsets,
+// followed by zeros or garbage.
 func TestPowerLossLosesNothing(t *testing.T) {
 	images, stride := 0, 31
 	switch {
@@ -60,7 +60,7 @@ func TestPowerLossLosesNothing(t *testing.T) {
 	}
 }
 
-// at returns what was known behind the first n changes.
+// at returns the expectation after the first n changes.
 func at(moments []moment, n int) *expectation {
 	known := moments[0].known
 	for _, m := range moments {
@@ -71,7 +71,7 @@ func at(moments []moment, n int) *expectation {
 	return known
 }
 
-// nextRun is a short run after a recovery.
+// nextRun performs a short run after a recovery.
 func nextRun(p *player) {
 	if p.lock(state.LockRequest{}) && p.begin("next") {
 		p.intent("next", "n", "t.next")
@@ -86,7 +86,7 @@ type loss struct {
 	fates map[int]faults.Fate
 }
 
-// losses lists what a power loss behind the first n changes may have done.
+// losses lists the possible effects of a power loss after the first n changes.
 func losses(r *faults.Recorder, n int) []loss {
 	uncertain := r.Uncertain(n)
 	drop := func(pick func(i int, c faults.Change) bool) map[int]faults.Fate {
@@ -137,10 +137,10 @@ func contents(r *faults.Recorder, n int) string {
 	return b.String()
 }
 
-// TestPowerLossDuringRecoveryLosesNothing kills a run at every call, and cuts the power behind every change of the
-// recovery and of a short run after it. What the killed run wrote without a sync is still uncertain then.
+// TestPowerLossDuringRecoveryLosesNothing kills a run at every call, and simulates a power loss after every change of
+// the recovery and of a short run after it. Writes of the killed run without a sync are still uncertain then.
 func TestPowerLossDuringRecoveryLosesNothing(t *testing.T) {
-	step, stride := 3, 331 // of the calls, and of the disks that a power loss may leave
+	step, stride := 3, 331 // test every n-th call, and every n-th disk that a power loss may leave
 	switch {
 	case testing.Short():
 		step, stride = 13, 997

@@ -14,19 +14,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// paths are the files of one workspace. Everything is beside the target of the state's name, so that two links to one
-// state have one journal, and renames never cross file systems.
+// paths holds the file names of one workspace. All files are beside the target of the state's name, so that two links
+// to one state share one journal and renames never cross file systems.
 type paths struct {
-	in, out             string // no links; equal when they are one file
+	in, out             string // links are resolved; equal if they are one file
 	dir                 string // of out
-	linked              bool   // the name that was given is a link
-	backup              string // "" for none
-	backupNamed         bool   // its name was set
-	stamp               string // where the name of a stamped backup begins; "" for another
+	linked              bool   // the configured name is a link
+	backup              string // "" if there is none
+	backupNamed         bool   // the user has set its name
+	stamp               string // prefix of the name of a stamped backup, or ""
 	lockInfo            string
 	journal, journalNew string
 	image               string
-	fresh               string // for content that gets its name when it is whole
+	fresh               string // for new content, which is renamed when it is complete
 }
 
 func (l *Local) paths(name string) (paths, error) {
@@ -97,12 +97,13 @@ func pathsOf(in, out, backup string) paths {
 	return p
 }
 
-// sides returns the files that the store creates and removes beside a state, without the backup, which stays.
+// sides returns the files that the store creates and removes beside a state, except for the backup, which stays.
 func (p *paths) sides() []string {
 	return []string{p.journal, p.journalNew, p.image, p.fresh, p.lockInfo}
 }
 
-// oneFile reports whether two names stand for one file, or will: neither has to exist. They are no links.
+// oneFile reports whether two names denote, or would denote, the same file. The files need not exist. The names must
+// not be links.
 func oneFile(files Files, a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -121,7 +122,8 @@ func oneFile(files Files, a, b string) bool {
 	return errA == nil && errB == nil && SameFile(infoA, infoB)
 }
 
-// judge returns an error if another program's files are in the places of a state's files, before anything is done.
+// judge returns an error if other programs' files have the names of a state's files. It is called before anything is
+// changed.
 func (w *workspace) judge(sides ...string) error {
 	for _, name := range sides {
 		info, err := w.o.Files.Stat(name)
@@ -143,8 +145,8 @@ func (w *workspace) judge(sides ...string) error {
 	return nil
 }
 
-// fresh creates an empty, locked file that nothing else has open. It first removes the file of an interrupted run.
-// ErrLocked means that another process is creating it.
+// fresh creates an empty, locked file that no other process has open. It first removes the file of an interrupted run.
+// It returns ErrLocked if another process is creating the file.
 func fresh(files Files, name string, lax bool) (File, error) {
 	for range 100 {
 		f, err := openLocked(files, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600, lax)
@@ -152,7 +154,7 @@ func fresh(files Files, name string, lax bool) (File, error) {
 			if !isMissing(err) {
 				return f, err
 			}
-			// Another has removed it before we had the lock, or the folder is gone.
+			// Another process has removed it before we had the lock, or the folder was removed.
 			if _, statErr := files.Stat(filepath.Dir(name)); statErr != nil {
 				return nil, err
 			}
@@ -174,8 +176,8 @@ func fresh(files Files, name string, lax bool) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created and removed by another program", name)
 }
 
-// anewFile creates a file in place of one that a dead process left. It is for names that the holder of the lock alone
-// writes: an existing file is removed and not emptied, because it may have other names.
+// anewFile replaces a file that a dead process left with an empty one. It is for names that only the lock holder
+// writes: an existing file is removed and not truncated, because it may have other names.
 func anewFile(files Files, name string) (File, error) {
 	for range 100 {
 		if err := removeAny(files, name); err != nil {
@@ -189,8 +191,8 @@ func anewFile(files Files, name string) (File, error) {
 	return nil, fmt.Errorf("%s is repeatedly created by another program", name)
 }
 
-// besideFile creates a file for the new content of another, under a name that nobody can know before. An interrupted
-// run leaves it behind; sweep knows it by its name.
+// besideFile creates a file for the new content of another, under a random name. If a run is interrupted, sweep
+// recognizes the file by its name.
 func besideFile(files Files, name string) (_ File, temp string, err error) {
 	var random [8]byte
 	rand.Read(random[:])
@@ -201,7 +203,8 @@ func besideFile(files Files, name string) (_ File, temp string, err error) {
 
 var besideName = regex.Lazy(`^\.[0-9a-f]{16}\.new$`)
 
-// sweep removes the files that interrupted runs left beside the backup: regular files with names of besideFile.
+// sweep removes the files that interrupted runs left beside the backup: regular files whose names besideFile could have
+// chosen.
 func (w *workspace) sweep() {
 	if w.p.backup == "" {
 		return
@@ -209,7 +212,7 @@ func (w *workspace) sweep() {
 	dir, base := filepath.Dir(w.p.backup), filepath.Base(w.p.backup)
 	infos, err := w.o.Files.List(dir)
 	if err != nil {
-		return // it is not there, or not ours to look into
+		return // it is missing or not accessible
 	}
 	for _, i := range infos {
 		if len(i.Name) > len(base) && i.Name[:len(base)] == base && besideName().MatchString(i.Name[len(base):]) {
@@ -218,14 +221,14 @@ func (w *workspace) sweep() {
 	}
 }
 
-// backups is the place for the former content of the state.
+// backups handles the backup of the state's former content.
 type backups struct {
 	ready   bool
-	through io.WriteCloser // a device or pipe, which is written to as it is
+	through io.WriteCloser // a device or pipe that serves as the backup
 }
 
-// prepareBackup checks, before anything begins, that there is a place for the backup, and that nothing of ours
-// stands there.
+// prepareBackup checks, before anything begins, that the backup can be written and does not replace a file of the
+// state.
 func (s *session) prepareBackup() error {
 	w := s.w
 	if s.backups.ready || w.p.backup == "" {
@@ -255,7 +258,7 @@ func (s *session) prepareBackup() error {
 	return nil
 }
 
-// judgeBackup checks what stands at the place of the backup, and opens what is written to as it is.
+// judgeBackup checks the entry at the backup's name, and opens a device or pipe.
 func (s *session) judgeBackup() error {
 	w := s.w
 	name := w.p.backup
@@ -291,10 +294,10 @@ func (s *session) judgeBackup() error {
 	return nil
 }
 
-// backup keeps the content that is about to be replaced, once a run.
+// backup saves the content that is about to be replaced, once per run.
 func (s *session) backup(f File) error {
 	if s.hash == placeholderHash || s.hash == emptyHash {
-		s.backedUp = true // there was no state before this run, and the run's own writes are not a backup
+		s.backedUp = true // there was no state before this run; its own writes are not backed up
 	}
 	if s.backedUp || s.w.p.backup == "" {
 		return nil
@@ -329,8 +332,8 @@ func (s *session) backup(f File) error {
 	return nil
 }
 
-// nameBackup names a backup. A stamped one gets the first that is free: two edits may take place within a
-// second, the clock may have been set back, and without a lock others may do the same at this moment.
+// nameBackup renames a finished backup. A stamped backup gets the first free name: two edits may happen within a
+// second, the clock may have been set back, and without a lock other processes may do the same at the same time.
 func (w *workspace) nameBackup(temp string) error {
 	if w.p.stamp == "" {
 		return w.o.Files.Rename(temp, w.p.backup)
@@ -343,7 +346,7 @@ func (w *workspace) nameBackup(temp string) error {
 	}
 }
 
-// fill writes the content of the state's file to a new one, durably, with the permissions of the state.
+// fill durably copies the content of the state file to a new file, with the permissions of the state.
 func (s *session) fill(to, from File) error {
 	if err := s.share(to); err != nil {
 		return err
@@ -358,8 +361,8 @@ func (s *session) fill(to, from File) error {
 	return to.Sync()
 }
 
-// sealAnew writes the former state if a fallback has opened it, or it is plain and states are sealed: once the fallback
-// is gone, nobody could read a copy of its file, or everybody.
+// sealAnew writes the former state, newly encrypted, if a fallback key has decrypted it, or if it is unencrypted and
+// states are encrypted. A plain copy would be unreadable once the fallback is removed, or readable by everyone.
 func (s *session) sealAnew(to io.Writer) (done bool, err error) {
 	if !s.outdated || !s.w.o.Cipher.Seals() || s.base == nil {
 		return false, nil
@@ -367,7 +370,7 @@ func (s *session) sealAnew(to io.Writer) (done bool, err error) {
 	return true, s.w.encode(s.base, to)
 }
 
-// share lets those use a file of the state who may use the state.
+// share sets the owner and permissions of a file to those of the state.
 func (s *session) share(f File) error { return s.w.share(f) }
 
 func (w *workspace) share(f File) error {
@@ -381,11 +384,11 @@ func (w *workspace) share(f File) error {
 	return f.Share(like)
 }
 
-// Fresh creates a file under its lock, where the file system has locks. An existing file is removed, unless it is
-// locked: then the error is ErrLocked.
+// Fresh creates a file under its lock, if the file system supports locks. It removes an existing file, unless that is
+// locked: then it returns ErrLocked.
 func Fresh(files Files, name string) (File, error) { return fresh(files, name, true) }
 
-// OpenLocked opens a file that is there, to be read and written, under its lock, where the file system has locks.
+// OpenLocked opens an existing file for reading and writing, under its lock if the file system supports locks.
 func OpenLocked(files Files, name string) (File, error) {
 	return openLocked(files, name, os.O_RDWR, 0, true)
 }
