@@ -104,7 +104,7 @@ func itemsIn(s *Schema, plural string) string {
 		}
 	}
 	for _, name := range collections {
-		if slices.Contains(arrays, name) {
+		if contains(arrays, name) {
 			return name
 		}
 	}
@@ -161,6 +161,10 @@ func memberFor(s *Schema, param, entity string) string {
 	return ""
 }
 
+// nextPlaces are the members of answers that usually have the address of the next page.
+const nextPlaces = "next links/next _links/next paging/next pagination/next meta/next _links/next/href " +
+	"links/next/href next_page_uri links/pages/next @odata.nextLink nextLink next_url next_page_url"
+
 // pages returns how the next page is found; nil if the document does not say.
 func pages(op *Operation, items string) members {
 	out := members{{"items", "${" + items + "}"}}
@@ -168,13 +172,10 @@ func pages(op *Operation, items string) members {
 		return append(out, member{"link", true})
 	}
 	s := op.Answer.Schema
-	for _, place := range [][]string{{"next"}, {"links", "next"}, {"_links", "next"}, {"paging", "next"},
-		{"pagination", "next"}, {"meta", "next"}, {"_links", "next", "href"}, {"links", "next", "href"},
-		{"next_page_uri"},
-		{"links", "pages", "next"}, {"@odata.nextLink"}, {"nextLink"}, {"next_url"}, {"next_page_url"}} {
-		inner, expr := inside(s, place)
+	for _, place := range strings.Fields(nextPlaces) {
+		inner, expr := inside(s, strings.Split(place, "/"))
 		address := []string{"", "uri", "url", "uri-reference"}
-		if inner != nil && inner.Type == "string" && slices.Contains(address, inner.Format) {
+		if inner != nil && inner.Type == "string" && contains(address, inner.Format) {
 			return append(out, member{"next", "${try(" + expr + ", null)}"})
 		}
 	}
@@ -224,7 +225,7 @@ func inside(s *Schema, place []string) (*Schema, string) {
 func token(op *Operation, s *Schema) (parameter, expr string) {
 	for _, param := range op.Params {
 		name := snake(param.Name)
-		if param.In != "query" || !slices.Contains([]string{"cursor", "page_token", "next_token", "next_cursor",
+		if param.In != "query" || !contains([]string{"cursor", "page_token", "next_token", "next_cursor",
 			"after", "continuation_token", "page_cursor", "start_cursor", "pagination_token",
 			"next_page_token", "continue", "marker", "from_token", "page"}, name) ||
 			param.Schema.Type != "string" && param.Schema.Type != "" {
@@ -234,7 +235,7 @@ func token(op *Operation, s *Schema) (parameter, expr string) {
 			{"response_metadata"}, {"metadata"}} {
 			place, _ := inside(s, around)
 			for _, member := range place.Members() {
-				if slices.Contains([]string{"next_" + name, name, "next_cursor", "next_page_token", "next_token",
+				if contains([]string{"next_" + name, name, "next_cursor", "next_page_token", "next_token",
 					"next", "end_cursor", "continuation_token", "next_page", "next_marker", "next_after"},
 					snake(member)) &&
 					place.Member(member).Type == "string" {

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ const (
 
 func (p *Provider) mapper(typ string) *mapper { return &mapper{p: p, typ: typ, left: mostAttributes} }
 
+//go:noinline
 func (m *mapper) notef(where, format string, args ...any) {
 	m.p.note(m.typ, "`"+where+"` "+format, args...)
 }
@@ -55,7 +55,7 @@ func (m *mapper) shape(req, ans *Schema, where string) shape {
 	if s == nil {
 		s = ans
 	}
-	if slices.Contains(m.path, s) {
+	if contains(m.path, s) {
 		m.notef(where, "refers to itself: it has any type")
 		return anything
 	}
@@ -198,7 +198,7 @@ func union(a, b *Schema) []string {
 	for _, name := range slices.Concat(a.Members(), b.Members()) {
 		all[name] = true
 	}
-	return slices.Sorted(maps.Keys(all))
+	return sorted(all)
 }
 
 // halves are the schemas of a member in requests and in answers.
@@ -222,6 +222,7 @@ func halves(req, ans *Schema, name string) (r, a *Schema) {
 	return r, a
 }
 
+//go:noinline
 func hinted(s *Schema, name string) bool { return s != nil && flag(s.Hints[hintPrefix+name]) }
 
 func attributeName(name string, schemas ...*Schema) string {
@@ -264,6 +265,7 @@ func (m *mapper) attribute(r, a *Schema, where string) formed {
 	return one
 }
 
+//go:noinline
 func secret(s *Schema) bool {
 	return s != nil && (s.WriteOnly || s.Format == "password" || hinted(s, "param-sensitive"))
 }
@@ -295,7 +297,7 @@ func (s *Schema) kinds() (out []string) {
 // compatible reports whether values of an answer fit the type that the request makes.
 func compatible(r, a *Schema, depth int) bool {
 	if kinds := r.kinds(); r.Type == "" && kinds != nil && a.Type != "" {
-		return slices.Contains(kinds, a.Type)
+		return contains(kinds, a.Type)
 	}
 	switch {
 	case depth > mostNested || r == a || r.Type == "" || r.Varied():
@@ -323,6 +325,8 @@ func compatible(r, a *Schema, depth int) bool {
 const longest = 300
 
 // sentenceOf is the beginning of a description, on one line.
+//
+//go:noinline
 func sentenceOf(said string) string {
 	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n\n")
 	said = strings.Join(strings.Fields(said), " ")
@@ -386,7 +390,7 @@ func (m *mapper) keywords(s *Schema, typ any, where string) (keys members) {
 			keys.add("pattern", pattern)
 		}
 	}
-	if typ == "string" && slices.Contains(formats, s.Format) {
+	if typ == "string" && contains(formats, s.Format) {
 		keys.add("format", s.Format)
 	}
 	return keys
@@ -394,7 +398,7 @@ func (m *mapper) keywords(s *Schema, typ any, where string) (keys members) {
 
 func (p *Provider) note(about, format string, args ...any) {
 	said := fmt.Sprintf(format, args...)
-	if !slices.Contains(p.Notes[about], said) {
+	if !contains(p.Notes[about], said) {
 		p.Notes[about] = append(p.Notes[about], said)
 	}
 }
@@ -404,8 +408,8 @@ func (p *Provider) unknownHints() {
 	known := []string{"entity", "entity-operation", "ignore", "terraform-ignore", "name-override", "match",
 		"param-sensitive", "param-readonly", "param-optional", "param-computed", "param-force-new",
 		"entity-description"}
-	for _, name := range slices.Sorted(maps.Keys(p.doc.hints)) {
-		if !slices.Contains(known, strings.TrimPrefix(name, hintPrefix)) {
+	for _, name := range sorted(p.doc.hints) {
+		if !contains(known, strings.TrimPrefix(name, hintPrefix)) {
 			p.note("", "the hint `%s` has no meaning here", name)
 		}
 	}

@@ -1,13 +1,25 @@
 package openapi
 
 import (
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 )
 
-func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
+// contains reports whether a list has a value.
+//
+//go:noinline
+func contains[T comparable](list []T, v T) bool { return slices.Contains(list, v) }
+
+// fill copies a map into another one.
+//
+//go:noinline
+func fill[V any](to, from map[string]V) { maps.Copy(to, from) }
+
+// sorted returns the names in a map in their order. Inlined, it would be a large part of this package.
+//
+//go:noinline
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // fetched is a data source, for the tests of it.
 type fetched struct {
@@ -162,7 +174,7 @@ func (p *Provider) answers(m *mapper, object *Schema, entity string, args map[st
 		}
 		one := m.attribute(nil, a, called)
 		one.attr.add("computed", true)
-		if slices.Contains(reserved, called) {
+		if contains(reserved, called) {
 			m.notef(called, "is a word of the language: the attribute is `%s`", prefix+called)
 			called = prefix + called
 		}
@@ -213,7 +225,7 @@ func (p *Provider) parameters(m *mapper, f *fetched, d *made, used names, args m
 				m.notef(param.Name, "is a parameter that cannot be written as a text: it is not mapped")
 				continue
 			}
-			if slices.Contains(reserved, name) {
+			if contains(reserved, name) {
 				m.notef(name, "is a word of the language: the attribute is `%s`", "by_"+name)
 				name = "by_" + name
 			}
@@ -275,7 +287,7 @@ func (p *Provider) listing(e *Entity, d *made) bool {
 		arg := d.args[name]
 		from := either(arg.found, memberFor(items, name, e.Name))
 		switch {
-		case slices.Contains(placeholders(e.List.Path), name):
+		case contains(placeholders(e.List.Path), name):
 			identity.set(arg.attr, "${config."+arg.attr+"}")
 		case items.Member(from) != nil:
 			identity.set(arg.attr, "${"+at("item", from)+"}")

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
@@ -18,13 +17,14 @@ type Entity struct {
 	words []string
 }
 
+var actions = [...]string{"create", "read", "update", "delete", "list"}
+
 // All returns the operations of an entity by what they do.
 func (e *Entity) All() map[string]*Operation {
 	out := map[string]*Operation{}
-	for does, op := range map[string]*Operation{"create": e.Create, "read": e.Read, "update": e.Update,
-		"delete": e.Delete, "list": e.List} {
+	for i, op := range []*Operation{e.Create, e.Read, e.Update, e.Delete, e.List} {
 		if op != nil {
-			out[does] = op
+			out[actions[i]] = op
 		}
 	}
 	return out
@@ -46,7 +46,7 @@ func (e *Entity) IDs() (names []string) {
 		parents = placeholders(e.Create.Path)
 	}
 	for _, name := range placeholders(of.Path) {
-		if !slices.Contains(parents, name) {
+		if !contains(parents, name) {
 			names = append(names, name)
 		}
 	}
@@ -70,7 +70,7 @@ func (d *Document) entities(say *Provider) (list []*Entity, rest []*Operation) {
 		}
 		all[form(op.Path)][op.Method] = op
 	}
-	for _, at := range slices.Sorted(maps.Keys(all)) {
+	for _, at := range sorted(all) {
 		for _, e := range all.around(at) {
 			for _, op := range e.All() {
 				taken[op] = true
@@ -212,8 +212,19 @@ func (d *Document) hinted(say *Provider, taken map[*Operation]bool) (list []*Ent
 
 func (e *Entity) assign(does string, op *Operation, say *Provider) {
 	for _, one := range strings.Split(does, ",") {
-		place := map[string]**Operation{"create": &e.Create, "read": &e.Read, "get": &e.Read, "update": &e.Update,
-			"delete": &e.Delete, "list": &e.List}[strings.TrimSpace(one)]
+		var place **Operation
+		switch strings.TrimSpace(one) {
+		case "create":
+			place = &e.Create
+		case "read", "get":
+			place = &e.Read
+		case "update":
+			place = &e.Update
+		case "delete":
+			place = &e.Delete
+		case "list":
+			place = &e.List
+		}
 		switch {
 		case place == nil:
 			say.list(op, "its hint names an action that is not known: "+one)
@@ -237,7 +248,7 @@ func entityOperations(v any) (out []string) {
 	case map[string]any:
 		out = entityOperations(v["terraform-resource"])
 		for _, one := range entityOperations(v["terraform-datasource"]) {
-			if !slices.Contains(out, one) {
+			if !contains(out, one) {
 				out = append(out, one)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"regexp/syntax"
-	"slices"
 	"strings"
 )
 
@@ -40,7 +39,7 @@ func (g *maker) value(s *Schema) any {
 			return given
 		}
 	}
-	if len(g.path) > mostNested || slices.Contains(g.path, s) {
+	if len(g.path) > mostNested || contains(g.path, s) {
 		return g.least(s)
 	}
 	g.path = append(g.path, s)
@@ -153,7 +152,7 @@ func (g *maker) object(s *Schema) any {
 	for _, name := range s.Members() {
 		m := s.Member(name)
 		if g.request && m.ReadOnly || !g.request && m.WriteOnly || !g.full && !s.Required[name] ||
-			g.full && !s.Required[name] && slices.Contains(g.path, m) || hinted(m, "ignore") {
+			g.full && !s.Required[name] && contains(g.path, m) || hinted(m, "ignore") {
 			continue
 		}
 		out[name] = g.value(m)

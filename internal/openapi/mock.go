@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -80,6 +78,7 @@ type refusal struct {
 	says   string
 }
 
+//go:noinline
 func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
@@ -117,7 +116,7 @@ func (m *Mock) serve(r *http.Request, body []byte) (status int, headers map[stri
 		failure := map[string]any{"message": no.says}
 		if route != nil && route.op.Error != nil {
 			if made, ok := seeded("error").value(route.op.Error).(map[string]any); ok {
-				maps.Copy(made, failure)
+				fill(made, failure)
 				if inner, ok := made["error"].(map[string]any); ok {
 					inner["message"] = no.says
 				}
@@ -264,7 +263,7 @@ func (m *Mock) parameters(op *Operation, r *http.Request) *refusal {
 		default:
 			continue
 		}
-		if len(values) == 0 && p.Required && !slices.Contains([]string{"accept", "content-type", "authorization"},
+		if len(values) == 0 && p.Required && !contains([]string{"accept", "content-type", "authorization"},
 			strings.ToLower(p.Name)) {
 			return refuse(http.StatusBadRequest, "the parameter %s is missing", p.Name)
 		}

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -46,7 +45,7 @@ func singular(word string) string {
 		head, last = word[:i+1], word[i+1:]
 	}
 	switch {
-	case slices.Contains([]string{"series", "species", "news", "status", "dns", "aws", "ips", "kms", "sms", "https",
+	case contains([]string{"series", "species", "news", "status", "dns", "aws", "ips", "kms", "sms", "https",
 		"tls", "address", "access", "process", "business", "analysis", "settings"}, last) && last != "ips":
 	case strings.HasSuffix(last, "ies") && len(last) > 4:
 		last = last[:len(last)-3] + "y"
@@ -67,7 +66,7 @@ var idle = []string{"api", "rest", "apis"}
 func words(path string) (out []string) {
 	for _, segment := range segments(path) {
 		name := snake(strings.TrimSuffix(stripped(segment), ".json"))
-		if stripped(segment) == "" || slices.Contains(idle, name) || isVersion(name) {
+		if stripped(segment) == "" || contains(idle, name) || isVersion(name) {
 			continue
 		}
 		out = append(out, name)
@@ -141,7 +140,7 @@ func providerName(title string) string {
 	for _, name := range strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	}) {
-		if len(name) > 1 && name[0] >= 'a' && name[0] <= 'z' && !isVersion(name) && !slices.Contains([]string{"the",
+		if len(name) > 1 && name[0] >= 'a' && name[0] <= 'z' && !isVersion(name) && !contains([]string{"the",
 			"api", "rest", "openapi", "swagger", "http", "specification", "reference", "public", "an", "for", "of",
 			"my"}, name) {
 			return name

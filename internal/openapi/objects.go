@@ -178,7 +178,7 @@ func (m *Mock) sample(e *Entity, params map[string]string) *kept {
 	for name, value := range params {
 		param := itemOf(e).param("path", name)
 		if found := memberFor(created, either(text(param.Hints[hintPrefix+"match"]), name), e.Name); found != "" &&
-			slices.Contains(e.IDs(), name) {
+			contains(e.IDs(), name) {
 			if v, why := fromText(created.Member(found), value); why == "" {
 				o.values[found] = v
 			}
@@ -202,8 +202,8 @@ func (o *kept) change(op *Operation, sent map[string]any) {
 			s := taken.Member(name)
 			return s != nil && !s.ReadOnly
 		})
-		maps.Copy(o.values, sent)
-		maps.Copy(o.values, ids)
+		fill(o.values, sent)
+		fill(o.values, ids)
 		return
 	}
 	patch(o.values, sent, op.Body != nil && strings.Contains(op.Body.Content, "merge-patch"))
@@ -340,7 +340,7 @@ func (m *Mock) page(r *route, params map[string]string, req *http.Request) (any,
 	}
 	items, _ = items.united()
 	var all []any
-	for _, key := range slices.Sorted(maps.Keys(m.objects)) {
+	for _, key := range sorted(m.objects) {
 		o := m.objects[key]
 		if o.entity != r.entity || slices.ContainsFunc(placeholders(r.op.Path), func(name string) bool {
 			return o.params[name] != params[name]

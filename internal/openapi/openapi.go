@@ -16,13 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -120,7 +118,7 @@ func (d *Document) failure(file string) error {
 
 // failf notes a mistake in the document.
 func (d *Document) failf(format string, args ...any) {
-	if said := fmt.Sprintf(format, args...); !slices.Contains(d.problems, said) {
+	if said := fmt.Sprintf(format, args...); !contains(d.problems, said) {
 		d.problems = append(d.problems, said)
 	}
 }
@@ -296,7 +294,7 @@ var values = []string{"example", "examples", "default", "enum", "const", "mappin
 func (d *Document) explore(v any, in *source, where string) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		for _, name := range sorted(v) {
 			ref, isText := v[name].(string)
 			switch {
 			case name == "$ref" && isText:
@@ -305,7 +303,7 @@ func (d *Document) explore(v any, in *source, where string) {
 				}
 			case strings.HasPrefix(name, hintPrefix):
 				d.hints[name] = true
-			case !slices.Contains(values, name) || strings.HasSuffix(where, "/properties"):
+			case !contains(values, name) || strings.HasSuffix(where, "/properties"):
 				d.explore(v[name], in, where+"/"+strings.ReplaceAll(name, "/", "~1"))
 			}
 		}
@@ -318,16 +316,19 @@ func (d *Document) explore(v any, in *source, where string) {
 
 func identity(m map[string]any) uintptr { return reflect.ValueOf(m).Pointer() }
 
+//go:noinline
 func text(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
+//go:noinline
 func flag(v any) bool {
 	b, _ := v.(bool)
 	return b
 }
 
+//go:noinline
 func list(v any) []any {
 	l, _ := v.([]any)
 	return l

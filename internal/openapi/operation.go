@@ -1,8 +1,8 @@
 package openapi
 
 import (
-	"maps"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -72,7 +72,7 @@ func (d *Document) read(top node) {
 		d.schemes[name] = d.object(v, components.in, "#/components/securitySchemes/"+name).v
 	}
 	paths := d.object(top.v["paths"], top.in, "#/paths")
-	for _, name := range slices.Sorted(maps.Keys(paths.v)) {
+	for _, name := range sorted(paths.v) {
 		if !strings.HasPrefix(name, "/") {
 			continue
 		}
@@ -228,7 +228,7 @@ func (d *Document) param(v any, in *source, where string) *Param {
 	} else if n.v["content"] != nil {
 		p.Style = "content"
 	}
-	maps.Copy(p.Hints, p.Schema.Hints)
+	fill(p.Hints, p.Schema.Hints)
 	style, explode := text(n.v["style"]), true
 	if given, ok := n.v["explode"].(bool); ok {
 		explode = given
@@ -251,8 +251,8 @@ const formContent = "application/x-www-form-urlencoded"
 func (d *Document) body(n node, where string) *Body {
 	content := d.object(n.v["content"], n.in, where+"/content")
 	b := &Body{Required: flag(n.v["required"])}
-	kinds := slices.Sorted(maps.Keys(content.v))
-	slices.SortStableFunc(kinds, func(x, y string) int { return rank(x) - rank(y) })
+	kinds := sorted(content.v)
+	sort.SliceStable(kinds, func(i, j int) bool { return rank(kinds[i]) < rank(kinds[j]) })
 	for i, kind := range kinds {
 		media := d.object(content.v[kind], content.in, where+"/content")
 		use := isJSON(kind) && !strings.Contains(kind, "json-patch") || kind == formContent
@@ -293,7 +293,7 @@ func rank(content string) int {
 
 // answers reads the answer that means success, and that of a failure.
 func (d *Document) answers(o *Operation, n node, where string) {
-	for _, status := range slices.Sorted(maps.Keys(n.v)) {
+	for _, status := range sorted(n.v) {
 		if strings.HasPrefix(status, "x-") {
 			continue
 		}
@@ -303,7 +303,7 @@ func (d *Document) answers(o *Operation, n node, where string) {
 			a.Headers[strings.ToLower(name)] = true
 		}
 		content := d.object(v.v["content"], v.in, where+"/"+status+"/content")
-		for _, kind := range slices.Sorted(maps.Keys(content.v)) {
+		for _, kind := range sorted(content.v) {
 			if a.Content == "" || rank(kind) < rank(a.Content) {
 				a.Content = kind
 			}

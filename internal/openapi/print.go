@@ -16,9 +16,12 @@ type member struct {
 	value any
 }
 
+//go:noinline
 func (m *members) add(name string, value any) { *m = append(*m, member{name, value}) }
 
 // get returns the value of a member, or nil if there is none.
+//
+//go:noinline
 func (m members) get(name string) any {
 	for _, one := range m {
 		if one.name == name {
@@ -120,6 +123,8 @@ func quoted(text string) string {
 }
 
 // at returns the expression of a member of another expression.
+//
+//go:noinline
 func at(expr, name string) string {
 	plain := name != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
 	if plain && (name[0] < '0' || name[0] > '9') {

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -77,12 +78,14 @@ func Map(d *Document, o Options) *Provider {
 	for _, said := range d.problems {
 		p.note("", "%s", said)
 	}
-	slices.SortStableFunc(p.Listed, func(x, y Line) int { return strings.Compare(x.Operation.Path, y.Operation.Path) })
+	sort.SliceStable(p.Listed, func(i, j int) bool { return p.Listed[i].Operation.Path < p.Listed[j].Operation.Path })
 	return p
 }
 
+//go:noinline
 func (p *Provider) list(op *Operation, why string) { p.Listed = append(p.Listed, Line{op, why}) }
 
+//go:noinline
 func (p *Provider) mapped(op *Operation, what string) { p.Mapped = append(p.Mapped, Line{op, what}) }
 
 func (p *Provider) hasListed(op *Operation) bool {

@@ -2,8 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -75,7 +73,7 @@ func (p *Provider) Report() []byte {
 	if len(p.Notes) > 0 {
 		b.WriteString("\n## To review\n")
 	}
-	for _, about := range slices.Sorted(maps.Keys(p.Notes)) {
+	for _, about := range sorted(p.Notes) {
 		if about == "" {
 			b.WriteString("\nThe provider:\n\n")
 		} else {

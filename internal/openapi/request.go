@@ -8,7 +8,7 @@ import (
 // requests makes the requests of a resource, or says why it cannot.
 func (d *made) requests() string {
 	e := d.e
-	for _, name := range slices.Sorted(mapKeys(d.args)) {
+	for _, name := range sorted(d.args) {
 		if a := d.args[name]; a.parent && (a.found == "" || d.sent.Member(a.found) == nil) {
 			d.state.add(a.attr, "${self."+a.attr+"}")
 		}
@@ -138,6 +138,8 @@ func pathOf(op *Operation, value func(name string) string) string {
 }
 
 // literal is a text within a template, whatever follows it.
+//
+//go:noinline
 func literal(text string) string {
 	text = strings.NewReplacer("${", "$${", "%{", "%%{").Replace(text)
 	if strings.HasSuffix(text, "$") || strings.HasSuffix(text, "%") {
@@ -166,7 +168,7 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 		if nulls, some := d.nulls(); !merging && (d.deep() || some) { // objects within are replaced as a whole
 			body = "{for name, value in changes : name => try(fields[name], null)" + nulls + "}"
 		}
-		if always := slices.Sorted(mapKeys(sent.Required)); len(always) > 0 {
+		if always := sorted(sent.Required); len(always) > 0 {
 			body = "merge({for name, value in fields : name => value if contains(" + literal(compact(always)) +
 				", name)}, " + body + ")"
 		}
@@ -197,7 +199,7 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 // Those stay as they are on the server.
 func (d *made) nulls() (condition string, some bool) {
 	nullable := []string{}
-	for _, name := range slices.Sorted(mapKeys(d.attrs)) {
+	for _, name := range sorted(d.attrs) {
 		of := d.attrs[name]
 		if of.request == nil || of.required || of.forced || of.attr.get("computed") != nil {
 			continue
@@ -234,7 +236,7 @@ func (d *made) owed(does string, sent *Schema) string {
 	}
 	var out []string
 	missing := placeholders(d.e.Update.Path)
-	for _, name := range slices.Sorted(mapKeys(d.attrs)) {
+	for _, name := range sorted(d.attrs) {
 		of := d.attrs[name]
 		s := sent.Member(of.api)
 		if created, _ := halves(d.sent, nil, of.api); of.api == "" || s == nil || of.request != nil && created != nil {
@@ -242,7 +244,7 @@ func (d *made) owed(does string, sent *Schema) string {
 		}
 		needed := sent.Required[of.api] && !s.ReadOnly
 		for param, a := range d.args { // a path without the id
-			needed = needed || a.attr == name && !slices.Contains(missing, param) && !a.parent
+			needed = needed || a.attr == name && !contains(missing, param) && !a.parent
 		}
 		if needed {
 			value := "self." + name
@@ -271,7 +273,7 @@ func (d *made) query(op *Operation, does string) (out members, why string) {
 		case constant(p) != nil:
 			out.add(literal(p.Name), constant(p))
 		case does == "create" && known == nil && p.Style == "" && scalars[p.Schema.Type] != "" &&
-			!slices.Contains(reserved, name):
+			!contains(reserved, name):
 			a := &argument{param: p, attr: name, parent: true}
 			d.put(name, d.bare(a))
 			d.state.add(name, "${self."+name+"}")
@@ -320,8 +322,8 @@ func constant(p *Param) any {
 func (p *Provider) headers(op *Operation) (out members) {
 	for _, one := range op.Params {
 		lower := strings.ToLower(one.Name)
-		if one.In != "header" || !one.Required || slices.Contains([]string{"accept", "content-type", "authorization",
-			"content-length", "host"}, lower) || slices.Contains(p.schemes, lower) {
+		if one.In != "header" || !one.Required || contains([]string{"accept", "content-type", "authorization",
+			"content-length", "host"}, lower) || contains(p.schemes, lower) {
 			continue
 		}
 		if v := constant(one); v != nil {

@@ -3,7 +3,7 @@ package openapi
 import (
 	"fmt"
 	"maps"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -62,7 +62,7 @@ func (p *Provider) resource(e *Entity) (*made, string) {
 		} else if s != nil {
 			joined := *d.answer
 			joined.members = maps.Clone(s.members)
-			maps.Copy(joined.members, d.answer.members)
+			fill(joined.members, d.answer.members)
 			d.answer = &joined
 		}
 	}
@@ -88,7 +88,7 @@ func (d *made) bodies() string {
 	if d.sent, d.inBody, why = sentBy(e.Create, e.Name); why != "" {
 		return why
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.sent.required())) {
+	for _, name := range sorted(d.sent.required()) {
 		if m := d.sent.Member(name); m != nil && e.Create.Body.Kind == "form" && !m.inForm() {
 			return "its body is a form, which cannot have the object " + name
 		}
@@ -157,13 +157,13 @@ func (d *made) arguments() string {
 		}
 		for _, name := range placeholders(op.Path) {
 			if d.args[name] == nil {
-				d.args[name] = &argument{param: op.param("path", name), parent: !slices.Contains(ids, name)}
+				d.args[name] = &argument{param: op.param("path", name), parent: !contains(ids, name)}
 			}
 		}
 	}
 	created, _ := objectOf(e.Create, e.Name)
 	taken := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(d.args)) {
+	for _, name := range sorted(d.args) {
 		a := d.args[name]
 		hint := text(a.param.Hints[hintPrefix+"match"])
 		of := d.sent
@@ -207,7 +207,7 @@ func (d *made) arguments() string {
 
 // called returns a name for an attribute that the language allows.
 func (d *made) called(name string) string {
-	if slices.Contains(reserved, name) {
+	if contains(reserved, name) {
 		d.m.notef(name, "is a word of the language: the attribute is `%s`", d.e.Name+"_"+name)
 		return d.e.Name + "_" + name
 	}
@@ -218,7 +218,7 @@ func (d *made) called(name string) string {
 func (d *made) properties() {
 	ofArgument := map[string]*argument{}
 	used := names{}
-	for _, name := range slices.Sorted(maps.Keys(d.args)) {
+	for _, name := range sorted(d.args) {
 		a := d.args[name]
 		a.attr = d.called(a.attr)
 		for used[a.attr] {
@@ -257,7 +257,7 @@ func (d *made) properties() {
 		}
 		d.put(called, d.property(name, called, r, a, arg))
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.args)) {
+	for _, name := range sorted(d.args) {
 		if a := d.args[name]; d.attrs[a.attr] == nil {
 			d.put(a.attr, d.bare(a))
 		}
@@ -401,7 +401,7 @@ func (d *made) imports() {
 	plain := true
 	for _, name := range placeholders(of.Path) {
 		attr := d.args[name].attr
-		if slices.Contains(attrs, attr) {
+		if contains(attrs, attr) {
 			continue
 		}
 		attrs, parts = append(attrs, attr), append(parts, "{"+attr+"}")
@@ -421,7 +421,7 @@ func (d *made) imports() {
 		state.add(attr, fmt.Sprintf("${try(identity.%s, split(\"/\", id)[%d])}", attr, i))
 	}
 	request := members{{"state", state}}
-	if d.attrs["id"] != nil && !slices.Contains(attrs, "id") { // only an answer has what objects are known by
+	if d.attrs["id"] != nil && !contains(attrs, "id") { // only an answer has what objects are known by
 		found := members{{"path", pathOf(of, func(name string) string {
 			expr := text(state.get(d.args[name].attr))
 			return strings.TrimSuffix(strings.TrimPrefix(expr, "${"), "}")
@@ -456,7 +456,7 @@ func (p *Provider) add(d *made) {
 	} else {
 		p.note(d.name, "cannot be imported: no parameter of a path tells objects apart")
 	}
-	slices.SortStableFunc(d.order, func(x, y string) int { return d.attrs[x].rank() - d.attrs[y].rank() })
+	sort.SliceStable(d.order, func(i, j int) bool { return d.attrs[d.order[i]].rank() < d.attrs[d.order[j]].rank() })
 	attrs := members{}
 	for _, name := range d.order {
 		attrs.add(name, d.attrs[name].attr)

@@ -97,7 +97,7 @@ func (s *Schema) own(m map[string]any, in *source) {
 		if strings.HasPrefix(name, "x-") {
 			s.Hints[name] = v
 		}
-		if slices.Contains(limits, name) && v != nil {
+		if contains(limits, name) && v != nil {
 			s.Limits[name] = v
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Schema) own(m map[string]any, in *source) {
 	if v, ok := m["const"]; ok {
 		s.Enum = []any{v}
 	}
-	if slices.Contains(s.Enum, nil) {
+	if contains(s.Enum, nil) {
 		s.Nullable = true
 		s.Enum = slices.DeleteFunc(slices.Clone(s.Enum), func(v any) bool { return v == nil })
 	}
@@ -197,10 +197,10 @@ func (s *Schema) merge(o *Schema) {
 	if o.Example != nil {
 		s.Example = o.Example
 	}
-	maps.Copy(s.Required, o.Required)
-	maps.Copy(s.Limits, o.Limits)
-	maps.Copy(s.Hints, o.Hints)
-	maps.Copy(s.members, o.members)
+	fill(s.Required, o.Required)
+	fill(s.Limits, o.Limits)
+	fill(s.Hints, o.Hints)
+	fill(s.members, o.members)
 	if o.items != nil {
 		s.items = o.items
 	}
@@ -283,7 +283,7 @@ func kindsOf(values []any) (kinds []string) {
 		case []any:
 			kind = "array"
 		}
-		if !slices.Contains(kinds, kind) {
+		if !contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -295,7 +295,7 @@ func (s *Schema) Members() []string {
 	if s == nil {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(s.members))
+	return sorted(s.members)
 }
 
 // Member returns the schema of a member, or nil if there is none.
@@ -380,6 +380,7 @@ func (s *Schema) united() (*Schema, bool) {
 	return &out, true
 }
 
+//go:noinline
 func either(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {

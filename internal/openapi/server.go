@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -12,7 +11,7 @@ func (p *Provider) variable(name string) string { return strings.ToUpper(p.Name 
 
 // setting adds an attribute of the provider block and returns its name.
 func (p *Provider) setting(name, said, kind string) string {
-	if slices.Contains(reserved, name) || slices.Contains(reservedProvider, name) {
+	if contains(reserved, name) || contains(reservedProvider, name) {
 		name = "api_" + name
 	}
 	if p.attributes.get(name) != nil {
@@ -40,7 +39,7 @@ func (p *Provider) serve() {
 	var usual []string
 	if variables, ok := p.doc.server["variables"].(map[string]any); ok {
 		expr := literal(address)
-		for _, name := range slices.Sorted(maps.Keys(variables)) {
+		for _, name := range sorted(variables) {
 			v, _ := variables[name].(map[string]any)
 			setting := p.setting(snake(name), text(v["description"]), "")
 			expr = strings.ReplaceAll(expr, "{"+name+"}", "${"+p.given(setting, quoted(scalarText(v["default"])))+"}")
@@ -79,7 +78,7 @@ func (p *Provider) auth() members {
 		}
 	}
 	if len(choices) == 0 {
-		for _, name := range slices.Sorted(maps.Keys(p.doc.schemes)) {
+		for _, name := range sorted(p.doc.schemes) {
 			choices = append(choices, requirement{name: nil})
 		}
 	}
@@ -87,7 +86,7 @@ func (p *Provider) auth() members {
 	for _, one := range choices {
 		way, why := p.way(one)
 		if way != nil {
-			p.schemes = append(p.schemes, slices.Sorted(maps.Keys(one))...)
+			p.schemes = append(p.schemes, sorted(one)...)
 			return way
 		}
 		if why != "" && !seen[why] {
@@ -103,7 +102,7 @@ func (p *Provider) auth() members {
 
 // way makes the way of one requirement, or says why it cannot.
 func (p *Provider) way(one requirement) (members, string) {
-	all := slices.Sorted(maps.Keys(one))
+	all := sorted(one)
 	if len(all) == 1 {
 		return p.scheme(all[0], one[all[0]])
 	}
@@ -182,9 +181,9 @@ func (p *Provider) message() string {
 			continue
 		}
 		s, _ := op.Error.united()
-		for _, place := range [][]string{{"message"}, {"error", "message"}, {"error_description"}, {"detail"},
-			{"error"}, {"title"}, {"msg"}, {"description"}, {"errors"}} {
-			if inner, expr := inside(s, place); inner != nil {
+		for _, place := range strings.Fields("message error/message error_description detail error title msg " +
+			"description errors") {
+			if inner, expr := inside(s, strings.Split(place, "/")); inner != nil {
 				tries = append(tries, expr)
 			}
 		}

@@ -85,7 +85,7 @@ func requests(words ...string) *maker {
 // arguments are the values for a data source.
 func (p *Provider) arguments(f *fetched) members {
 	config := members{}
-	for _, name := range slices.Sorted(mapKeys(f.args)) {
+	for _, name := range sorted(f.args) {
 		param := f.args[name]
 		if param.In == "path" {
 			config.add(name, Sample(param))
@@ -143,7 +143,7 @@ func (p *Provider) resourceTest(d *made) any {
 // add adds a value of an attribute, and another one to change it to; or it says why there is none.
 func (t *trial) add(name string, of *property, g *maker) string {
 	arg := t.d.argumentOf(name)
-	if arg != nil && slices.Contains(t.d.e.IDs(), arg.param.Name) {
+	if arg != nil && contains(t.d.e.IDs(), arg.param.Name) {
 		v := numbered(of.request)
 		if v == nil {
 			return "no names for it were found that fit the document"
@@ -259,7 +259,7 @@ func apiName(name string, attr members) string {
 }
 
 func (d *made) argumentOf(attr string) *argument {
-	for _, name := range slices.Sorted(mapKeys(d.args)) {
+	for _, name := range sorted(d.args) {
 		if a := d.args[name]; a.attr == attr {
 			return a
 		}
@@ -317,7 +317,7 @@ func attributeValue(attr members, v any) any {
 	case "map":
 		out := members{}
 		from, _ := v.(map[string]any)
-		for _, name := range slices.Sorted(mapKeys(from)) {
+		for _, name := range sorted(from) {
 			out.add(name, one(from[name]))
 		}
 		return out
