@@ -208,7 +208,7 @@ output "parts" { value = [1, nonsensitive("x")] }
 	if err := run.Output("none", &text); err != nil || text != nil {
 		t.Errorf("got %v, %v", text, err)
 	}
-	if err := run.Output("nobody", &text); err == nil || !strings.Contains(err.Error(), "declares no output") {
+	if err := run.Output("nobody", &text); err == nil || !strings.Contains(err.Error(), "has an output") {
 		t.Error(err)
 	}
 	got := run.Outputs()

@@ -394,7 +394,7 @@ func TestHostileProvidersLoseNothing(t *testing.T) {
 }
 
 // locked are methods that are called under a mutex: the clock of package synctest stops while other goroutines wait for
-// it. TestStartsThatDoNotReturnAreGivenUp covers them in real time.
+// it. TestStartsThatDoNotReturnAreAbandoned covers them in real time.
 var locked = []string{"Provider.Schema", "Provider.ValidateConfig", "Provider.Configure"}
 
 // testProviderTrap runs a project whose provider has a trap.

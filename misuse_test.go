@@ -230,7 +230,7 @@ func TestApplyRefusesForeignPlans(t *testing.T) {
 
 	pl := planned(t, run, tombolo.PlanOptions{})
 	_, diags = run.Apply(t.Context(), pl, tombolo.ApplyOptions{Ephemeral: map[string]any{"text": "x"}})
-	wantError(t, "ephemeral", diags, "no ephemeral variable of the plan")
+	wantError(t, "ephemeral", diags, "not an ephemeral variable of the plan")
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, diags = run.Apply(ended, pl, tombolo.ApplyOptions{}); !errors.Is(diags.Err(), context.Canceled) {
@@ -276,7 +276,7 @@ func TestProjectOfASavedPlanAppliesOnlyThatPlan(t *testing.T) {
 	o.Saved = saved
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	_, diags = run.Plan(t.Context(), tombolo.PlanOptions{})
-	wantError(t, "plan", diags, "Project of a saved plan")
+	wantError(t, "plan", diags, "Project is for a saved plan")
 	_, diags = run.Apply(t.Context(), made, tombolo.ApplyOptions{})
 	wantError(t, "another", diags, "Plan is not the saved one")
 	var text string
@@ -346,8 +346,8 @@ func TestRunsForReadingWriteNothing(t *testing.T) {
 	reader := opened(t, project, tombolo.OpenOptions{NoLock: true, Reading: true})
 	pl := planned(t, reader, tombolo.PlanOptions{})
 	_, diags = reader.Apply(t.Context(), pl, tombolo.ApplyOptions{})
-	wantError(t, "apply", diags, "Run is for reading")
-	wantError(t, "import", reader.Import(t.Context(), "terraform_data.a", "id"), "Run is for reading")
+	wantError(t, "apply", diags, "Run is read-only")
+	wantError(t, "import", reader.Import(t.Context(), "terraform_data.a", "id"), "Run is read-only")
 	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "reading")
 }
 

@@ -211,8 +211,8 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 	for _, name := range slices.Sorted(maps.Keys(ephemeral)) {
 		if v, declared := pl.Variables[name]; !declared || !v.Ephemeral {
 			diags = diags.Errorf(nil, "Value for a variable that is not ephemeral", "ApplyOptions.Ephemeral has a "+
-				"value for var.%s, which is no ephemeral variable of the plan. Values of others are part of the plan: "+
-				"leave this one out.", name)
+				"value for var.%s, which is not an ephemeral variable of the plan. The values of other variables are "+
+				"part of the plan: remove this one.", name)
 		}
 	}
 	if diags.HasErrors() {
@@ -301,7 +301,7 @@ func (r *Run) Output(name string, into any) error {
 	switch {
 	case ok:
 	case !declared:
-		return fmt.Errorf("the configuration declares no output %q, and the state has none of that name", name)
+		return fmt.Errorf("neither the configuration nor the state has an output %q", name)
 	case !r.whole:
 		return fmt.Errorf("the state has no value of the output %q: it is null, or was not applied yet", name)
 	default:

@@ -290,7 +290,7 @@ func (l List) AppendError(summary string, err error) List {
 	default:
 		text := err.Error()
 		if err == context.Canceled { // Go's message would not help the user who interrupted
-			text = "it was interrupted before its end"
+			text = "it was interrupted before it finished"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
 			Detail: join(sentence(text), SystemAdvice(err)), Advice: adviceOf(err)})

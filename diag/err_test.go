@@ -31,7 +31,7 @@ func TestErrorsOfListsWrapTheirCauses(t *testing.T) {
 		}
 	}
 	if list := diag.FromError("Load", context.Canceled); !errors.Is(list.Err(), context.Canceled) ||
-		list[0].Detail != "It was interrupted before its end." {
+		list[0].Detail != "It was interrupted before it finished." {
 		t.Errorf("got %v", list.Err())
 	}
 }

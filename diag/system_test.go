@@ -25,7 +25,7 @@ func TestSystemErrorsHaveAdvice(t *testing.T) {
 	}{
 		"files":         {open(syscall.EMFILE), "ulimit -n"},
 		"pipes":         {os.NewSyscallError("pipe2", syscall.EMFILE), "-parallelism=1"},
-		"all files":     {open(syscall.ENFILE), "All processes of this machine"},
+		"all files":     {open(syscall.ENFILE), "The processes of this machine"},
 		"processes":     {start(syscall.EAGAIN), "ulimit -u"},
 		"memory":        {start(syscall.ENOMEM), "not enough memory for another process"},
 		"not a start":   {open(syscall.EAGAIN), ""},

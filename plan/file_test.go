@@ -206,11 +206,11 @@ func TestOtherFilesAreRecognised(t *testing.T) {
 		want    string // in the error
 	}{
 		{"empty", nil, "It is empty"},
-		{"text", []byte("resource {}"), "no plan file at all"},
+		{"text", []byte("resource {}"), "not a plan file"},
 		{"state", []byte(`{"version": 4}`), "JSON document"},
-		{"cut", whole[:len(whole)/2], "not whole"},
-		{"cut by one byte", whole[:len(whole)-1], "not whole"},
-		{"start alone", whole[:4], "not whole"},
+		{"cut", whole[:len(whole)/2], "it is damaged"},
+		{"cut by one byte", whole[:len(whole)-1], "it is damaged"},
+		{"start alone", whole[:4], "it is damaged"},
 		{"foreign archive", archive("a", "b"), "not one that plan -out has written"},
 		{"Terraform's", archive("tfplan", "x", "tfstate", "{}"), "Terraform or OpenTofu"},
 		{"newer", archive("tombolo-plan.json", `{"format_version": 99}`), "format version 99"},

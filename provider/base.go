@@ -46,7 +46,7 @@ func (Base) UpgradeIdentity(_ context.Context, req UpgradeIdentityRequest) Upgra
 
 // MoveState fails.
 func (Base) MoveState(_ context.Context, req MoveStateRequest) MoveStateResponse {
-	return MoveStateResponse{Diagnostics: missing("take over another resource type as", req.TargetType)}
+	return MoveStateResponse{Diagnostics: missing("move another resource type to", req.TargetType)}
 }
 
 // Import fails.

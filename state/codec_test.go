@@ -210,9 +210,9 @@ func damaged() map[string][2]string {
 		"version 0":           {edit(`"version":4`, `"version":0`), "positive whole number"},
 		"version 4.0":         {edit(`"version":4`, `"version":4.0`), "whole number"},
 		"version in quotes":   {edit(`"version":4`, `"version":"4"`), "whole number"},
-		"second resources +":  {edit(`"check_results":null`, `"resources":[]`), `"resources" comes twice`},
+		"second resources +":  {edit(`"check_results":null`, `"resources":[]`), `"resources" occurs twice`},
 		"other letter case +": {edit(`"check_results":null`, `"RESOURCES":[]`), "letter case"},
-		"instances twice +":   {edit(`"instances":[`, `"instances":[],"instances":[`), `"instances" comes twice`},
+		"instances twice +":   {edit(`"instances":[`, `"instances":[],"instances":[`), `"instances" occurs twice`},
 		"instance twice": {
 			edit(`{"schema_version":0,"attributes":{"id":"1"}}`,
 				`{"schema_version":0,"attributes":{}},{"schema_version":0,"attributes":{}}`), "t.x is listed twice"},

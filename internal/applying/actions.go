@@ -184,8 +184,8 @@ func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 	b := a.actionBlocks[i.Action.AbsResource()]
 	a.mu.Unlock()
 	if b == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Action is not there",
-			"The plan invokes %s, which this run leaves out. Make a new plan.", i.Action))
+		return a.walk.Report(diag.List{}.Errorf(nil, "Action not found",
+			"The plan invokes %s, which is not part of this run. Make a new plan.", i.Action))
 	}
 	if holds, err := a.holds(i, caller); err != nil || !holds {
 		return err
@@ -208,8 +208,9 @@ func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
 	b := a.triggering[t.Resource.AbsResource()]
 	a.mu.Unlock()
 	if b == nil || t.Block >= len(b.Config().ActionTriggers) {
-		return false, a.walk.Report(diag.List{}.Errorf(t.Range.Ptr(), "Action is not there",
-			"The plan invokes %s for %s, whose trigger this run does not have. Make a new plan.", i.Action, t.Resource))
+		return false, a.walk.Report(diag.List{}.Errorf(t.Range.Ptr(), "Action not found",
+			"The plan invokes %s for %s, but the configuration of this run has no such trigger. Make a new plan.",
+			i.Action, t.Resource))
 	}
 	objects := []cty.Value{caller}
 	if c := a.byBlock[t.Resource.AbsResource()][t.Resource.Key]; caller == cty.NilVal {
@@ -231,8 +232,8 @@ func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
 		}
 	}
 	return false, a.walk.Report(diag.List{}.Errorf(b.Config().ActionTriggers[t.Block].Condition.Range().Ptr(),
-		"Condition must be known", "The condition decides whether %s is invoked for %s, and uses values that are "+
-			"known only later. Use other values, or an event after the change.", i.Action, t.Resource))
+		"Condition must be known", "The condition decides whether %s is invoked for %s, and uses values that are not "+
+			"known before the change. Use other values, or an event after the change.", i.Action, t.Resource))
 }
 
 // actionConfiguration evaluates the configuration of an action, with its object if it refers to its caller.
@@ -269,7 +270,7 @@ func (a *applier) actionConfiguration(b *eval.Block, i *plan.Invocation, caller 
 func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error) {
 	o, slot := a.journal.Working().Object(addr.Object{Instance: inst}), a.prog.ResourceSlot(inst.Config())
 	if o == nil || slot == nil || slot.Type == nil {
-		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(nil, "Object is not there",
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(nil, "Object not found",
 			"The plan invokes an action for %s, which does not exist. Make a new plan.", inst))
 	}
 	v, err := o.Value(slot.Type.Block.ImpliedType())

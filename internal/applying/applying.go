@@ -350,8 +350,8 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 			unmarked = cty.UnknownAsNull(unmarked) // from excluded or missing instances
 		case !ctyfast.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of "+
-				"output %q is still unknown after apply. This is a bug in a provider or in the engine; the former "+
-				"value is kept.", s.Name))
+				"output %q is still unknown after apply. This is a bug in a provider or in the engine. The state "+
+				"keeps the previous value.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
 	}
@@ -546,8 +546,8 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 		}
 		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(),
 			"Instance is not in the plan",
-			"The configuration now wants %s, which is not in the plan: count or for_each has a different result than "+
-				"during planning. Make a new plan.", inst))
+			"The configuration now declares %s, which is not in the plan: count or for_each has a different result "+
+				"than during planning. Make a new plan.", inst))
 	}
 	v, err := o.Value(b.Slot.Type.Block.ImpliedType())
 	if err != nil {

@@ -124,9 +124,9 @@ func (w *wave) note(o addr.Object, err error) {
 func (a *applier) stopped() (diags diag.List) {
 	for _, w := range a.waves {
 		if w.skipped > 0 {
-			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so that the remaining "+
-				"changes of %s (%d) were not begun: stop_on_failure is set for them in the project file. When the "+
-				"cause is removed, run apply again.", w.failed, w.Name, w.skipped)
+			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so the remaining changes "+
+				"of %s (%d) were not started: the project file sets stop_on_failure for them. Fix the cause, then "+
+				"run apply again.", w.failed, w.Name, w.skipped)
 		}
 	}
 	return diags

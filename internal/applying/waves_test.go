@@ -146,7 +146,7 @@ func TestAFailedConditionStopsAWave(t *testing.T) {
 			}
 		}
 	}`)
-	if counts.Added != 1 || !strings.Contains(fmt.Sprint(diags), "lab_thing.a (3) were not begun") {
+	if counts.Added != 1 || !strings.Contains(fmt.Sprint(diags), "lab_thing.a (3) were not started") {
 		t.Errorf("%+v, %v", counts, diags)
 	}
 }

@@ -65,7 +65,7 @@ var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribut
 		Description:     "The arguments of the backend, as in its `backend` block.",
 		DescriptionKind: provider.Markdown},
 	"defaults": {Type: cty.DynamicPseudoType, Optional: true,
-		Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},
+		Description: "Default values for outputs that the state does not have.", DescriptionKind: provider.Markdown},
 	"outputs": {Type: cty.DynamicPseudoType, Computed: true,
 		Description: "The outputs of the root module in that state, as an object.", DescriptionKind: provider.Markdown},
 	"workspace": {Type: cty.String, Optional: true,

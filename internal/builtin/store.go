@@ -38,8 +38,8 @@ func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces 
 		v := block[name]
 		if !v.IsKnown() {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Value not known in plan",
-				Path: cty.GetAttrPath("store").GetAttr(name), Detail: "The argument \"" + name + "\" decides about " +
-					"the plan, so its value must be known before apply. Use a value that does not depend on other " +
+				Path: cty.GetAttrPath("store").GetAttr(name), Detail: "The argument \"" + name + "\" determines the " +
+					"plan, so its value must be known before apply. Use a value that does not depend on other " +
 					"objects."})
 			return false
 		}

@@ -286,8 +286,8 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 		}
 		if first != nil {
 			diags = diags.Errorf(block.DefRange.Ptr(), "Duplicate escaping block", "A %s block may have one \"_\" "+
-				"block, whose content is taken as %s even where a name has a meaning in the language. The first one "+
-				"is at %s.", owner, meaning, first.DefRange)
+				"block, whose content is read as %s even if the language reserves a name. The first one is at %s.",
+				owner, meaning, first.DefRange)
 			continue
 		}
 		first = block

@@ -93,10 +93,10 @@ func (s *Session) Answer() Answer {
 }
 
 const help = `Type an expression of the language and press enter to see its value, for
-example "upper(var.name)" or, for an object that the state has,
+example "upper(var.name)" or, for an object in the state,
 "aws_instance.web.id".
 
-An open bracket or heredoc continues in the next line. type(EXPRESSION) prints a
+An open bracket or heredoc continues on the next line. type(EXPRESSION) prints a
 type. To leave, type "exit" or press Control-D.`
 
 // trim removes white space around an input, but not the newline that ends a heredoc.

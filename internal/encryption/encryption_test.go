@@ -242,7 +242,7 @@ func TestMistakesInSettings(t *testing.T) {
 		"short":            {strings.ReplaceAll(quick, secret, "short") + target, "too short"},
 		"rounds":           {strings.ReplaceAll(quick, "200000", "1000") + target, "at least 200000"},
 		"argument":         {strings.ReplaceAll(quick, "iterations", "rounds") + target, "Unsupported argument"},
-		"twice":            {quick + quick + target, "There are two blocks"},
+		"twice":            {quick + quick + target, "There are two "},
 		"enforced": {"method \"unencrypted\" \"u\" {}\nstate {\nmethod = method.unencrypted.u\nenforced = true\n}\n",
 			"Encryption is enforced"},
 		"circle": {
@@ -320,7 +320,7 @@ func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 		"metadata key \"x\"": alias(quick + chained),
 		"list with a program": quick + "method \"external\" \"n\" {\nencrypt_command = []\n" +
 			"decrypt_command = [\"x\"]\n}\n",
-		"no block key_provider": quick + strings.Replace(chained, "chain = key_provider.pbkdf2.a",
+		"no key_provider block": quick + strings.Replace(chained, "chain = key_provider.pbkdf2.a",
 			"chain = key_provider.pbkdf2.c", 1),
 		"": quick + chained,
 	} {

@@ -53,7 +53,7 @@ resource "world_object" "new" {
 		for _, l := range p.LeftOut {
 			left[l.Address] = l.Why()
 		}
-		want := map[string]string{"world_object.new": "left alone", "world_object.old": "kept for world_object.new",
+		want := map[string]string{"world_object.new": "left unchanged", "world_object.old": "kept for world_object.new",
 			"world_object.base": "kept for world_object.new"}
 		if !maps.Equal(left, want) {
 			t.Errorf("left out %v", left)
@@ -89,7 +89,7 @@ resource "world_object" "new" {
 			from := s.mark()
 			_, _, diags := s.run(second, false, options)
 			if !slices.Contains(summaries(diags),
-				"error world_object.base Interrupted creation needs what would be replaced") {
+				"error world_object.base Replacement blocked by an interrupted creation") {
 				t.Errorf("got %q", summaries(diags))
 			}
 			if got := s.happened(from); len(got) > 0 {
@@ -202,7 +202,7 @@ func TestPlanListsOmissions(t *testing.T) {
 	for _, l := range p.LeftOut {
 		left[l.Address] = l.Why()
 	}
-	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a",
+	want := map[string]string{"world_object.a": "left unchanged", "world_object.b": "depends on world_object.a",
 		"output.a": "depends on world_object.a"}
 	if !maps.Equal(left, want) || p.Complete {
 		t.Errorf("left out %v, complete %v", left, p.Complete)

@@ -232,8 +232,8 @@ func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module
 		return diags
 	case recorded != nil && !how.Reconfigure:
 		if _, diags = s.Backend(root); !diags.HasErrors() && len(how.Backend) > 0 && !configured.SamePlace(recorded) {
-			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
-				"the record. Set these again, or decide about the state. Nothing was changed.").
+			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend differ from the "+
+				"recorded ones. Restore them, or choose what happens to the state. Nothing was changed.").
 				Advise("\"%s\" copies it to the new location, \"%s\" uses the state that is there.",
 					diag.Run("init", "-migrate-state"), diag.Run("init", "-reconfigure"))
 		}

@@ -154,12 +154,13 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 		switch {
 		case taken:
 			diags = diags.Errorf(nil, "Function exists already",
-				"The program defines a function named %q, which is a function of the language. Use another name.",
+				"The program defines a function named %q, but the language already has a function of that name. Use "+
+					"another name.",
 				name)
 		case !hclsyntax.ValidIdentifier(name):
 			diags = diags.Errorf(nil, "Invalid name of a function", "The program defines a function named %q, which "+
-				"no configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
-				"begin with a digit or a dash.", name)
+				"a configuration cannot call: a name consists of letters, digits, underscores and dashes, and does "+
+				"not begin with a digit or a dash.", name)
 		case own[name] == function.Function{}:
 			diags = diags.Errorf(nil, "Invalid function", "The program defines a function named %q that was not made "+
 				"by function.New.", name)

@@ -81,11 +81,11 @@ func (r *Run) openMoves() (diags diag.List) {
 // describeMove describes the move of an object between two states.
 func describeMove(d *diag.Diagnostic, f state.InFlight, h state.Handover) {
 	d.Detail = fmt.Sprintf("A run (%s) ended while it moved %s in the state %s to %s in the state %s. The object may "+
-		"be in one of them or in both. Nothing is planned in either until that is resolved.",
+		"be in one of them or in both. Nothing is planned in either until the move is resolved.",
 		f.Run.Started.Format(time.RFC3339), h.From, h.Source, h.To, h.Target)
 	o := f.Object.Instance
-	d.Advice = diag.Advise("To finish the move, run it again in %s:\n  %s\n"+
-		"To settle it by hand, look at both states, then run one of these in each:\n"+
-		"  %s       (leave this state as it is)\n  %s      (remove the object from this state)",
+	d.Advice = diag.Advise("To finish the move, run it again in %s:\n  %s\nTo resolve it by hand, check both states, "+
+		"then run one of these in each:\n  %s       (leave this state as it is)\n  %s      (remove the object from "+
+		"this state)",
 		h.Dir, diag.Run(h.Args...), diag.Recover(o, "--retry"), diag.Recover(o, "--forget"))
 }

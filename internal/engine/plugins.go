@@ -222,8 +222,8 @@ func unused(diags diag.List, wanted plugins.Wanted, own map[addr.Provider]provid
 			}
 			for _, d := range diags {
 				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nThe calling program brings the provider %s, which nothing requires. "+
-						"If it is meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
+					d.Detail += fmt.Sprintf("\n\nThe calling program provides %s, which nothing requires. If it is "+
+						"meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
 				}
 			}
 		}

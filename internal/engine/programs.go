@@ -70,7 +70,7 @@ func (p *Project) judge(ctx context.Context, pl *plan.Plan) (diags diag.List) {
 	}
 	var document bytes.Buffer
 	if err := tfjson.Plan(&document, pl, pl.Prior(), p.config, p.Schemas(pl.Base, pl.Changes...)); err != nil {
-		return diag.FromError("The policies cannot be asked", err)
+		return diag.FromError("The policies cannot be evaluated", err)
 	}
 	for _, one := range p.opts.Policies {
 		diags = diags.Extend(p.verdict(ctx, one, document.Bytes()))
@@ -89,8 +89,8 @@ func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (dia
 			Timeout: one.Timeout}.Judge(ctx, document)
 	}
 	if err != nil {
-		return diags.Errorf(&one.Range, "Policy failed", "The policy %q has not judged the plan, so that it cannot be "+
-			"applied: %s", one.Name, p.secrets.Redact(err.Error()))
+		return diags.Errorf(&one.Range, "Policy failed", "The policy %q did not return a result, so the plan cannot "+
+			"be applied: %s", one.Name, p.secrets.Redact(err.Error()))
 	}
 	for _, e := range v.Deny {
 		d := diag.List{}.Errorf(&one.Range, fmt.Sprintf("Denied by the policy %q", one.Name), "%s",

@@ -67,7 +67,9 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
 	case how.Retry:
 	default:
-		return diags.Errorf(nil, "How to recover?", "Choose how to resolve %s: --adopt ID, --retry or --forget.", a)
+		return diags.Errorf(nil, "How to recover?", "%s has an interrupted operation.", a).
+			Advise("Resolve it with %s, %s or %s.", diag.Means("--adopt ID"), diag.Means("--retry"),
+				diag.Means("--forget"))
 	}
 	if err := r.session.Resolve(ctx, ops, edits...); err != nil {
 		return diags.AppendError("Cannot record the recovery", err)

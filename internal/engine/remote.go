@@ -67,8 +67,8 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	case b.InMemory():
 		return nil, nil // the backend keeps its states in this process
 	case b.InService() && o.open == nil:
-		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program gives no access to "+
-			"states in %s.", b.Place())
+		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program does not allow "+
+			"access to states in %s.", b.Place())
 	}
 	var st state.Store
 	if b.InService() {

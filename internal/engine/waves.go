@@ -64,7 +64,7 @@ func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
 		if rest := len(found) - most; rest > 0 {
 			found = append(found[:most:most], "...")
 		}
-		diags = diags.Errorf(nil, "Replacements cannot be made in waves", "The project file limits the changes of %s "+
+		diags = diags.Errorf(nil, "Replacements exceed the limit", "The project file limits the changes of %s "+
 			"to %d at a time, but this plan would destroy more of them before it creates the new ones: %s. Set "+
 			"create_before_destroy for them, or replace some of them with -target.", w.Name, w.AtOnce,
 			strings.Join(found, ", "))

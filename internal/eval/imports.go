@@ -237,7 +237,7 @@ func importIdentity(e hcl.Expression, schema *provider.IdentitySchema, ctx *hcl.
 	identity, err := convert.Convert(v, cty.ObjectWithOptionalAttrs(ty.AttributeTypes(), optional))
 	if err != nil {
 		return cty.NilVal, false, blocks.Problem(e, ctx, "Incorrect value type",
-			"This is not the identity of such an object: %s.", blocks.ConversionMessage(err))
+			"The value does not have the type of the object's identity: %s.", blocks.ConversionMessage(err))
 	}
 	if !unknowns && !ctyfast.WhollyKnown(identity) {
 		return cty.NilVal, false, blocks.Problem(e, ctx, summary,

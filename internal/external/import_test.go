@@ -87,9 +87,9 @@ func TestImportRefusesBadIDs(t *testing.T) {
 		`{"id":"7","program":7}`:             `"program" must be a string or an array of strings`,
 		`{"id":"7","program":null}`:          `"program" must be a string or an array of strings`,
 		`{"id":"7","program":["p",{}]}`:      `"program" must be a string or an array of strings`,
-		`{"id":"7","program":"p","args":{}}`: `there is no place for "args"`,
+		`{"id":"7","program":"p","args":{}}`: `the member "args" is unknown`,
 		`{"id":"7","program":"p","arguments":{"a":1}}`: `"a" in "arguments" must be a string, not a number`,
-		`{"id":"7","programm":"p"}`:                    `there is no place for "programm". Did you mean "program"?`,
+		`{"id":"7","programm":"p"}`:                    `the member "programm" is unknown. Did you mean "program"?`,
 		`{"id":"7","id":"8","program":"p"}`:            `two members named "id"`,
 	} {
 		resp := w.p.Import(t.Context(), provider.ImportRequest{Type: typeResource, ID: id})

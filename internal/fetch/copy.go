@@ -52,7 +52,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	}
 	defer func() {
 		if err := temp.Remove(); err != nil {
-			diags = diags.AppendError("Failed to remove what was downloaded", err)
+			diags = diags.AppendError("Failed to remove the downloaded files", err)
 		}
 	}()
 	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp.Dir, "package"), packages)

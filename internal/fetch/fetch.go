@@ -142,7 +142,10 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 		diags = diags.Extend(w.pinsInOrder())
 	}
 	if !diags.HasErrors() {
-		waiting := func() { w.opts.Progress("Another process installs modules in this directory. Waiting for it...") }
+		waiting := func() {
+			w.opts.Progress("Another process is installing modules in this directory. Waiting for " +
+				"it...")
+		}
 		if err := s.place(ctx, old, manifest, waiting); err != nil {
 			diags = diags.AppendError("Failed to install modules", err)
 		}
@@ -151,7 +154,7 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 		diags = diags.AppendError("Failed to write the lock file of modules", w.pins.Save(dir))
 	}
 	if err := s.clean(); err != nil {
-		diags = diags.AppendError("Failed to remove what was downloaded", err)
+		diags = diags.AppendError("Failed to remove the downloaded files", err)
 	}
 	return w.report, diags
 }

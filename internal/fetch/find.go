@@ -130,7 +130,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	got, err := once(ctx, w, fmt.Sprintf("fetch %+v", wanted), func() (*fetched, error) { return w.fetch(ctx, wanted) })
 	if err != nil {
 		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its position.
-			"Could not download module code from\n\"%s\": %s. It is that of %s.", shown,
+			"Could not download module code from\n\"%s\": %s. It is the package of %s.", shown,
 			strings.TrimSuffix(err.Error(), "."), n.path)
 		return false
 	}

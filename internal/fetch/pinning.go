@@ -98,8 +98,9 @@ func (w *walk) pinFetched(n *node, got *fetched) bool {
 	}
 	n.fail(n.call.SourcePlace(), "Module package has changed", "The files of %s (%s) are not those that %s "+
 		"has: their hash is %s, and expected was %s. The publisher of the module, or an "+
-		"attacker, has replaced them. Nothing was installed. Find out what changed; to accept it, run \"init "+
-		"-upgrade\", which installs and locks all modules anew.", n.path, what, pins.Name, got.hash, pin.Hash)
+		"attacker, has replaced them. Nothing was installed.", n.path, what, pins.Name, got.hash, pin.Hash)
+	n.diags.Advise("Find out what changed. To accept the changes, run \"%s\", which installs and locks all modules "+
+		"again.", diag.Run("init", "-upgrade"))
 	return false
 }
 

@@ -226,8 +226,8 @@ func (w *walk) findLocal(n *node) bool {
 		return false
 	}
 	if err := checkDir(n.place.files, n.place.dir); err != nil {
-		n.fail(n.call.SourcePlace(), "Unreadable module directory", "The module %s should be in the directory %s, but "+
-			"that %s. Correct the source %q, which counts from the directory of the calling module.", n.path,
+		n.fail(n.call.SourcePlace(), "Unreadable module directory", "The module %s should be in the directory %s, "+
+			"but that %s. Correct the source %q, which is relative to the directory of the calling module.", n.path,
 			n.place.dir, err, n.call.SourceRaw)
 		return false
 	}

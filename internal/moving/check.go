@@ -41,8 +41,9 @@ func (r *Result) Check(d Declared) diag.List {
 	}
 	for _, s := range r.misfits {
 		c.diags = c.diags.Errorf(&s.rng, "Resource mode mismatch",
-			"%s and %s are of different kinds: a managed resource cannot become a data source, nor the other way "+
-				"round. Moving it would lose the object.", s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+			"%s and %s are of different kinds: a managed resource cannot become a data source, or a data source a "+
+				"managed resource. The move would lose the object.",
+			s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
 	}
 	if c.diags.HasErrors() {
 		return c.diags
@@ -60,8 +61,8 @@ func (r *Result) Check(d Declared) diag.List {
 				s.to.in(addr.RootInstance))
 		}
 		c.diags = c.diags.Errorf(nil, "Cyclic dependency in move statements",
-			"These moved blocks form a ring, so that there is no last address where an object could stay:%s\n\nA "+
-				"chain of moves has to end at an address that no other block moves away. Nothing was moved.",
+			"These moved blocks form a cycle, so there is no final address for an object:%s\n\nA chain of moves must "+
+				"end at an address that no other block moves. Nothing was moved.",
 			list.String())
 	}
 	return c.diags
@@ -92,28 +93,28 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	from, to := s.from.in(m), s.to.in(m)
 	if from == to {
 		c.diags = c.diags.Errorf(&s.rng, "Redundant move statement",
-			"This block moves %s to its own address, which says nothing. Remove the block.", from)
+			"This block moves %s to its own address, so it has no effect. Remove the block.", from)
 		return
 	}
 	for _, e := range []end{s.from, s.to} {
 		if p := c.foreign(e); p != "" {
 			c.diags = c.diags.Errorf(&s.rng, "Cross-package move statement",
-				"%s belongs to the external module package %q. A moved block can only name objects of the package "+
-					"that it stands in.", e.in(m), p)
+				"%s belongs to the external module package %q. A moved block can only name objects of its own package.",
+				e.in(m), p)
 		}
 	}
 	fromPlace, toPlace := site{from, s.from.whole}, site{to, s.to.whole}
 	if other, ok := c.from[fromPlace]; ok && other.other != to {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only "+
-				"move to one address.", position(other.rng), from, other.other, to)
+			"The block at %s moves %s to %s, but this one moves it to %s. An object can only move to one address.",
+			position(other.rng), from, other.other, to)
 	} else {
 		c.from[fromPlace] = seen{to, s.rng}
 	}
 	if other, ok := c.to[toPlace]; ok && other.other != from {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can "+
-				"have moved to an address.", position(other.rng), other.other, to, from)
+			"The block at %s moves %s to %s, but this one moves %s there. Only one object can move to an address.",
+			position(other.rng), other.other, to, from)
 	} else {
 		c.to[toPlace] = seen{from, s.rng}
 	}

@@ -288,9 +288,9 @@ func (r *Result) Warnings() diag.List {
 		fmt.Fprintf(&list, "\n  - %s could not move to %s", b.From, b.To)
 	}
 	return diag.List{}.Warnf(nil, "Unresolved resource instance address changes",
-		"The configuration says that objects of the state have moved, but other objects are at their new addresses "+
-			"already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which "+
-			"usually means that they are destroyed.", list.String()).
-		Advise("If that is not what you want, solve the conflicts with \"%s\" or \"%s\" first, and plan again.",
+		"The configuration moves objects of the state to addresses that already have other objects:%s\n\nThe objects "+
+			"that could not move are planned as if there were no moved block, which usually means that they are "+
+			"destroyed.", list.String()).
+		Advise("If you do not want that, resolve the conflicts with \"%s\" or \"%s\" first, and plan again.",
 			diag.Means("state mv"), diag.Means("state rm"))
 }

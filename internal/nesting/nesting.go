@@ -367,12 +367,11 @@ const (
 )
 
 var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d, or more than %d "+
-	"below zero. Such a number takes longer to be read or written down than anyone waits.", maxDigits, maxExponent,
+	"below zero. Reading or writing such a number would take too long.", maxDigits, maxExponent,
 	maxSmall)
 
-var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
-	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+
-	"broken generator.", maxNesting, maxOperators)
+var detail = fmt.Sprintf("Brackets, templates or operators are nested too deeply here: at most %d brackets and %d "+
+	"operators are allowed. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
 
 // checkJSON does the same for JSON, and for the templates in its strings.
 func checkJSON(src []byte, filename string) diag.List {

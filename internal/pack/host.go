@@ -42,9 +42,9 @@ func checkHost(name string, on packages.Platform) diag.List {
 		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, was built for %s.", on, name, is)
 	}
 	if needsLibraries(name) {
-		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, was linked with the C library of the system "+
-			"that it was built on, and does not start on systems with another one. Releases of Tombolo, and what is "+
-			"built with CGO_ENABLED=0, start everywhere.", on, name)
+		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, is linked with the C library of the system "+
+			"where it was built, and does not start on systems with another one. Use a release of Tombolo, or build "+
+			"it with CGO_ENABLED=0.", on, name)
 	}
 	return nil
 }

@@ -285,11 +285,11 @@ func TestFilesThatCannotBePackedAreNamed(t *testing.T) {
 			[]string{`Did you mean "command"`}},
 		"link outside":     {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
 		"link to a folder": {link(".", "here"), []string{"here is a link to a folder", "-exclude=here"}},
-		"link to nothing":  {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
+		"link to nothing":  {link("nothing", "gone"), []string{"gone is a link to a file that does not exist"}},
 		"taken for a plugin": {file("terraform-provider-demo.json", "{}"), []string{
-			"terraform-provider-demo.json begins as that of a plugin does"}},
+			"terraform-provider-demo.json begins like the name of a plugin"}},
 		"missing file": {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)),
-			[]string{"names the file ./other.sh", "not among"}},
+			[]string{"names the file ./other.sh", "not in the package"}},
 		"virtual environment": {file("env/pyvenv.cfg", ""), []string{"env is a virtual environment", "-exclude=env"}},
 		"backslash":           {file(`a\b`, ""), []string{"backslash"}},
 	} {
@@ -309,7 +309,7 @@ func TestFilesThatCannotBePackedAreNamed(t *testing.T) {
 func TestPackagesAreNotWrittenIntoTheFolderItself(t *testing.T) {
 	f := newFolder(t, simple)
 	_, diags := f.build(f.options(f.dir))
-	wantProblems(t, diags, "the folder of the provider itself", "-out="+filepath.Join(f.dir, "dist"))
+	wantProblems(t, diags, "the folder of the provider, and", "-out="+filepath.Join(f.dir, "dist"))
 }
 
 func wantProblems(t *testing.T, diags diag.List, want ...string) {
@@ -360,8 +360,8 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 		}
 		o.Hosts[windows] = crossBuilt(t, windows)
 		_, diags = f.build(o)
-		wantProblems(t, diags, "aux.txt is that of a device", "what? has a character",
-			"differ in upper and lower case only")
+		wantProblems(t, diags, "aux.txt is the name of a device", "what? contains a character",
+			"differ only in upper and lower case")
 	})
 	t.Run("files of one platform", func(t *testing.T) {
 		o := f.options(t.TempDir())

@@ -188,8 +188,8 @@ func (p *planner) nothingToInvoke() (diags diag.List) {
 			return diags.Errorf(nil, fmt.Sprintf("action %s does not exist in the configuration", t),
 				"-invoke needs the address of an action block, such as action.TYPE.NAME, or of one of its instances.")
 		}
-		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no such "+
-			"instance.", t)
+		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no "+
+			"instance with that key.", t)
 	}
 	return diags
 }
@@ -289,10 +289,10 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 // unknownAtEnd warns that an object that is no longer in the configuration is destroyed without an action whose
 // configuration is unknown.
 func (r *readyAction) unknownAtEnd(a addr.AbsResourceInstance, t *plan.ActionTrigger) (diags diag.List) {
-	diags = diags.Warnf(nil, "Orphaned action failed to plan", "%s is not wanted any more and will be destroyed, but "+
-		"%s, which is to be invoked then, will not be.", t.Resource, a)
+	diags = diags.Warnf(nil, "Orphaned action failed to plan", "%s is no longer configured and will be destroyed, "+
+		"but %s, whose trigger is that destruction, will not be invoked.", t.Resource, a)
 	return diags.Warnf(r.b.Slot.Resource.DeclRange.Ptr(), "Unknown action config", "%s is to be invoked when %s is "+
-		"destroyed, and its configuration holds values that are known only after apply. Use values that are known "+
+		"destroyed, and its configuration has values that are known only after apply. Use values that are known "+
 		"while planning.", a, t.Resource)
 }
 
@@ -302,12 +302,12 @@ func (r *readyAction) settled(a addr.AbsResourceInstance, t *plan.ActionTrigger)
 	at := t.Range.Ptr()
 	if !ctyfast.WhollyKnown(r.config) {
 		diags = diags.Errorf(at, "Unknown action config", "%s is to be invoked when %s is destroyed, and its "+
-			"configuration holds values that are known only after apply. Use values that are known while planning.",
+			"configuration has values that are known only after apply. Use values that are known while planning.",
 			a, t.Resource)
 	}
 	if len(r.marks.Ephemeral) > 0 {
 		diags = diags.Errorf(at, "Action config contains ephemeral values", "%s is to be invoked when %s is "+
-			"destroyed, and its configuration holds ephemeral values, which no plan keeps.", a, t.Resource)
+			"destroyed, and its configuration has ephemeral values, which a plan does not keep.", a, t.Resource)
 	}
 	return diags
 }

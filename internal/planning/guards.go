@@ -95,7 +95,7 @@ func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	}
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Subject: slot.Resource.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. If it may be "+
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy does not allow. If it may be "+
 			"destroyed, remove prevent_destroy. Otherwise undo the change that requires this, or leave the object "+
 			"out with -target.", c.Object)}})
 }
@@ -136,15 +136,14 @@ func (p *planner) protectRemembered(c *plan.Change) error {
 	}
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which has no block any more. When it was last applied, the "+
-			"block said lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
-			"be destroyed, add a removed block for it; if it is to stay without being managed, one with "+
-			"destroy = false.",
+		Detail: fmt.Sprintf("The plan would destroy %s, which no longer has a block. When it was last applied, its "+
+			"block had lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
+			"be destroyed, add a removed block for it; to keep the object unmanaged, add one with destroy = false.",
 			c.Object)}})
 }
 
 func unknownGuard(g *config.Guard, a addr.AbsResourceInstance, what string) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Invalid value for " + g.Name, Subject: g.Range.Ptr(),
-		Address: a.String(), Detail: fmt.Sprintf("The value is unknown during planning, so it cannot be decided %s. "+
-			"Use known values, such as variables, keys or attributes of existing objects.", what)}}
+		Address: a.String(), Detail: fmt.Sprintf("The value is unknown during planning, so this cannot be "+
+			"determined: %s. Use known values, such as variables, keys or attributes of existing objects.", what)}}
 }

@@ -225,7 +225,7 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	k.object = &state.Object{}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
-			return k, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
+			return k, p.walk.Report(diag.List{}.Errorf(nil, "Imported object has another type",
 				"Provider %s found a %s for %s, which cannot be imported as %s. Import it with its own type.",
 				cfg.Provider.ForDisplay(), found.Type, sought, o))
 		}
@@ -280,8 +280,8 @@ func (p *planner) notThere(o addr.Object, sought wanted) error {
 		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, provider.NoSuchObject,
-		"No object with %s was found for %s. Only existing objects can be imported. Check the value, and the region, "+
-			"account or endpoint in the provider's configuration.", sought, o))
+		"No object with %s was found for %s. Check the value, and the region, account or endpoint in the provider's "+
+			"configuration.", sought, o))
 }
 
 // generate generates configuration for the imported objects that have none, if the plan allows it.

@@ -45,8 +45,8 @@ func (p *planner) unusedRules() (diags diag.List) {
 	}
 	for _, t := range p.opts.Rules {
 		if !p.selects(t) && !p.held(t) && !p.declares(t) {
-			diags = diags.Warnf(nil, "Unused settings for objects", "The project file has a block for %s, and neither "+
-				"the configuration nor the state has anything at this address.%s", t,
+			diags = diags.Warnf(nil, "Unused settings for objects", "The project file has a block for %s, but "+
+				"neither the configuration nor the state has anything at this address.%s", t,
 				diag.DidYouMean(t.String(), addr.Names(p.instances())))
 		}
 	}

@@ -116,7 +116,7 @@ func undecided(diags diag.List) diag.List {
 			continue
 		}
 		told := *d
-		told.Detail += "\n\nThe import is optional, but this answer does not tell whether the object exists, so it " +
+		told.Detail += "\n\nThe import is optional, but this answer does not show whether the object exists, so it " +
 			"is neither imported nor created. If it does not exist, remove the import block."
 		out[i] = &told
 		break

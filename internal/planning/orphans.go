@@ -254,7 +254,7 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
 		return nil, nil, nil, p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"The state holds %s, but provider %s has no resource type %q any more. Destroy it with an older version "+
+			"The state holds %s, but provider %s no longer has a resource type %q. Destroy it with an older version "+
 				"of the provider, or remove it from the state.", o, cfg.Provider.ForDisplay(),
 			o.Instance.Resource.Type))
 	}

@@ -176,8 +176,8 @@ func (p *planner) walkAll(ctx context.Context) error {
 	}
 	if p.targets != nil && len(p.opts.Invoke) == 0 {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
-			"The plan is limited by -target or -exclude, so it may leave out changes that the configuration asks "+
-				"for.\n\nUse these options only in exceptional situations, such as recovering from an error."))
+			"The plan is limited by -target or -exclude, so it may leave out changes of the configuration.\n\nUse "+
+				"these options only in exceptional situations, such as recovering from an error."))
 	}
 	if err := p.move(); err != nil {
 		return err

@@ -151,7 +151,7 @@ func (s *search) argument(name string, v cty.Value, ty cty.Type) (cty.Value, dia
 	converted, err := convert.Convert(given, ty)
 	switch {
 	case err != nil:
-		return cty.UnknownVal(ty), s.problem(name, "Incorrect value type", "The argument %s takes a %s: %s.", name,
+		return cty.UnknownVal(ty), s.problem(name, "Incorrect value type", "The argument %s must be a %s: %s.", name,
 			ty.FriendlyName(), err)
 	case converted.IsNull():
 		return cty.UnknownVal(ty), s.problem(name, fmt.Sprintf("Invalid %q argument", name),
@@ -181,7 +181,7 @@ func (s *search) known() (diags diag.List) {
 	}{{linking.ListLimit, s.limit}, {linking.ListInclude, s.include}, {linking.ListConfig, s.config}} {
 		if !ctyfast.WhollyKnown(part.v) {
 			diags = diags.Extend(s.problem(part.name, part.name+" is not known", "The query needs a value that is "+
-				"known only after apply. First apply its dependencies, or write the value into the configuration."))
+				"known only after apply. First apply its dependencies, or set a known value."))
 		}
 	}
 	return diags

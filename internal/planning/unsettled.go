@@ -126,11 +126,13 @@ func (p *planner) withhold() (diags diag.List) {
 		if keep && c.Object.Deposed == "" && c.Action.IsReplace() {
 			begun := p.unsettled[cause].Object
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
-				Summary: "Interrupted creation needs what would be replaced",
+				Summary: "Replacement blocked by an interrupted creation",
 				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
-					"That object may exist and depend on it. Resolve that operation with \"recover "+
-					"'%s'\" (--adopt ID, --retry or --forget), or undo the change that replaces %s, then plan again.",
-					c.Object, begun, begun, c.Object)})
+					"That object may exist and depend on it.", c.Object, begun),
+				Advice: diag.Advise("Undo the change that replaces %s, or resolve that creation with one of these, then "+
+					"plan again:\n  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
+					"  %s      (leave it unmanaged)", c.Object, diag.Recover(begun, "--adopt", "ID"),
+					diag.Recover(begun, "--retry"), diag.Recover(begun, "--forget"))})
 		}
 	}
 	p.changes = slices.DeleteFunc(p.changes, func(c *plan.Change) bool {
@@ -251,9 +253,10 @@ func incomplete(list []plan.LeftOut) diag.List {
 	if n := len(names) - maxNamed; n > 0 {
 		names, more = names[:maxNamed], fmt.Sprintf("\n - and %d more", n)
 	}
-	return diag.List{}.Warnf(nil, "Plan leaves out what cannot be done yet",
-		"The following depend on objects that the plan does not change, or are needed by them, so nothing is planned "+
-			"for them:\n - %s%s\n\nEverything else is planned. Resolve the interrupted operations, then plan again.",
+	return diag.List{}.Warnf(nil, "Plan leaves out blocked changes",
+		"The following objects depend on objects that the plan does not change, or are needed by them, so nothing is "+
+			"planned for them:\n - %s%s\n\nEverything else is planned. Resolve the interrupted operations, then plan "+
+			"again.",
 		strings.Join(names, "\n - "), more)
 }
 

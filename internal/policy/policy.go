@@ -79,7 +79,7 @@ func (p Policy) Judge(ctx context.Context, document []byte) (Verdict, error) {
 	case err != nil:
 		return Verdict{}, withOutput(err, res)
 	case res.ExitCode != 0:
-		return Verdict{}, withOutput(fmt.Errorf("it ended with %s; a policy that denies something ends with 0, too",
+		return Verdict{}, withOutput(fmt.Errorf("it ended with %s; a policy must end with 0 even if it denies the plan",
 			res.State), res)
 	}
 	v, err := Read(res.Stdout)
@@ -108,9 +108,9 @@ func withOutput(err error, res *program.Result) error {
 // Read decodes the answer of a policy: an object with the member deny, and optionally warn. Both are arrays of strings,
 // or of objects with a message (or msg) and optionally an address.
 func Read(answer []byte) (v Verdict, err error) {
-	const expected = `expected is an object such as {"deny": [], "warn": []}`
+	const expected = `expected an object such as {"deny": [], "warn": []}`
 	if len(bytes.TrimSpace(answer)) == 0 {
-		return v, errors.New("it answered nothing; " + expected)
+		return v, errors.New("it printed nothing; " + expected)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &members); err != nil || members == nil {
@@ -140,10 +140,11 @@ func entries(name string, raw json.RawMessage) ([]Entry, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		return nil, fmt.Errorf("the member %q of its answer is %s; expected is an array", name, program.Excerpt(raw))
+		return nil, fmt.Errorf("the member %q of its answer is %s; expected an array", name, program.Excerpt(raw))
 	}
 	if len(list) > maxFound {
-		return nil, fmt.Errorf("the member %q of its answer has %d entries; %d are allowed", name, len(list), maxFound)
+		return nil, fmt.Errorf("the member %q of its answer has %d entries; at most %d are allowed",
+			name, len(list), maxFound)
 	}
 	var out []Entry
 	for i, one := range list {
@@ -167,7 +168,7 @@ func entry(raw json.RawMessage) (Entry, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
-		return Entry{}, fmt.Errorf("is %s; expected is a text, or an object with \"message\" and \"address\"",
+		return Entry{}, fmt.Errorf("is %s; expected a string, or an object with \"message\" and \"address\"",
 			program.Excerpt(raw))
 	}
 	var out Entry

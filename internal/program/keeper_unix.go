@@ -242,7 +242,7 @@ func (k *keeper) send(task keepingTask) error {
 		return err
 	}
 	if _, err := k.ready.Read(make([]byte, 1)); err != nil {
-		return fmt.Errorf("it does not begin: %w", err)
+		return fmt.Errorf("it did not start: %w", err)
 	}
 	return nil
 }

@@ -35,13 +35,12 @@ func (e *StartError) Advice() string {
 	name, carriageReturn := interpreter(e.File)
 	switch {
 	case carriageReturn:
-		return "Its first line ends in CR LF, as editors on Windows write it, and so names an interpreter with a " +
-			"carriage return at the end: save the file with LF."
+		return "Its first line ends with CR LF, as on Windows, so the name of the interpreter ends with a carriage " +
+			"return. Save the file with LF."
 	case name != "":
-		return fmt.Sprintf("The file is there, so it is the interpreter in its first line that is not: %q.", name)
+		return fmt.Sprintf("The file exists, but the interpreter in its first line does not: %q.", name)
 	}
-	return "The file is there, so it is something that it needs to start that is not: it may be made for another " +
-		"system."
+	return "The file exists, but something that it needs does not: it may be built for another system."
 }
 
 // fileOf returns the file that executing path in dir refers to, relative to the current directory.

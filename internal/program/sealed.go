@@ -56,7 +56,7 @@ func newKey() []byte {
 
 func newParts(key []byte, token string) (*parts, error) {
 	if len(key) != keySize {
-		return nil, fmt.Errorf("the key of an answer has %d bytes, and not %d", len(key), keySize)
+		return nil, fmt.Errorf("the key of an answer has %d bytes, not %d", len(key), keySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s Spool) key(root *os.Root) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case s.Sealing == nil:
-		return nil, fmt.Errorf("the answer beside %s is encrypted, and there are no encryption settings for the state",
+		return nil, fmt.Errorf("the answer next to %s is encrypted, but there are no encryption settings for the state",
 			filepath.Join(s.Dir, name))
 	}
 	key, err := s.Sealing.Open(sealed)
@@ -146,8 +146,8 @@ func (s Spool) read(out io.Reader, key []byte, limit int) ([]byte, error) {
 	}
 	text, err := p.open(out, limit)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w. Look at what was created, remove the folder, and run the command again: the "+
-			"operation then counts as interrupted", filepath.Join(s.Dir, s.file(spoolOut)), err)
+		return nil, fmt.Errorf("%s: %w. Check what was created, remove the folder, and run the command again: it "+
+			"then treats the operation as interrupted", filepath.Join(s.Dir, s.file(spoolOut)), err)
 	}
 	return text, nil
 }

@@ -57,11 +57,11 @@ type SpoolError struct {
 	Is  string // what it is, such as "a symbolic link"
 }
 
-const exchanged = "something that was exchanged while it was opened"
+const exchanged = "a file that was replaced while it was opened"
 
 func (e *SpoolError) Error() string {
-	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed "+
-		"through it. Look at what it is, and remove it", e.Dir, e.Is)
+	return fmt.Sprintf("%s is %s, not a folder. Answers of programs are stored there, so it was neither read nor "+
+		"removed. Find out what created it, and remove it", e.Dir, e.Is)
 }
 
 // FullError means that the disk was full when the program answered, so that its answer is not complete; or, with Ended,
@@ -70,9 +70,9 @@ type FullError struct{ Ended bool }
 
 func (e *FullError) Error() string {
 	if e.Ended {
-		return "the process that encrypts its answer was ended, so the answer is lost"
+		return "the process that encrypts its answer was killed, so the answer is lost"
 	}
-	return "the disk was full when the program wrote its answer, which is cut: make room"
+	return "the disk was full when the program wrote its answer, so the answer is truncated: free some space"
 }
 
 // look is the interval of checks of a running program's output.

@@ -62,10 +62,10 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 		}
 	}()
 	if err := s.makeRoom(); err != nil {
-		return nil, fmt.Errorf("make a place for its answer: %w", err)
+		return nil, fmt.Errorf("create the file for its answer: %w", err)
 	}
 	if err := syscall.Flock(int(s.out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("lock the place of its answer: %w", err)
+		return nil, fmt.Errorf("lock the file of its answer: %w", err)
 	}
 	in, err := s.streams()
 	if err != nil {

@@ -231,7 +231,7 @@ func (q *Quota) Rest() string {
 	if q.more == 1 {
 		lines = "line"
 	}
-	return fmt.Sprintf("(the program says too much: at least %d more %s, %s, not shown)",
+	return fmt.Sprintf("(too many messages of the program: at least %d more %s, %s, not shown)",
 		q.more, lines, byteCount(q.beyond))
 }
 

@@ -32,13 +32,14 @@ func (f File) checkPolicies() (diags diag.List) {
 		diags = diags.Extend(checkDuration("timeout", p.Timeout, p.TimeoutRange))
 		switch {
 		case strings.TrimSpace(p.Name) == "":
-			diags = diags.Errorf(&p.NameRange, "Invalid policy", "A policy needs a name, which messages tell.")
+			diags = diags.Errorf(&p.NameRange, "Invalid policy", "A policy needs a name, which messages use to "+
+				"identify it.")
 		case slices.ContainsFunc(f.Policies[:i], func(other Policy) bool { return other.Name == p.Name }):
-			diags = diags.Errorf(&p.NameRange, "Invalid policy", "There is another policy %q above. Names of policies "+
-				"are unique, because messages tell them.", p.Name)
+			diags = diags.Errorf(&p.NameRange, "Invalid policy", "There is another policy %q above. The names of "+
+				"policies must be unique, because messages use them.", p.Name)
 		case len(p.Command) == 0 || p.Command[0] == "":
 			diags = diags.Errorf(&p.CommandRange, "Invalid policy", "The command of the policy %q is empty. Expected "+
-				"is a program with its arguments, such as [\"python3\", \"policies/names.py\"].", p.Name)
+				"a program with its arguments, such as [\"python3\", \"policies/names.py\"].", p.Name)
 		}
 	}
 	return diags

@@ -128,10 +128,10 @@ func (f File) check() (diags diag.List) {
 		case problems.HasErrors():
 			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%s", problems[0].Detail)
 		case t.Pattern == "" && !t.IsModule() && t.Resource.Mode != addr.Managed:
-			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource: the settings of "+
-				"a resources block are for these alone.", r.Address)
+			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource, and a resources "+
+				"block has settings only for these.", r.Address)
 		case r.AtOnce != nil && *r.AtOnce < 1:
-			diags = diags.Errorf(&r.AtOnceRange, "Invalid limit", "changes_at_once is %d. Expected is 1 or more.",
+			diags = diags.Errorf(&r.AtOnceRange, "Invalid limit", "changes_at_once is %d. Expected 1 or more.",
 				*r.AtOnce)
 		}
 	}
@@ -143,8 +143,8 @@ func checkDuration(name, text string, at hcl.Range) diag.List {
 	if d, err := time.ParseDuration(text); text == "" && at == (hcl.Range{}) || err == nil && d > 0 {
 		return nil
 	}
-	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected is a time such as \"90s\", \"30m\" or "+
-		"\"24h\", longer than none.", name, text)
+	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected a duration greater than zero, such as "+
+		"\"90s\", \"30m\" or \"24h\".", name, text)
 }
 
 // PlansUnlocked reports whether the command plan takes no lock by default.

@@ -47,7 +47,7 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 		"modules {\n  lock = upper(\"a\")\n}\n":       `2: Functions may not be called here.`,
 		"modules {\n  lock = true\n  lock = false\n}": `3: The argument "lock" was already set`,
 		"modules {\n":                                 `1: There is no closing brace`,
-		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected is a time such as "90s"`,
+		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected a duration greater than zero, such as "90s"`,
 		"refresh {\n  max_age = \"-1h\"\n}\n":         `2: max_age is "-1h".`,
 		"\nresources \"a b\" {\n}\n":                  `2: `,
 		"resources \"data.a.b\" {\n}\n":               `1: "data.a.b" is not a managed resource`,

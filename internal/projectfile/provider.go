@@ -131,11 +131,11 @@ func (f File) checkProviders() (diags diag.List) {
 
 func checkLimit(atOnce *int, perSecond *float64, atOnceRange, perSecondRange hcl.Range) (diags diag.List) {
 	if atOnce != nil && *atOnce < 1 {
-		diags = diags.Errorf(&atOnceRange, "Invalid limit", "calls_at_once is %d. Expected is 1 or more.", *atOnce)
+		diags = diags.Errorf(&atOnceRange, "Invalid limit", "calls_at_once is %d. Expected 1 or more.", *atOnce)
 	}
 	if perSecond != nil && (*perSecond < 0.001 || *perSecond > 1e6) {
-		diags = diags.Errorf(&perSecondRange, "Invalid limit", "calls_per_second is %v. Expected is a number from "+
-			"0.001 to 1000000.", *perSecond)
+		diags = diags.Errorf(&perSecondRange, "Invalid limit", "calls_per_second is %v. Expected a number from 0.001 "+
+			"to 1000000.", *perSecond)
 	}
 	return diags
 }
@@ -145,8 +145,8 @@ func (r *Retry) check() (diags diag.List) {
 		return nil
 	}
 	if r.Attempts != nil && (*r.Attempts < 1 || *r.Attempts > 1000) {
-		diags = diags.Errorf(&r.AttemptsRange, "Invalid number of attempts", "attempts is %d. Expected is a number "+
-			"from 1 to 1000; 1 means that nothing is tried again.", *r.Attempts)
+		diags = diags.Errorf(&r.AttemptsRange, "Invalid number of attempts", "attempts is %d. Expected a number from "+
+			"1 to 1000; 1 means no retries.", *r.Attempts)
 	}
 	diags = diags.Extend(checkDuration("wait", r.Wait, r.WaitRange)).
 		Extend(checkDuration("max_wait", r.MaxWait, r.MaxWaitRange))
@@ -157,8 +157,8 @@ func (r *Retry) check() (diags diag.List) {
 func checkExpressions(name string, list []string, at hcl.Range) (diags diag.List) {
 	for _, text := range list {
 		if _, err := regexp.Compile(text); err != nil || text == "" {
-			diags = diags.Errorf(&at, "Invalid regular expression", "%s has %q, which is not a regular expression "+
-				"that matches something (see the function regex).", name, text)
+			diags = diags.Errorf(&at, "Invalid regular expression", "%s has %q, which is empty or not a valid "+
+				"regular expression (see the function regex).", name, text)
 		}
 	}
 	return diags

@@ -148,7 +148,7 @@ func (s subject) deprecation() string {
 	case s.function != nil:
 		return s.function.Deprecated
 	case s.block != nil && s.block.Deprecated:
-		return cmp.Or(s.block.DeprecationMessage, "It will go away in a later version.")
+		return cmp.Or(s.block.DeprecationMessage, "It will be removed in a later version.")
 	}
 	return ""
 }
@@ -167,7 +167,7 @@ func (w *writer) fail(format string, args ...any) {
 
 func (w *writer) add(name, text string) {
 	if w.seen[name] {
-		w.fail("two things would have the page %s", name)
+		w.fail("two objects would have the page %s", name)
 		return
 	}
 	w.seen[name] = true
@@ -178,7 +178,7 @@ func (w *writer) add(name, text string) {
 func (w *writer) page(k kind, s subject) {
 	// The name comes from a program, and becomes the name of a file.
 	if !hclsyntax.ValidIdentifier(s.Name) {
-		w.fail("the provider calls a %s %q, which is not a valid name", strings.ToLower(k.label), s.Name)
+		w.fail("the provider has a %s named %q, which is not a valid name", strings.ToLower(k.label), s.Name)
 		return
 	}
 	name := path.Join(k.dir, s.file+".md")

@@ -164,7 +164,7 @@ func (w *writer) extra() {
 		case !strings.HasSuffix(page, ".md") || w.seen[page]:
 			return nil
 		case isFolder(dir) && below:
-			w.fail("the file %s is the template of a page for something that the provider does not have", name)
+			w.fail("the file %s is a page template for something that the provider does not have", name)
 			return nil
 		case isFolder(dir):
 			return nil // for pages without their own template

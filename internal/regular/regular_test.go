@@ -34,7 +34,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 			text, err := regular.Read(name, 100)
 			var pathErr *fs.PathError
 			if !errors.Is(err, regular.ErrKind) || !errors.As(err, &pathErr) || !strings.HasSuffix(err.Error(),
-				"and not a regular file") {
+				", not a regular file") {
 				t.Errorf("Read returns %d bytes and %v, expected an error that says what it is", len(text), err)
 			}
 			if _, err := regular.Open(name); !errors.Is(err, regular.ErrKind) {

@@ -192,7 +192,7 @@ func CheckMirrorURL(text string) error {
 	case u.Scheme != "https":
 		return fmt.Errorf("%q is not an https: URL, and only those are trusted", text)
 	case u.Host == "":
-		return fmt.Errorf("%q names no host", text)
+		return fmt.Errorf("%q has no host", text)
 	}
 	return nil
 }

@@ -85,9 +85,9 @@ func (c OCICredentials) check() error {
 		return errors.New("expected one of username with password, access_token with refresh_token, and " +
 			"docker_credentials_helper")
 	case user && (c.Username == "" || c.Password == ""):
-		return errors.New("username and password are needed together")
+		return errors.New("username and password must be set together")
 	case tokens && (c.AccessToken == "" || c.RefreshToken == ""):
-		return errors.New("access_token and refresh_token are needed together")
+		return errors.New("access_token and refresh_token must be set together")
 	}
 	return checkHelper(c.Helper)
 }
@@ -146,7 +146,7 @@ func (m Method) Repository(p addr.Provider) (string, error) {
 	case diags.HasErrors():
 		return "", errors.New(diags[0].Detail)
 	case v.IsNull() || v.Type() != cty.String:
-		return "", errors.New("repository_template is not text")
+		return "", errors.New("repository_template is not a string")
 	}
 	return v.AsString(), nil
 }
@@ -189,7 +189,7 @@ func checkOCIMirror(m Method) error {
 		for _, part := range []struct{ name, is string }{{"hostname", pattern.Host}, {"namespace", pattern.Namespace},
 			{"type", pattern.Type}} {
 			if part.is == "" && !slices.Contains(used, part.name) {
-				return fmt.Errorf("repository_template must mention ${%s}, because include matches several; "+
+				return fmt.Errorf("repository_template must contain ${%s}, because include matches several; "+
 					"otherwise they would share a repository", part.name)
 			}
 		}

@@ -114,7 +114,7 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	}
 	defer func() {
 		if recover() != nil {
-			root, diags = nil, bad("it is not HCL, or the parser has a bug")
+			root, diags = nil, bad("it is not valid HCL, or the parser has a bug")
 		}
 	}()
 	file, err := hclv1.ParseBytes(src)

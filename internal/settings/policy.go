@@ -67,14 +67,15 @@ func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 			return nil
 		}
 		return fmt.Errorf("the block plan_programs in %s does not allow the provider %s to run its program in "+
-			"commands that change nothing. If you trust it, add %q to \"providers\" there", where, of.ForDisplay(),
+			"commands that change nothing. If you trust it, add %q to \"providers\" in that block",
+			where, of.ForDisplay(),
 			of.ForDisplay())
 	}
 	if slices.ContainsFunc(p.Commands, func(command string) bool { return fits(strings.Fields(command), words) }) {
 		return nil
 	}
 	return fmt.Errorf("the block plan_programs in %s does not allow the command %q in commands that change nothing. "+
-		"If you trust it, add it to \"commands\" there", where, strings.Join(words, " "))
+		"If you trust it, add it to \"commands\" in that block", where, strings.Join(words, " "))
 }
 
 // fits compares arguments one by one: * matches any characters except a slash. A pattern that ends with ... matches any

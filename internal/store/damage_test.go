@@ -256,12 +256,12 @@ func TestUnreadableBackupsAreNotOffered(t *testing.T) {
 		must(t, replace(t, with(encryptiontest.Turn(1)), withOutput(t, uint64(n+1), n)))
 	}
 	_, err := with(encryptiontest.Turn(2)).Read(t.Context())
-	if err == nil || !strings.Contains(err.Error(), path+".backup, the copy beside it, cannot be read either") {
+	if err == nil || !strings.Contains(err.Error(), path+".backup, the copy next to it, cannot be read either") {
 		t.Errorf("without the key: %v", err)
 	}
 	must(t, os.Remove(path+".backup"))
 	_, err = with(encryptiontest.Turn(2)).Read(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "There is no backup beside it") {
+	if err == nil || !strings.Contains(err.Error(), "There is no backup next to it") {
 		t.Errorf("without a backup: %v", err)
 	}
 }

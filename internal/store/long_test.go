@@ -39,7 +39,7 @@ func TestJournalsStayWithinTheReadLimit(t *testing.T) {
 				inFlight = 0
 			}
 		}
-		if problem == nil || !strings.Contains(problem.Error(), "would not be read again") {
+		if problem == nil || !strings.Contains(problem.Error(), "maximum length") {
 			t.Fatalf("size %d: after %d operations: %v", size, len(want), problem)
 		}
 		for k := len(want) - inFlight; k < len(want); k++ {

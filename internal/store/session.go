@@ -164,18 +164,14 @@ func (s *session) certain() (err error) {
 // readElsewhere reads the state from another file than the one to be written (-state-out).
 func (s *session) readElsewhere(ctx context.Context) error {
 	if n := s.open.Len(); n > 0 {
-		return fmt.Errorf(
-			"%s has %d operations of an interrupted run that are still open; resolve them first with recover",
-			s.w.p.out, n)
+		return journal.ErrOpen(n, s.w.p.out)
 	}
 	snapshot, err := s.w.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
-		return fmt.Errorf(
-			"%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in,
-			n)
+		return journal.ErrOpen(n, s.w.p.in)
 	}
 	s.base, s.elsewhere, s.blank = snapshot.State, true, snapshot.Blank
 	return nil

@@ -172,7 +172,7 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 		c.failf("was planned as %s, but is %s now", ty.FriendlyName(), actual.Type().FriendlyName())
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
-			c.failf("is %s now, which the plan had excluded for the unknown value", actual)
+			c.failf("is %s now, which the plan excluded for the unknown value", actual)
 		}
 	case planned.IsNull():
 		c.failf("was planned as null, but is %s now", actual)
@@ -275,7 +275,7 @@ func (c *applyChecker) set(planned, actual cty.Value, compatible func(planned, a
 	}
 	for j, ok := range actOK {
 		if !ok {
-			c.failf("the element %s has appeared, which corresponds to no planned one", act[j])
+			c.failf("the element %s has appeared, which was not planned", act[j])
 		}
 	}
 }

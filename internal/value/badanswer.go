@@ -36,11 +36,11 @@ func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.Defer
 	case provider.DeferredAbsentPrerequisite:
 		why = "something that the object needs does not exist"
 	default:
-		why = "it gave no reason"
+		why = "without a reason"
 	}
 	return diag.List{{Severity: diag.Error, Summary: "Provider deferred changes when deferrals are not allowed",
 		Address: o.String(),
 		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
-			" that it cannot say anything yet (" + why +
+			" with a deferral (" + why +
 			"), although the request did not allow deferred changes.\n\n" + ProviderBug}}
 }

@@ -26,7 +26,7 @@ func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
 		switch {
 		case a.WriteOnly && !av.IsNull():
 			c.enterAttr(name)
-			c.failf("the attribute is write-only, but the provider gave it a value; it must be null")
+			c.failf("the attribute is write-only, but the provider set it; it must be null")
 			c.leave()
 		case a.Nested != nil && holdsWriteOnly(a.Nested):
 			c.enterAttr(name)
@@ -136,7 +136,7 @@ func CheckData(block *provider.Block, v cty.Value) []PathError {
 		return errs
 	}
 	if v.IsNull() {
-		return []PathError{{Problem: "the provider gave no object"}}
+		return []PathError{{Problem: "the provider returned no object"}}
 	}
 	return nil
 }
@@ -149,8 +149,8 @@ func CheckOpened(block *provider.Block, config, v cty.Value) []PathError {
 	}
 	errs := CheckPlan(block, cty.NullVal(v.Type()), config, v)
 	for i := range errs {
-		errs[i].Problem, errs[i].Quoted = "the value is not the configured one, and the provider may only "+
-			"fill in what it computes", nil
+		errs[i].Problem, errs[i].Quoted = "the value is not the configured one, and the provider may only set "+
+			"computed attributes", nil
 	}
 	return errs
 }

@@ -22,11 +22,11 @@ func Conforms(block *provider.Block, v cty.Value) []PathError {
 
 func (c *checker) conforms(v cty.Value) bool {
 	if v == cty.NilVal {
-		c.failf("no value was given")
+		c.failf("there is no value")
 		return false
 	}
 	if ctyfast.ContainsMarked(v) {
-		c.failf("the value has marks; what is sensitive is declared in the schema")
+		c.failf("the value has marks; sensitive attributes are declared in the schema")
 		return false
 	}
 	want := c.block.ImpliedType()

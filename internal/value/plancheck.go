@@ -47,9 +47,9 @@ type planChecker struct{ checker }
 func (c *planChecker) presence(config, planned cty.Value) bool {
 	switch {
 	case planned.IsNull() && !config.IsNull():
-		c.failf("planned to be absent, but the configuration wants it")
+		c.failf("planned to be absent, but the configuration has it")
 	case config.IsNull() && !planned.IsNull():
-		c.failf("planned to exist, but the configuration does not want it")
+		c.failf("planned to exist, but the configuration does not have it")
 	}
 	return !planned.IsNull() && !config.IsNull()
 }
@@ -91,9 +91,9 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 	case a.Nested != nil:
 		c.nested(a.Nested, prior, config, planned)
 	case prior.IsNull():
-		c.failf("planned %s, but the configuration says %s", planned, config)
+		c.failf("planned %s, but the configuration has %s", planned, config)
 	default:
-		c.failf("planned %s, which is neither what the configuration says, %s, nor the prior value %s", planned, config,
+		c.failf("planned %s, which is neither the configured value %s nor the prior value %s", planned, config,
 			prior)
 	}
 }
@@ -120,13 +120,13 @@ func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned ct
 	switch {
 	case !c.presence(config, planned):
 	case !planned.IsKnown():
-		c.failf("planned as unknown, but the configuration says %s", config)
+		c.failf("planned as unknown, but the configuration has %s", config)
 	case o.Nesting == provider.NestingSet:
 		c.setLength(config, planned)
 	case o.Nesting == provider.NestingSingle:
 		c.object(s, prior, config, planned)
 	case !config.IsKnown():
-		c.failf("planned %s, but the configuration does not know yet how many there are", planned)
+		c.failf("planned %s, but their number is not yet known in the configuration", planned)
 	case o.Nesting == provider.NestingList:
 		c.list(prior, config, planned, func(p, cv, pv cty.Value) { c.nestedElement(s, p, cv, pv) })
 	case o.Nesting == provider.NestingMap:
@@ -174,7 +174,7 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		return
 	case !config.IsKnown():
 		if planned.IsKnown() {
-			c.failf("planned %s for blocks of which the configuration does not know yet how many there are", planned)
+			c.failf("planned %s for blocks whose number is not yet known in the configuration", planned)
 		}
 		return
 	case !planned.IsKnown():

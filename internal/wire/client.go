@@ -121,9 +121,9 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 		return d
 	}
 	d.Detail = fmt.Sprintf("The call %s of provider %s needs a message of %d bytes, and the provider accepts at most "+
-		"%d, so it was not called. A message may hold the object as it is, as it is configured and as it is to be. "+
-		"Make the object smaller: keep large contents in files or in several objects. Or ask the authors of the "+
-		"provider to accept larger messages.", method, name, e.size, e.limit)
+		"%d, so it was not called. A message can contain the current object, its configuration and the planned "+
+		"object. Make the object smaller: keep large contents in files or in several objects. Or ask the authors of "+
+		"the provider to accept larger messages.", method, name, e.size, e.limit)
 	return d
 }
 
@@ -152,7 +152,8 @@ func (c *client) failed(method string, err error) diag.List {
 	switch s.Code() {
 	case codes.Unavailable:
 		return diag.List{}.Errorf(nil, "Plugin did not respond",
-			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s),
+			"Provider %s did not answer the call %s: %s. Its log may have the reason.%s",
+			c.opts.Name, method, message(s),
 			more)
 	case codes.Canceled:
 		return diag.List{}.Errorf(nil, "Request cancelled",
@@ -160,7 +161,7 @@ func (c *client) failed(method string, err error) diag.List {
 			message(s)).Because(context.Canceled)
 	case codes.Unimplemented:
 		return diag.List{}.Errorf(nil, "Unsupported plugin method",
-			"Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
+			"Provider %s does not support the call %s. A newer version may support it.", c.opts.Name, method)
 	}
 	return diag.List{}.Errorf(nil, "Plugin error",
 		"Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(),
@@ -193,8 +194,7 @@ func message(s *status.Status) string {
 func (c *client) bad(method, field string, err error) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Provider produced an invalid answer",
-		Detail: fmt.Sprintf("Provider %s answered the call %s with something that makes no sense: %s: %s. This is a "+
-			"bug in the provider.",
+		Detail: fmt.Sprintf("Provider %s sent an invalid answer to the call %s: %s: %s. This is a bug in the provider.",
 			c.opts.Name, c.version.method(method), field, err),
 	}
 }

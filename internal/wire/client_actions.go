@@ -83,7 +83,8 @@ func (c *client) List(ctx context.Context, req provider.ListRequest) provider.Li
 	event := &plugin6.ListEvent{}
 	_, err := c.stream(ctx, methodList, in, event, func() bool {
 		if size += proto.Size(event); size > cmp.Or(c.opts.MaxAnswer, MaxMessage) {
-			r.diags = r.diags.Append(c.bad(methodList, "results", errors.New("they are larger than any answer may be")))
+			r.diags = r.diags.Append(c.bad(methodList, "results", errors.New("they are larger than the limit for "+
+				"answers")))
 			return false
 		}
 		problems = append(problems, event.GetDiagnostics()...)
@@ -153,7 +154,7 @@ func (c *client) InvokeAction(ctx context.Context, req provider.InvokeActionRequ
 	}
 	if err == nil {
 		return provider.InvokeActionResponse{Lost: true, Diagnostics: diag.List{c.bad(methodInvoke, "completed",
-			errors.New("the answer ended without saying how the action went"))}}
+			errors.New("the answer ended without the result of the action"))}}
 	}
 	return provider.InvokeActionResponse{Lost: sent, Diagnostics: c.failed(methodInvoke, err)}
 }

@@ -88,7 +88,7 @@ func TestInvalidDataIsAnError(t *testing.T) {
 		{"attribute missing", "81a161a0", object, `the attribute "b" is missing`},
 		{"attribute unknown to the schema", "83a161a0a16201a163a0", object, `the attribute "c" is not in the schema`},
 		{"attribute under another name", "82a161a0a163a0", object, `the attribute "c" is not in the schema`},
-		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or there twice`},
+		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or occurs twice`},
 		{"attribute missing deep inside", "9181a161dc000281a161a0",
 			cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.String})))), "middle"},
 		{"attribute missing in an element", "9181a16b92c082a161a0a16201",

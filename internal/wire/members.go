@@ -37,7 +37,8 @@ func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 			step = cty.IndexStep{Key: cty.StringVal(key)}
 			if seen != nil {
 				if seen[key] || !ty.HasAttribute(key) {
-					return size, fmt.Sprintf("%sthe attribute %q is not in the schema, or there twice", prefix(at), key)
+					return size, fmt.Sprintf("%sthe attribute %q is not in the schema, or occurs twice",
+						prefix(at), key)
 				}
 				seen[key], inner, step = true, ty.AttributeType(key), cty.GetAttrStep{Name: key}
 			} else if ty.IsMapType() {
@@ -56,7 +57,8 @@ func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	if seen != nil {
 		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
 			if !seen[name] {
-				return size, fmt.Sprintf("%sthe attribute %q is missing; one without a value is sent as nil",
+				return size, fmt.Sprintf("%sthe attribute %q is missing; an attribute without a value must be sent "+
+					"as nil",
 					prefix(at), name)
 			}
 		}

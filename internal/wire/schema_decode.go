@@ -133,7 +133,7 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()),
 			MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
 		if nb.MaxItems > 0 && nb.MinItems > nb.MaxItems {
-			d.fail(where, fmt.Errorf("at least %d blocks are demanded and at most %d allowed", nb.MinItems,
+			d.fail(where, fmt.Errorf("at least %d blocks are required, but at most %d are allowed", nb.MinItems,
 				nb.MaxItems))
 		}
 		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
@@ -151,9 +151,9 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 func filledIn(nb *provider.NestedBlock) error {
 	switch {
 	case nb.MinItems > 0:
-		return errors.New("blocks that the provider computes cannot be demanded of the configuration")
+		return errors.New("computed blocks cannot be required in the configuration")
 	case nb.Nesting == provider.NestingGroup:
-		return errors.New("a group is always there, so that the provider cannot compute it")
+		return errors.New("a group always exists, so the provider cannot compute it")
 	}
 	return nil
 }
@@ -162,12 +162,12 @@ func filledIn(nb *provider.NestedBlock) error {
 func allComputed(b *provider.Block) error {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		if !b.Attributes[name].Computed {
-			return fmt.Errorf("the block is computed, and its attribute %s is not", shownName(name))
+			return fmt.Errorf("the block is computed, but its attribute %s is not", shownName(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		if !b.Blocks[name].Computed {
-			return fmt.Errorf("the block is computed, and the block %s in it is not", shownName(name))
+			return fmt.Errorf("the block is computed, but the block %s in it is not", shownName(name))
 		}
 	}
 	return nil
@@ -175,11 +175,11 @@ func allComputed(b *provider.Block) error {
 
 var (
 	errName        = errors.New("the name is missing or used twice")
-	errCharacters  = errors.New("the name holds something else than letters, digits, - and _")
+	errCharacters  = errors.New("the name has characters other than letters, digits, - and _")
 	errNoSchema    = errors.New("there is no schema for its configuration, not even an empty one")
 	errIdentifier  = errors.New("the name is not an identifier: a letter, then letters, digits, - and _")
 	errNobodySets  = errors.New("it must be required, optional or computed")
-	errTwoSet      = errors.New("what is required can be neither optional nor computed")
+	errTwoSet      = errors.New("a required attribute can be neither optional nor computed")
 	errNoType      = errors.New("there must be either a type or nested attributes")
 	errSchemaDepth = fmt.Errorf("the schema is nested more than %d levels deep", maxSchemaDepth)
 )
@@ -245,7 +245,7 @@ func (d *schemaDecoder) nesting(where string, m plugin6.NestingMode) provider.Ne
 
 func (d *schemaDecoder) count(where string, n int64) int {
 	if n < 0 || n > math.MaxInt32 {
-		d.fail(where, fmt.Errorf("%d is no number of blocks", n))
+		d.fail(where, fmt.Errorf("%d is not a valid number of blocks", n))
 		return 0
 	}
 	return int(n)
@@ -254,7 +254,7 @@ func (d *schemaDecoder) count(where string, n int64) int {
 // version refuses a version that a state cannot contain.
 func (d *schemaDecoder) version(where string, n int64) int64 {
 	if n < 0 {
-		d.fail(where, fmt.Errorf("%d is no version of a schema", n))
+		d.fail(where, fmt.Errorf("%d is not a valid version of a schema", n))
 	}
 	return n
 }
@@ -341,7 +341,7 @@ func schemaProblems(name string, errs []error) diag.List {
 	var diags diag.List
 	for _, err := range errs {
 		diags = diags.Errorf(nil, "Invalid provider schema",
-			"Provider %s describes itself in a way that makes no sense: %s. This is a bug in the provider.", name, err)
+			"The schema of provider %s is invalid: %s. This is a bug in the provider.", name, err)
 	}
 	return diags
 }

@@ -239,7 +239,7 @@ func (c *session) use(ctx context.Context, inst *instance) bool {
 	if c.schema, diags = inst.Schema(ctx); diags.HasErrors() || c.schema == nil {
 		c.diags = diags
 		if !diags.HasErrors() {
-			c.diags = c.diags.Errorf(nil, "No provider schema", "The provider does not say what it has.")
+			c.diags = c.diags.Errorf(nil, "No provider schema", "The provider did not return a schema.")
 		}
 		return false
 	}

@@ -112,7 +112,7 @@ func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.Re
 		c.diags = resp.Diagnostics
 		if resp.State == cty.NilVal && !c.diags.HasErrors() { // null would mean that the object does not exist
 			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
-				Detail: "The provider does not say what became of the object."})
+				Detail: "The provider did not return the result for the object."})
 		}
 		if resp.State == cty.NilVal {
 			return
@@ -187,7 +187,7 @@ func (s *Server) answerApply(c *session, m *plugin6.ApplyResponse, rt *provider.
 	if resp.State == cty.NilVal {
 		if !c.diags.HasErrors() {
 			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
-				Detail: "The provider does not know what became of the object."})
+				Detail: "The provider does not know the result for the object."})
 		}
 		if state, private, ok := known.last(); ok {
 			m.State, m.Private = c.write("new state", state, ty), private

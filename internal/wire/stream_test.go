@@ -66,7 +66,7 @@ func TestListsThatNeverEndAreBounded(t *testing.T) {
 	}
 	resp, read = list(func(int) (proto.Message, error) { return warning, nil })
 	if read > 100 || !resp.Diagnostics.HasErrors() ||
-		!strings.Contains(resp.Diagnostics.Err().Error(), "larger than any answer") {
+		!strings.Contains(resp.Diagnostics.Err().Error(), "larger than the limit for answers") {
 		t.Errorf("%d messages: %v", read, resp.Diagnostics)
 	}
 	resp, _ = list(func(int) (proto.Message, error) { return &plugin6.ListEvent{}, nil })

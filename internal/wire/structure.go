@@ -105,7 +105,7 @@ func msgpackItem(b []byte) (size int, members uint64, err error) {
 		}
 		return 1 + 2<<(c-0xde), 2 * n, nil
 	}
-	return 0, 0, fmt.Errorf("the byte 0x%02x begins no value", c)
+	return 0, 0, fmt.Errorf("the byte 0x%02x does not begin a value", c)
 }
 
 // sized returns the size of an item whose length is a number of the given width after the first byte.

@@ -190,7 +190,7 @@ func TestCallbackResultsAreStored(t *testing.T) {
 		},
 		"no id": {
 			func(d *ResourceData) error { d.SetId(""); return nil },
-			result{words: []string{"Nothing was created", "without a SetId"}},
+			result{words: []string{"Nothing was created", "without calling SetId"}},
 			result{words: []string{"The object is gone"}},
 		},
 		"a panic": {
@@ -218,15 +218,15 @@ func TestCallbackResultsAreStored(t *testing.T) {
 		"a wrong type, returned": {
 			func(d *ResourceData) error { return d.Set("size", "many") },
 			result{state: attrs{"name": str("b"), "size": null}, words: []string{
-				"TypeInt wants an integer, not string"}, path: ".size"},
-			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants an integer, not string"},
+				"TypeInt needs an integer, not string"}, path: ".size"},
+			result{state: attrs{"name": str("b")}, words: []string{"TypeInt needs an integer, not string"},
 				path: ".size"},
 		},
 		"a wrong type, dropped": {
 			func(d *ResourceData) error { _ = d.Set("size", "many"); return nil },
-			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string",
+			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt needs an integer, not string",
 				"bug in the provider"}, path: ".size"},
-			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants"}, path: ".size"},
+			result{state: attrs{"name": str("b")}, words: []string{"TypeInt needs"}, path: ".size"},
 		},
 		"an unknown key": {
 			func(d *ResourceData) error { _ = d.Set("siez", 1); return nil },
@@ -319,7 +319,7 @@ func TestReadReturnsTheCurrentObject(t *testing.T) {
 		"a panic": {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); panic("oh no") }, attrs{
 			"name": str("a")}, "oh no"},
 		"a mistake, dropped": {nil, func(d *ResourceData) error { _ = d.Set("name", 1); return nil }, attrs{
-			"name": str("a")}, "wants a string"},
+			"name": str("a")}, "needs a string"},
 		"a new name for itself": {nil, func(d *ResourceData) error { d.SetId("2"); return nil }, attrs{"id": str("2")},
 			""},
 	} {
@@ -442,7 +442,7 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 	}
 	t.Setenv("TOMBOLO_TEST_TRIES", "many")
 	refused(t, p.Configure(t.Context(), provider.ConfigureRequest{
-		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
+		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt needs an integer")
 }
 
 // TestMessagesShowNoSecrets plants a secret that is only marked in the configuration.

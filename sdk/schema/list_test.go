@@ -133,8 +133,8 @@ func asked(t *testing.T, list schema.ListFunc, whole bool) provider.ListResponse
 func TestListsThatCannotBeUsedAreProblems(t *testing.T) {
 	type data = schema.ListData
 	for want, list := range map[string]func(d *data){
-		"without an id":                     func(d *data) { d.Found("x", d.Object()) },
-		"that ListData.Object did not make": func(d *data) { d.Found("x", nil) },
+		"without an id":                       func(d *data) { d.Found("x", d.Object()) },
+		"that ListData.Object did not create": func(d *data) { d.Found("x", nil) },
 		`no such attribute`: func(d *data) {
 			o := d.Object()
 			o.SetId("one")

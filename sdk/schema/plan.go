@@ -106,8 +106,8 @@ func (t *resourceType) mustBeWritten(config cty.Value) diag.List {
 	}
 	slices.Sort(names)
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Blocks must be written",
-		Detail: fmt.Sprintf("The provider would fill in these blocks, which this program does not let it do: %s. "+
-			"Write them, or use Terraform 1.16 or Tombolo.", strings.Join(slices.Compact(names), ", "))}}
+		Detail: fmt.Sprintf("The provider would compute these blocks, which this program does not support: %s. Write "+
+			"them, or use Terraform 1.16 or Tombolo.", strings.Join(slices.Compact(names), ", "))}}
 }
 
 // changes reports whether a plan changes anything except timeouts.

@@ -219,7 +219,7 @@ func TestMistakesWhilePlanningAreErrorsAtTheirPlaces(t *testing.T) {
 		"set an unknown key": {func(d *ResourceDiff) error { _ = d.SetNew("titel", 1); return nil }, attrs{}, "",
 			`Did you mean "title"?`},
 		"set a wrong type": {func(d *ResourceDiff) error { _ = d.SetNew("title", 1); return nil }, attrs{},
-			".title", "TypeString wants a string, not int"},
+			".title", "TypeString needs a string, not int"},
 		"set what is given": {func(d *ResourceDiff) error { return d.SetNew("title", "b") }, attrs{
 			"title": str("a")}, "", "it is configured"},
 		"set what is not ours": {func(d *ResourceDiff) error { return d.SetNew("name", "b") }, attrs{}, "",

@@ -148,7 +148,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	}
 	if t.name == "" || !t.object.ty.Equals(d.object.ty) {
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
-			"The provider's importer returned an object whose type is not clear (%q): it has to call SetType. %s",
+			"The provider's importer returned an object whose type is ambiguous (%q): it must call SetType. %s",
 			d.kind,
 			value.ProviderBug)
 	}
@@ -174,8 +174,8 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 	case req.Version > current:
 		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil,
 			"Object of a newer provider",
-			"The stored object is of version %d of the schema of %s, but this version of the provider knows those up "+
-				"to %d. Use the newer provider.", req.Version, t.name, current)}
+			"The stored object has version %d of the schema of %s, but this version of the provider supports "+
+				"versions up to %d. Use the newer provider.", req.Version, t.name, current)}
 	case req.Version < current && req.Stored.JSON != nil:
 		var upgraded []byte
 		diags := s.guard(ctx, t, "upgrade the stored state of", func(ctx context.Context) diag.List {
@@ -212,7 +212,7 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 			continue // versions without an upgrade
 		}
 		if members, err = t.resource.StateUpgraders[i].Upgrade(ctx, members, meta); err != nil {
-			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name,
+			return nil, fmt.Errorf("the stored object of type %s cannot be upgraded from version %d to %d: %w", t.name,
 				v, v+1, err)
 		}
 	}

@@ -45,7 +45,7 @@ func TestImportersFindObjects(t *testing.T) {
 			o := other.Data(nil)
 			o.SetId("o")
 			return []*ResourceData{o}, nil
-		}, nil, "has to call SetType"},
+		}, nil, "must call SetType"},
 		"nothing": {func(d *ResourceData) ([]*ResourceData, error) { return nil, nil }, nil, "found no object"},
 		"nil": {func(d *ResourceData) ([]*ResourceData, error) { return []*ResourceData{nil}, nil }, nil,
 			"returned nil"},
@@ -206,7 +206,7 @@ func TestStoredObjectsAreUpgraded(t *testing.T) {
 		"null":               {3, `null`, nil, "is null"},
 		"null of old":        {1, `null`, nil, "is null"},
 		"no object":          {1, `[]`, nil, "not a JSON object"},
-		"two objects":        {1, `{} {}`, nil, "something follows"},
+		"two objects":        {1, `{} {}`, nil, "there is text after"},
 		"half an object":     {3, `{"name":`, nil, "not valid JSON"},
 		"a value of no type": {3, `{"name":[1]}`, nil, "does not fit"},
 	} {

@@ -176,7 +176,7 @@ func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic
 		place = " in " + at
 	}
 	return &diag.Diagnostic{Severity: diag.Error, Summary: "The provider crashed",
-		Detail: fmt.Sprintf("The provider panicked%s when it was asked to %s %s: %v. %s", place, what, t.label(),
+		Detail: fmt.Sprintf("The provider panicked%s when it was to %s %s: %v. %s", place, what, t.label(),
 			reason, value.ProviderBug),
 		Extra: crash{}}
 }
@@ -213,7 +213,7 @@ func (t *resourceType) label() string {
 	case configuration:
 		return "its configuration"
 	case metaBlock:
-		return "what modules say of themselves"
+		return "the provider_meta block of a module"
 	case callee:
 		return "the function " + t.name
 	}
@@ -225,8 +225,8 @@ func (t *resourceType) label() string {
 var everything = cty.Path{}
 
 // remedy explains to authors how to avoid invalid responses.
-const remedy = "(In the provider: a DiffSuppressFunc or StateFunc declares two spellings equal; an " +
-	"attribute that the system sets if the configuration does not is Computed.)"
+const remedy = "(In the provider: to treat two spellings as equal, use a DiffSuppressFunc or StateFunc; if the " +
+	"system sets an attribute that is not configured, make it Computed.)"
 
 // invalidResponse returns the error for a response that the engine would refuse.
 func invalidResponse(summary string, errs []value.PathError) diag.List {
@@ -234,7 +234,7 @@ func invalidResponse(summary string, errs []value.PathError) diag.List {
 	for _, e := range errs {
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,
 			Detail: fmt.Sprintf(
-				"The provider's answer is not one that the configuration or the plan allows: %s. %s\n\n%s", e.Error(),
+				"The provider's answer contradicts the configuration or the plan: %s. %s\n\n%s", e.Error(),
 				value.ProviderBug, remedy)})
 	}
 	return diags

@@ -46,7 +46,7 @@ func TestTimeoutsLimitCallbacks(t *testing.T) {
 		t.Error("other timeouts are no reason to update")
 	}
 	for _, bad := range []string{"soon", "-1s", "0s", ""} {
-		refused(t, e.validate(limits(bad)), ".timeouts.create", "no time that something can take")
+		refused(t, e.validate(limits(bad)), ".timeouts.create", "is not a duration")
 	}
 	if diags := e.validate(attrs{"timeouts": obj(attrs{"create": unknownText})}); len(diags) > 0 {
 		t.Error(diags.Err())

@@ -59,7 +59,7 @@ func (d *ResourceData) GetProviderMeta(target interface{}) error {
 func (d *ResourceData) Encode(source interface{}) error {
 	rv := reflect.ValueOf(indirect(source))
 	if rv.Kind() != reflect.Struct {
-		return fmt.Errorf("encode: a struct is needed, not %T", source)
+		return fmt.Errorf("encode: expected a struct, not %T", source)
 	}
 	members, err := structMembers(nil, rv)
 	if err != nil {
@@ -127,7 +127,7 @@ type decoding struct {
 func (into decoding) whole(o *object, of func(*field) cty.Value, target interface{}) error {
 	rv := reflect.ValueOf(target)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("decode: a pointer to a struct is needed, not %T", target)
+		return fmt.Errorf("decode: expected a pointer to a struct, not %T", target)
 	}
 	return into.members(o, of, nil, rv.Elem())
 }

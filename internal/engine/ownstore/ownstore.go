@@ -90,8 +90,8 @@ func get[R any](c calls, method string, f func() R) (R, error) {
 // faulty returns the error for a call that did not return properly.
 func (c calls) faulty(method string, err error) error {
 	if err == callback.ErrLost {
-		return fmt.Errorf("%s of the store did not return within %s after it was cancelled, so it is not waited for "+
-			"any longer: %w. What it did is not known", method, c.grace, context.Canceled)
+		return fmt.Errorf("%s of the store did not return within %s after it was cancelled, so the run no longer "+
+			"waits for it: %w. Its outcome is not known", method, c.grace, context.Canceled)
 	}
 	return fmt.Errorf("%s of the store failed: %w. This is a bug in the store", method, err)
 }

@@ -213,7 +213,7 @@ func (d disk) read(path, shown string) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(&reading{file: f, work: d.work}, int64(limits.text)+1))
 	if err == nil && len(content) > limits.text {
-		err = fmt.Errorf("it has more than %d bytes, which is the limit for texts", limits.text)
+		err = fmt.Errorf("it has more than %d bytes, the limit for strings", limits.text)
 	}
 	if err != nil {
 		return nil, function.NewArgError(0, unreadable(shown, err))

@@ -473,7 +473,7 @@ func summaryOf(err error) string {
 // Detail returns an error of this file as a sentence.
 func Detail(err error) string {
 	text := err.Error()
-	return "This is too much: " + text + "."
+	return "The value is too large: " + text + "."
 }
 
 // jsonExpression is the library's type of JSON expressions, whose content is not exported.

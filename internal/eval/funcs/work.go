@@ -44,20 +44,20 @@ type tooLarge string
 func (e tooLarge) Error() string { return string(e) }
 
 func errText() error {
-	return tooLarge(fmt.Sprintf("the text would be longer than %d bytes, which is the limit", limits.text))
+	return tooLarge(fmt.Sprintf("the text would be longer than the limit of %d bytes", limits.text))
 }
 
 func errEntries() error {
-	return tooLarge(fmt.Sprintf("more than %d files and folders have been looked at, which is the limit",
+	return tooLarge(fmt.Sprintf("the search would read more than the limit of %d files and folders",
 		limits.elements))
 }
 
 func errParts() error {
-	return tooLarge(fmt.Sprintf("the value would have more than %d parts, which is the limit", limits.parts))
+	return tooLarge(fmt.Sprintf("the value would have more than the limit of %d parts", limits.parts))
 }
 
 func errElements() error {
-	return tooLarge(fmt.Sprintf("the for expression would hold more than %d elements, which is the limit",
+	return tooLarge(fmt.Sprintf("the for expression would have more than the limit of %d elements",
 		limits.elements))
 }
 
@@ -115,9 +115,8 @@ func (w *Work) spend(n int64) error {
 		return nil
 	}
 	if w.rounds.Add(n) > maxRounds {
-		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, or functions of the "+
-			"configuration have been called more than %d times, or more than %d GiB of files have been read, which is "+
-			"the limit", maxRounds, maxRounds/callSteps, maxRounds>>20)
+		return fmt.Errorf("this run has reached a limit: %d elements read in for expressions, %d calls of functions "+
+			"of the configuration, or %d GiB of files read", maxRounds, maxRounds/callSteps, maxRounds>>20)
 	}
 	return w.stopped()
 }

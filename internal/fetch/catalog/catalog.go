@@ -99,7 +99,7 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	}
 	said := answer.Modules[0].Versions // the others belong to modules that the module calls
 	if len(said) > maxVersions {
-		return nil, fmt.Errorf("the registry %s names %d versions, more than %d", m.Host, len(said), maxVersions)
+		return nil, fmt.Errorf("the registry %s lists %d versions, more than %d", m.Host, len(said), maxVersions)
 	}
 	list := make([]string, len(said))
 	for i, v := range said {
@@ -254,7 +254,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", errors.New("it is not a web address")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that servers may not use",
+		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that a server must not use",
 			config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {

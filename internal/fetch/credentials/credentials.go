@@ -100,7 +100,7 @@ func normal(host string) (svchost.Hostname, error) {
 // check refuses a token with control characters, which could inject another header.
 func check(token string) error {
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return errors.New("the token has control characters, such as a line end, in it")
+		return errors.New("the token contains control characters, such as a line break")
 	}
 	return nil
 }

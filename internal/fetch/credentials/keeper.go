@@ -43,7 +43,7 @@ func (k Keeper) Elsewhere(host string) (string, error) {
 		return "", err
 	}
 	if k.fromEnvironment(name) != "" {
-		return "a variable " + envPrefix + "... of the environment", nil
+		return "an environment variable " + envPrefix + "...", nil
 	}
 	all, err := k.file()
 	if err != nil {
@@ -52,7 +52,7 @@ func (k Keeper) Elsewhere(host string) (string, error) {
 	stored := all.find(name)
 	for known := range k.Settings.Credentials {
 		if other, err := normal(known); err == nil && other == name && len(stored) == 0 {
-			return "a block credentials of the CLI configuration", nil
+			return "a credentials block of the CLI configuration", nil
 		}
 	}
 	return "", nil
@@ -160,7 +160,7 @@ func (d document) find(name svchost.Hostname) (spellings []string) {
 // change sets or removes the token of a host in the file. Only the owner can read the file.
 func (k Keeper) change(name svchost.Hostname, token string) error {
 	if k.File == "" {
-		return errors.New("there is no home directory to keep tokens in")
+		return errors.New("there is no home directory to save tokens in")
 	}
 	all, err := k.file()
 	if err != nil {

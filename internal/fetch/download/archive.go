@@ -48,7 +48,7 @@ func archiveKind(u *url.URL) (string, error) {
 		switch {
 		case !strings.HasSuffix(name, k.end):
 		case k.kind == "":
-			return "", fmt.Errorf("%s is in a format that modules cannot be unpacked from: expected %s",
+			return "", fmt.Errorf("%s has a format that cannot be unpacked: expected %s",
 				path.Base(name), archiveNames)
 		default:
 			return k.kind, nil

@@ -94,7 +94,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		getter = u.Scheme
 	}
 	if u.Opaque != "" || u.Scheme == "" {
-		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like "+
+		return fmt.Errorf("packages cannot be fetched from %.200q: expected an address like "+
 			"https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
 	}
 	if err := readable(u.RawQuery); err != nil {
@@ -124,7 +124,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 	case "ssh":
 		return fmt.Errorf("the source has no type. For a Git repository, write %q", "git::"+Shown(address))
 	}
-	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http, oci or file",
+	return fmt.Errorf("packages cannot be fetched with %.50q: expected git, https, http, oci or file",
 		getter)
 }
 
@@ -140,8 +140,8 @@ func readable(query string) error {
 		}
 		for _, name := range parameters {
 			if strings.Contains(part, name+"=") {
-				return fmt.Errorf("the parameter %s of the source is not written as addresses are: a semicolon or a "+
-					"percent sign in it must be encoded, as %%3B and %%25", name)
+				return fmt.Errorf("the parameter %s of the source is not encoded as in a URL: write a semicolon as "+
+					"%%3B and a percent sign as %%25", name)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 		return err
 	}
 	if kind == "" {
-		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from,
+		return fmt.Errorf("%s is a file, but not an archive: expected a folder, or a name that ends in %s", from,
 			archiveNames)
 	}
 	if err := verify(ctx, from, o.sums); err != nil {

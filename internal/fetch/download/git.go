@@ -111,12 +111,12 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	c.url, c.user, c.ref = &own, u.User, q.Get("ref")
 	switch {
 	case !slices.Contains(transports, u.Scheme):
-		return nil, fmt.Errorf("git is not used over %.50q: expected https or ssh", u.Scheme)
+		return nil, fmt.Errorf("git over %.50q is not supported: expected https or ssh", u.Scheme)
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) ||
 		hasControl(u.User.Username()+password):
 		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))
 	case u.Scheme != "file" && u.Host == "":
-		return nil, fmt.Errorf("the address %.200q names no host", Shown(own.String()))
+		return nil, fmt.Errorf("the address %.200q has no host", Shown(own.String()))
 	case strings.HasPrefix(c.ref, "-") || hasControl(c.ref) || len(c.ref) > maxRef:
 		return nil, fmt.Errorf("%.300q is not the name of a tag, branch or commit", c.ref)
 	}

@@ -150,7 +150,7 @@ func takeOut(whole, sub, dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return errors.New("the package is not a folder of its own")
+		return errors.New("the package is a part of another folder")
 	}
 	if sub, err = Subdir(whole, sub); err != nil {
 		return err

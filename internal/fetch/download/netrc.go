@@ -70,8 +70,8 @@ func machine(text, host string) (*url.Userinfo, error) {
 			case "machine", "login", "password", "account", "macdef":
 			default:
 				return nil,
-					fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef "+
-						"where one of them is expected", number)
+					fmt.Errorf("line %d has something other than machine, default, login, password, account or "+
+						"macdef where one of these is expected", number)
 			}
 			if len(words) == 0 {
 				return nil, fmt.Errorf("line %d ends after the keyword %s, where its value is expected", number,

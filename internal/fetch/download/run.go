@@ -121,7 +121,7 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case result.ExitCode != 0:
-		return nil, &gitError{fmt.Sprintf("git says: %s", c.said(result))}
+		return nil, &gitError{fmt.Sprintf("git reported: %s", c.said(result))}
 	}
 	return result.Stdout, nil
 }

@@ -45,8 +45,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	for _, block := range content.Blocks {
 		if block.Type == "module" {
 			diags = diags.Warnf(&block.DefRange, "Dependency locks for modules are not yet supported",
-				"This lock file has an entry for a module, but only providers can be locked. The entry may be for a "+
-					"later version. The next write of the file removes it.")
+				"This lock file has an entry for a module, but only providers can be locked. A later version may "+
+					"have written it. The next write of the file removes it.")
 			continue
 		}
 		entry, more := parseEntry(block)

@@ -177,7 +177,7 @@ func check(reference, is, wanted string) error {
 	if is == "" {
 		is = "none"
 	}
-	return &UnsuitableError{fmt.Sprintf("%s has the artifact type %.100q, and not %s", reference, is, wanted)}
+	return &UnsuitableError{fmt.Sprintf("%s has the artifact type %.100q, not %s", reference, is, wanted)}
 }
 
 // Index returns the manifests of a version of a provider, with their platforms.
@@ -221,7 +221,7 @@ func (r *Repository) Package(ctx context.Context, reference, artifact string, to
 		}
 	}
 	if len(layers) != 1 {
-		return &UnsuitableError{fmt.Sprintf("%s has %d layers of the type %s, and must have one", reference,
+		return &UnsuitableError{fmt.Sprintf("%s has %d layers of the type %s, but must have one", reference,
 			len(layers), archive)}
 	}
 	layer := layers[0]

@@ -270,7 +270,7 @@ func stoppable(ctx context.Context, in io.ReadCloser) io.ReadCloser {
 func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }
 
 // ErrNoProgram means that a package does not contain a program.
-var ErrNoProgram = errors.New("no program in the package")
+var ErrNoProgram = errors.New("the package contains no program")
 
 // Program returns the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE,
 // or that continues with _ (a version) or a dot (an extension).

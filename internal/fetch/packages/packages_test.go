@@ -171,7 +171,7 @@ func TestPackagesWithoutProgramKeepThePreviousOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := folder.Install(t.Context(), bad, anything)
-	if want := "no program in the package: " + bad.Path + " has"; !errors.Is(err, packages.ErrNoProgram) ||
+	if want := "the package contains no program: " + bad.Path + " has"; !errors.Is(err, packages.ErrNoProgram) ||
 		!strings.Contains(err.Error(), want) { // and not the temporary path
 		t.Errorf("got %v, want %q", err, want)
 	}

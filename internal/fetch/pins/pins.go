@@ -123,8 +123,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	}
 	entries := make(map[string]Entry, len(content.Modules))
 	for _, e := range content.Modules {
-		const summary, advice = "Invalid lock of a module", "Restore the file from version control, or remove the " +
-			"block: init writes it again from what it finds then."
+		const summary, advice = "Invalid lock of a module", "Restore the file from version control. Or remove the " +
+			"block: init then writes it again for the module that it downloads."
 		switch first, again := entries[e.Key]; {
 		case again:
 			diags = diags.Errorf(&e.Range, summary, "The module %q is locked at %s already. Remove one of the two "+

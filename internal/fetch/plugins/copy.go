@@ -51,7 +51,7 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 			return diags.AppendError("Mirroring was canceled", err)
 		}
 		if err := opts.copy(ctx, p); err != nil {
-			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be put into %s: %s.",
+			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be copied to %s: %s.",
 				p.ForDisplay(), opts.Dir, strings.TrimSuffix(err.Error(), "."))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/replace"
@@ -47,7 +48,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 		}
 	case len(t.found.sources) == 0:
 		t.queryFailed(
-			"version %s was installed a moment ago, but has disappeared. Another process uses the same directory",
+			"version %s was just installed, but is no longer there. Another process uses the same directory",
 			t.version)
 		return
 	default:
@@ -131,9 +132,10 @@ func accepts(hashes []lockfile.Hash, archive lockfile.Hash) func(lockfile.Hash) 
 		if len(hashes) == 0 || slices.Contains(hashes, h) || archive != "" && slices.Contains(hashes, archive) {
 			return nil
 		}
-		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was "+
-			"changed after it was locked, or the lock file has only packages for other platforms; in that case, add "+
-			"this platform with \"providers lock -platform=%s\"", h, packages.Current())
+		return diag.Advised(fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the "+
+			"package was changed after it was locked, or the lock file has only packages for other platforms", h),
+			"In that case, add this platform with \"%s\".",
+			diag.Run("providers", "lock", "-platform="+packages.Current().String()))
 	}
 }
 

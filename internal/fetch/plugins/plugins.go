@@ -232,9 +232,9 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
 		t.diags = t.diags.Errorf(nil, "Invalid legacy provider address",
-			"The state has objects of provider %q, an address from before Terraform 0.13 without a namespace. Set "+
-				"the full address with: state replace-provider %s NAMESPACE/%s", p.String(), p,
-			p.Type)
+			"The state has objects of provider %q, an address from before Terraform 0.13 without a namespace.",
+			p.String()).Advise("Set the full address with \"%s\".",
+			diag.Run("state", "replace-provider", p.String(), "NAMESPACE/"+p.Type))
 		return
 	}
 	locked, reuse := in.reuse(p)

@@ -374,7 +374,7 @@ func TestMethodsAreUsedForTheirProviders(t *testing.T) {
 	w.wants("example.com/a/b", "")
 	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true}, nil, offline)
 	_, diags := w.install()
-	wantError(t, diags, "has no method for it")
+	wantError(t, diags, "has no installation method for it")
 }
 
 func TestAMirrorThatCannotBeReadIsAnError(t *testing.T) {

@@ -48,8 +48,9 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case override != "":
 			program, err := overridden(override, p.Type)
 			if err != nil {
-				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration says that "+
-					"provider %s is in %s: %s. Build the provider there, or remove it from dev_overrides.", p, override,
+				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration sets the "+
+					"directory of provider %s to %s, which cannot be used: %s. Build the provider there, or remove "+
+					"it from dev_overrides.", p, override,
 					err)
 				continue
 			}

@@ -142,9 +142,10 @@ func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 		return found, err
 	}
 	if len(looked) == 0 {
-		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no method for it")
+		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no installation " +
+			"method for it")
 	}
-	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that is a "+
+	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or add a package to a folder that is a "+
 		"filesystem_mirror in the CLI configuration", strings.Join(looked, ", "))
 }
 

@@ -29,7 +29,7 @@ func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p p
 		return nil, nil
 	}
 	if len(a.Packages) > maxPlatforms {
-		return nil, fmt.Errorf("the registry %s states the hashes of %d platforms, more than %d", w.Provider.Host,
+		return nil, fmt.Errorf("the registry %s lists the hashes of %d platforms, more than %d", w.Provider.Host,
 			len(a.Packages), maxPlatforms)
 	}
 	for _, platform := range slices.Sorted(maps.Keys(a.Packages)) {
@@ -40,8 +40,8 @@ func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p p
 				return nil, err
 			}
 			if !slices.Contains(installed, own) {
-				return nil, fmt.Errorf("what was downloaded has the hash %s, but the registry states %.500s: it was "+
-					"changed in transit or on the server", own, fmt.Sprint(installed))
+				return nil, fmt.Errorf("the downloaded package has the hash %s, but the registry lists %.500s: it "+
+					"was changed in transit or on the server", own, fmt.Sprint(installed))
 			}
 			installed = []lockfile.Hash{own}
 		}

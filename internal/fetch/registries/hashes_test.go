@@ -53,7 +53,7 @@ func TestOnlyOpenTofusRegistryStatesInstalledHashes(t *testing.T) {
 		"alone":         {host: official, there: []string{other}},
 		"no hash":       {host: official, there: []string{sum("windows_amd64"), "h1:x", "h2:" + other[3:], ""}},
 		"two":           {host: official, there: []string{sum("windows_amd64"), other, string(own)}},
-		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry states"},
+		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry lists"},
 		"nothing there": {host: official, here: []string{}, there: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

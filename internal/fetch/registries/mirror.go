@@ -60,7 +60,7 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be queried: %w", m, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m,
+		return packages.Listing{}, fmt.Errorf("the network mirror %s lists %d versions, more than %d", m,
 			len(answer.Versions), maxVersions)
 	}
 	var list packages.Listing
@@ -111,7 +111,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	}
 	proof := packages.Proof{Trust: trust}
 	if len(answer.Archives) > maxPlatforms {
-		return packages.Fetched{}, discard(p, fmt.Errorf("the network mirror %s names %d platforms, more than %d", m,
+		return packages.Fetched{}, discard(p, fmt.Errorf("the network mirror %s lists %d platforms, more than %d", m,
 			len(answer.Archives), maxPlatforms))
 	}
 	if m.TrustAll && trust == packages.Checksum {
@@ -147,6 +147,6 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	if slices.Contains(hashes, string(files)) {
 		return packages.Checksum, nil
 	}
-	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, but the mirror lists "+
-		"%.500s: it was changed in transit or on the server", files, archive, strings.Join(hashes, ", "))
+	return packages.Unauthenticated, fmt.Errorf("the downloaded package has the hashes %s and %s, but the mirror "+
+		"lists %.500s: it was changed in transit or on the server", files, archive, strings.Join(hashes, ", "))
 }

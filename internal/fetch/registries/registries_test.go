@@ -146,9 +146,9 @@ func TestSignerTrustIsReported(t *testing.T) {
 	}
 	w.registry.Trust = partners.SignArmored([]byte("another key"))
 	w.dir = t.TempDir()
-	w.refuses("is signed by a partner program, but that signature is not valid")
+	w.refuses("as signed by the partner program, but that signature is not valid")
 	w.registry.Trust = "nonsense"
-	w.refuses("is signed by a partner program")
+	w.refuses("as signed by the partner program")
 	w.registry.Trust = ""
 	w.trust.Official = w.registry.Key.Public()
 	if got, err := w.fetch(); err != nil || got.Trust != packages.OfficialSigned ||
@@ -187,22 +187,22 @@ func TestWrongDescriptionsAreRefused(t *testing.T) {
 	}{
 		"no key": {
 			func(d map[string]any) { d["signing_keys"] = map[string]any{"gpg_public_keys": []any{}} },
-			"origin cannot be verified"},
-		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "origin cannot be verified"},
+			"origin is unknown"},
+		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "origin is unknown"},
 		"broken key":     {func(d map[string]any) { d["signing_keys"] = keys("nonsense") }, "cannot be read"},
 		"another key": {
 			func(d map[string]any) { d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public()) },
-			"none of the publisher's keys"},
+			"not made with any of the publisher's keys"},
 		"too many keys": {func(d map[string]any) { d["signing_keys"] = keys(make([]string, 101)...) },
 			"more than 100"},
 		"a huge key": {func(d map[string]any) { d["signing_keys"] = keys(strings.Repeat("x", 300<<10)) },
 			"more than"},
-		"no list":          {func(d map[string]any) { delete(d, "shasums_url") }, "does not say where"},
-		"no signature":     {func(d map[string]any) { delete(d, "shasums_signature_url") }, "does not say where"},
+		"no list":          {func(d map[string]any) { delete(d, "shasums_url") }, "did not send its address"},
+		"no signature":     {func(d map[string]any) { delete(d, "shasums_signature_url") }, "did not send its address"},
 		"no checksum":      {func(d map[string]any) { delete(d, "shasum") }, "not a SHA-256 checksum"},
 		"a short checksum": {func(d map[string]any) { d["shasum"] = "00" }, "not a SHA-256 checksum"},
 		"another checksum": {func(d map[string]any) { d["shasum"] = strings.Repeat("0", 64) },
-			"the signed list says"},
+			"the signed list has"},
 		"another platform": {func(d map[string]any) { d["os"] = "windows" },
 			"describes a package for windows_amd64"},
 		"another file":        {func(d map[string]any) { d["filename"] = "x.zip" }, `has none for "x.zip"`},
@@ -253,12 +253,12 @@ func TestABadSignatureIsRefused(t *testing.T) {
 		signature []byte
 		want      string
 	}{
-		"empty":        {nil, "none of the publisher's keys"},
+		"empty":        {nil, "not made with any of the publisher's keys"},
 		"noise":        {[]byte("x"), "cannot be trusted"},
 		"text":         {[]byte(key.SignArmored(sums)), "cannot be trusted"},
 		"other text":   {key.Sign([]byte("other")), "cannot be trusted"},
 		"changed":      {flipped, "cannot be trusted"},
-		"other key":    {fetchtest.NewKey(t, fetchtest.KeyOptions{}).Sign(sums), "none of the publisher's keys"},
+		"other key":    {fetchtest.NewKey(t, fetchtest.KeyOptions{}).Sign(sums), "not made with any of the publisher's keys"},
 		"expired":      {key.SignAt(sums, time.Second), "expired"},
 		"very long":    {bytes.Repeat([]byte{0xff}, 1<<20), "more than"},
 		"not there":    {nil, "404"},

@@ -55,7 +55,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the registry %s cannot be queried: %w", p.Host, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the registry %s names %d versions, more than %d", p.Host,
+		return packages.Listing{}, fmt.Errorf("the registry %s lists %d versions, more than %d", p.Host,
 			len(answer.Versions), maxVersions)
 	}
 	list := packages.Listing{Warnings: answer.Warnings}
@@ -66,7 +66,7 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 		}
 		offer := packages.Offer{Version: v, Protocols: said.Protocols}
 		if len(said.Platforms) > maxPlatforms {
-			return packages.Listing{}, fmt.Errorf("the registry %s names %d platforms of version %s, more than %d",
+			return packages.Listing{}, fmt.Errorf("the registry %s lists %d platforms of version %s, more than %d",
 				p.Host, len(said.Platforms), v, maxPlatforms)
 		}
 		var on []string
@@ -130,8 +130,8 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 		return packages.Fetched{}, err
 	}
 	if want := archiveHash(sum); h != want {
-		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, but the publisher "+
-			"has signed %s: it was changed in transit or on the server", h, want))
+		return packages.Fetched{}, discard(p, fmt.Errorf("the downloaded package has the checksum %s, but the "+
+			"publisher signed %s: it was changed in transit or on the server", h, want))
 	}
 	installed, err := said.installedHashes(ctx, w, p, proof.Hashes)
 	if err != nil {
@@ -154,7 +154,7 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 		return sum, fmt.Errorf("%.100q is not the name of a file", a.Filename)
 	case len(a.Keys.GPG) == 0:
 		return sum,
-			errors.New("there is no key to check the signature of the package with, so its origin cannot be verified")
+			errors.New("there is no key to verify the signature of the package, so its origin is unknown")
 	case len(a.Keys.GPG) > maxKeys:
 		return sum, fmt.Errorf("there are %d keys, more than %d", len(a.Keys.GPG), maxKeys)
 	case len(a.Protocols) > 0 && !slices.ContainsFunc(a.Protocols, Speaks):
@@ -205,7 +205,8 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", said.Filename)
 	case signed != sum:
 		return packages.Proof{},
-			fmt.Errorf("the registry says that %.200s has the checksum %x, and the signed list says %x", said.Filename,
+			fmt.Errorf("the registry lists the checksum %[2]x for %.200[1]s, but the signed list has %[3]x",
+				said.Filename,
 				sum, signed)
 	}
 	proof.Hashes = list.hashes()
@@ -214,7 +215,7 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 
 func (r Registry) document(ctx context.Context, base *url.URL, text string, limit int64) ([]byte, error) {
 	if text == "" {
-		return nil, errors.New("the registry does not say where it is")
+		return nil, errors.New("the registry did not send its address")
 	}
 	u, err := web.Resolve(base, text)
 	if err != nil {

@@ -30,7 +30,7 @@ func (m *Repositories) String() string { return "the OCI mirror " + m.Template }
 func (m *Repositories) of(p addr.Provider) (*oci.Repository, error) {
 	name, err := m.Named(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s has no name for a repository of %s: %w", m, p.ForDisplay(), err)
+		return nil, fmt.Errorf("%s has no repository name for %s: %w", m, p.ForDisplay(), err)
 	}
 	return m.Client.Repository(name)
 }

@@ -74,14 +74,14 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 			if err := vouched(key, anchors.Partners); err != nil {
 				return packages.Proof{},
 					fmt.Errorf(
-						"the registry says that the key %s of the publisher is signed by a partner program, but %w",
+						"the registry lists the publisher's key %s as signed by the partner program, but %w",
 						proof.KeyID, err)
 			}
 			proof.Trust = packages.PartnerSigned
 		}
 		return proof, nil
 	}
-	return packages.Proof{}, errors.New("none of the publisher's keys in the registry has made it")
+	return packages.Proof{}, errors.New("it was not made with any of the publisher's keys in the registry")
 }
 
 // check returns the owner of a key in the ring who has signed a text. An expired key is accepted: releases keep their

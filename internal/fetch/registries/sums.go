@@ -48,7 +48,7 @@ func parseSums(text []byte) (checksums, error) {
 		one.name = string(bytes.TrimPrefix(fields[1], []byte("*"))) // mark of a binary file
 		for _, other := range list {
 			if other.name == one.name && other.sum != one.sum {
-				return nil, fmt.Errorf("it has two checksums of %.100q", one.name)
+				return nil, fmt.Errorf("it has two checksums for %.100q", one.name)
 			}
 		}
 		if list = append(list, one); len(list) > maxSumsLines {

@@ -49,7 +49,7 @@ func Parse(text string) (Constraints, error) {
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
-			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or after the commas",
+			return Constraints{}, fmt.Errorf("version constraint %q: a constraint between or after the commas is empty",
 				text)
 		}
 	}

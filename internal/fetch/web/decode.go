@@ -119,7 +119,7 @@ func checkJSON(text []byte) error {
 			open = open[:len(open)-1]
 		}
 		if len(open) > maxDepth {
-			return fmt.Errorf("it nests more than %d levels deep", maxDepth)
+			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 		}
 	}
 }

@@ -28,10 +28,10 @@ func (e *StatusError) Error() string {
 	}
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the server says: %d %s; a token of the host may be missing or not valid any more", e.Code,
+		return fmt.Sprintf("the server answered: %d %s; a token for the host may be missing or no longer valid", e.Code,
 			text)
 	}
-	return fmt.Sprintf("the server says: %d %s", e.Code, text)
+	return fmt.Sprintf("the server answered: %d %s", e.Code, text)
 }
 
 // IsNotFound reports whether a server does not have the requested document.
@@ -152,7 +152,7 @@ const paceBytes = 16 << 10
 func newPace(period time.Duration, cancel context.CancelCauseFunc) *pace {
 	p := &pace{period: period}
 	p.timer = time.AfterFunc(period, func() {
-		cancel(fmt.Errorf("the download is too slow: less than %d KiB within %s", paceBytes>>10, period))
+		cancel(fmt.Errorf("the download is too slow: less than %d KiB in %s", paceBytes>>10, period))
 	})
 	return p
 }

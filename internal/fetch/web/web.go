@@ -300,7 +300,7 @@ func (r readable) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if _, err := request.URL.Parse(answer.Header.Get("Location")); err != nil && answer.StatusCode/100 == 3 {
 		answer.Body.Close()
-		return nil, &refusedError{"it redirects to something that is not a web address"}
+		return nil, &refusedError{"it redirects to an address that is not a URL"}
 	}
 	return answer, nil
 }
@@ -314,7 +314,7 @@ func redirect(next *http.Request, via []*http.Request) error {
 	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || last.Scheme != "http"):
 		return &refusedError{fmt.Sprintf("it redirects to %s, which is not protected by TLS", bare(next.URL))}
 	case next.URL.User != nil && (next.URL.Host != last.Host || last.User == nil || *next.URL.User != *last.User):
-		return &refusedError{fmt.Sprintf("it redirects to an address with a user or password in it, %s",
+		return &refusedError{fmt.Sprintf("it redirects to an address that contains a user or password, %s",
 			bare(next.URL))}
 	}
 	next.Header.Del("Referer")

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_STOPPED") != "" {
 		script = stubborn
 	}
+	if os.Getenv("PROCESS_TEST_LONELY") != "" {
+		script = lonely
+	}
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script},
 		Temp: os.Getenv("PROCESS_TEST_ENGINE")})
 	if err != nil {
@@ -47,6 +50,9 @@ const wrapper = `sleep 600 & echo $$ $!; wait`
 
 // stubborn is a wrapper whose processes ignore the usual signals and are stopped.
 const stubborn = `trap '' HUP INT QUIT PIPE TERM; sleep 600 & echo $$ $!; kill -STOP $! $$; wait`
+
+// lonely is a program without children.
+const lonely = `echo $$; exec sleep 600`
 
 func waitGone(t *testing.T, pids []int) {
 	t.Helper()

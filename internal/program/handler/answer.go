@@ -175,7 +175,7 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	if len(bytes.TrimSpace(got.Result)) == 0 {
 		problem = "it printed nothing on standard output"
 		if got.Held {
-			problem += ", which a background process that it started still has open: redirect the output of such " +
+			problem += ", which is still open in a background process that it started: redirect the output of such " +
 				"processes"
 		}
 	} else {
@@ -317,14 +317,14 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program,
 			lookup.Err, lookupAdvice(lookup))
 	case errors.As(err, &start):
-		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s",
+		return say(sumNotReady, "Provider %s runs %s, which the operating system did not start: %s. %s",
 			r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
 		return say(sumAnswer, "%s: %s. An answer must be one JSON value; print messages on standard error.", r.asked(),
 			limit)
 	case errors.As(err, &full):
 		return say(sumAnswer,
-			"%s, but %s. It is not known what the program did. Check the object before you apply again.",
+			"%s, but %s. The outcome is not known. Check the object before you apply again.",
 			r.asked(), full)
 	case errors.As(err, &output):
 		return r.invalid(output.Program, output.Problem+

@@ -139,7 +139,7 @@ func badAnswers(t *testing.T, d driver) {
 			"may already have changed something"}},
 		"no json": {"", []string{"line 1, column 1", "and messages on standard error",
 			"Output: created 42"}},
-		"two values":      {"a", []string{"line 1, column 24", "something follows after the end"}},
+		"two values":      {"a", []string{"line 1, column 24", "there is text after the end"}},
 		"array":           {"", []string{"an object was expected, not an array"}},
 		"null":            {"", []string{"only read and import"}},
 		"null state":      {"", []string{`"state" is null`}},
@@ -342,7 +342,7 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	for _, o := range c.said {
 		size += len(o.Line)
 	}
-	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "printed too much") {
+	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "output is too long") {
 		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.said), c.said[len(c.said)-1].Line)
 	}
 }

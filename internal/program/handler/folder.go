@@ -62,7 +62,7 @@ func prepareOnce(ctx context.Context, w preparedFolder) error {
 		return nil
 	default:
 		if err := removeTree(w.Dir); err != nil {
-			return fmt.Errorf("remove what was left unfinished: %w", err)
+			return fmt.Errorf("remove unfinished files: %w", err)
 		}
 	}
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {

@@ -72,8 +72,9 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 func (r *request) withoutKey(rt *provider.ResourceType, problem string) *diag.Diagnostic {
 	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably "+
 		"because its creation failed halfway. The state is not changed. If the object exists, import it instead, or "+
-		"delete it by hand. If it does not exist, remove it from the state with state rm.",
+		"delete it by hand. If it does not exist, remove it from the state.",
 		r.asked(), problem, keyOf(rt, r.t)))
 	d.Severity = diag.Warning
+	d.Advice = diag.Advise("To remove it, use %s.", diag.Means("state rm"))
 	return d
 }

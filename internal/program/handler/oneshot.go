@@ -162,7 +162,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	argv := command.For(runtime.GOOS, runtime.GOARCH)
 	if argv == nil {
-		return notReady("The manifest %s of provider %s has no %s for %s_%s, nor a default one.", m.File, m.Name,
+		return notReady("The manifest %s of provider %s has no %s for %s_%s, and no default one.", m.File, m.Name,
 			member, runtime.GOOS, runtime.GOARCH)
 	}
 	env := s.Env
@@ -186,8 +186,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	cache, err := cacheDir(m, s)
 	if unread := (*unreadError)(nil); errors.As(err, &unread) {
-		return notReady("What the preparation of provider %s depends on cannot be read: %s. \"prepare\" and "+
-			"\"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
+		return notReady("The files that the preparation of provider %s depends on cannot be read: %s. \"prepare\" "+
+			"and \"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
 	}
 	usesCache := prepares(m) || slices.ContainsFunc(argv, func(word string) bool {
 		return strings.Contains(word, "{cache}")
@@ -239,7 +239,7 @@ func hint(text string) string {
 	if text == "" {
 		return " Install it."
 	}
-	return " Its author says: " + text
+	return " Hint of its author: " + text
 }
 
 // lookupAdvice returns advice for a missing program.

@@ -88,7 +88,7 @@ func (o *output) send(out Output) {
 	o.lines++
 	o.text += len(out.Line)
 	if o.lines > maxLines || o.text > maxText {
-		out = Output{Line: "(the program printed too much; the rest is not shown)", Level: slog.LevelWarn}
+		out = Output{Line: "(the output is too long; the rest is not shown)", Level: slog.LevelWarn}
 	}
 	out.Label, out.Line = o.request.label(), o.request.redact(out.Line)
 	out.Object = o.request.about

@@ -37,8 +37,8 @@ func (e *PreparationError) detail(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
 		output = "(It printed nothing.)"
 	}
-	return fmt.Sprintf("Provider %s is prepared once on each machine, but the command for that ended with %s. Fix "+
-		"the problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
+	return fmt.Sprintf("Provider %s must be prepared once on each machine, but the command ended with %s. Fix the "+
+		"problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
 		e.Provider, e.State, e.Dir, output, e.Command)
 }
 
@@ -68,7 +68,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	folder := preparedFolder{
 		Dir: start.Cache, Again: again,
 		Whole:   func() bool { return !lacks(m, start.Cache) },
-		Waiting: func() { say(fmt.Sprintf("Another process prepares provider %s. Waiting for it...", m.Name)) },
+		Waiting: func() { say(fmt.Sprintf("Another process is preparing provider %s. Waiting for it...", m.Name)) },
 		Make: func(ctx context.Context, hold []*os.File) error {
 			ran = true
 			return start.prepare(ctx, m, s, hold, say)

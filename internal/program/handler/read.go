@@ -37,7 +37,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	case diags.HasErrors():
 		return resp
 	case a.gone() && lost:
-		resp.Diagnostics = diags.Append(r.withoutKey(rt, "says that there is no such object"))
+		resp.Diagnostics = diags.Append(r.withoutKey(rt, "answered that there is no such object"))
 		return resp
 	case a.gone():
 		resp.State, resp.Identity = cty.NullVal(rt.Block.ImpliedType()), cty.NilVal
@@ -153,8 +153,8 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 	v, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
 	key := keyOf(rt, t)
 	if !problems.HasErrors() && key != "" && blank(v.GetAttr(key)) && hasKey(req.Stored.JSON, key) {
-		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
-			"it, and the stored object has it", key)))
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the "+
+			"object again, and the stored object has it", key)))
 	}
 	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
 }

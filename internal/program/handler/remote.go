@@ -75,8 +75,8 @@ func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.V
 func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag.Diagnostic {
 	switch {
 	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
-		return r.badAnswer(a, fmt.Sprintf("%q is not for %s. Request states only in read-only calls, such as data, "+
-			"read, plan and configure, or in open", "remote_state", r.action))
+		return r.badAnswer(a, fmt.Sprintf("%q cannot be used in %s. Request states only in read-only calls, such as "+
+			"data, read, plan and configure, or in open", "remote_state", r.action))
 	case asked.Kind != strictjson.Object:
 		return r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind, remoteAnswer))
 	case round == mostRounds:

@@ -220,10 +220,9 @@ func (c *sessions) forget(r *running) {
 	c.current = nil
 	if c.crashes++; c.crashes > 1 && c.refused == nil && c.closing.Err() == nil {
 		c.refused = &NotReadyError{
-			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before the end of "+
-				"the session. It is not started again in this run. In a session, it must read one call per line from "+
-				"standard input, until the input ends.\n\n"+
-				"Program: %s", c.m.Name, r.shown)}
+			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s ended twice during the session, so "+
+				"it is not started again in this run. In a session, it must read one call per line from standard "+
+				"input, until the input ends.\n\nProgram: %s", c.m.Name, r.shown)}
 	}
 }
 

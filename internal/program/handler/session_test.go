@@ -138,9 +138,9 @@ func TestProgramsWithoutSessionHaveAdvice(t *testing.T) {
 		"Welcome!":                         {"not a message", "Output: Welcome!"},
 		`{"jsonrpc":"2.0","id":0}`:         {`neither "result" nor "error"`},
 		`{"state":{}}`:                     {"without the envelope"},
-		`{"id":0,"result":{"protocol":2}}`: {"wants to speak version 2", "This version of the engine speaks 1"},
+		`{"id":0,"result":{"protocol":2}}`: {"answered with version 2", "This version of the engine uses 1"},
 		`{"id":0,"result":{}}`:             {`something other than {"protocol": 1}`},
-		`{"id":0,"error":{"code":-32601,"message":"what?"}}`: {"does not know that method"},
+		`{"id":0,"error":{"code":-32601,"message":"what?"}}`: {"does not support that method"},
 		`{"id":0,"error":{"code":5,"message":"no licence"}}`: {"error 5: no licence"},
 	} {
 		t.Run(hello, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestASessionIsRestartedOnceAfterACrash(t *testing.T) {
 		}
 	}
 	resp := d.thing("", nil)
-	if got := texts(resp.Diagnostics); !strings.Contains(got, "has ended twice") || resp.State == cty.NilVal {
+	if got := texts(resp.Diagnostics); !strings.Contains(got, "ended twice") || resp.State == cty.NilVal {
 		t.Errorf("the third: %s", got)
 	}
 	if n := startsIn(log); n != 2 {

@@ -325,7 +325,7 @@ func (a *invocation) call() diag.List {
 			p = &f.Params[i]
 		}
 		if p == nil {
-			a.err = fmt.Errorf("the function %s takes %d arguments, and got %d", name, len(f.Params), len(given.Items))
+			a.err = fmt.Errorf("the function %s takes %d arguments, but got %d", name, len(f.Params), len(given.Items))
 			return nil
 		}
 		v, wrong := message.DecodeValue(p.Type, item, a.text)
@@ -336,7 +336,7 @@ func (a *invocation) call() diag.List {
 		args = append(args, v)
 	}
 	if len(args) < len(f.Params) {
-		a.err = fmt.Errorf("the function %s takes %d arguments, and got %d", name, len(f.Params), len(args))
+		a.err = fmt.Errorf("the function %s takes %d arguments, but got %d", name, len(f.Params), len(args))
 		return nil
 	}
 	result, err := a.p.CallFunction(a.ctx, name, args)

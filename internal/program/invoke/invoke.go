@@ -67,7 +67,7 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 	err error) {
 	act, known := actions[name]
 	if !known {
-		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "),
+		return nil, false, fmt.Errorf("there is no action %q; the actions are %s.%s", name, strings.Join(Actions, ", "),
 			diag.DidYouMean(name, Actions))
 	}
 	a := &invocation{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}

@@ -96,7 +96,7 @@ func (r *reader) knownKeywords(v *node) {
 			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name,
 				diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
 		case m.Name == "format" && m.Value.Kind == strictjson.String && !slices.Contains(formats, m.Value.Text):
-			r.errorf(m.Value, "%q is not a format that can be checked.%s", m.Value.Text,
+			r.errorf(m.Value, "The format %q is not supported.%s", m.Value.Text,
 				diag.DidYouMean(m.Value.Text, formats))
 		case m.Name == "type":
 			for _, word := range append([]*node{m.Value}, m.Value.Items...) {

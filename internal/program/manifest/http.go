@@ -192,13 +192,13 @@ func (r *reader) repeats(v *node, to *Repeats) {
 func (r *reader) statuses(v *node) []int {
 	list := []int{}
 	if v.Kind != strictjson.Array {
-		r.errorf(v, "A list of HTTP statuses was expected here, such as [200, 201].")
+		r.errorf(v, "Expected a list of HTTP statuses here, such as [200, 201].")
 		return list
 	}
 	for _, item := range v.Items {
 		n := 0
 		if r.count(&n)(item); n < 200 || n > 599 {
-			r.errorf(item, "An HTTP status was expected here, between 200 and 599.")
+			r.errorf(item, "Expected an HTTP status here, between 200 and 599.")
 		}
 		list = append(list, n)
 	}
@@ -391,7 +391,7 @@ func (r *reader) pages(v *node, in scope) *Pages {
 	switch {
 	case v.Kind != strictjson.Object:
 	case ways > 1:
-		r.errorf(v, `Only one of "next", "link", "token" and "by" can lead to the next page.`)
+		r.errorf(v, `Set only one of "next", "link", "token" and "by" to find the next page.`)
 	case counted && p.Parameter == "":
 		r.errorf(v, `The "parameter" is missing: the name of the query parameter for the next page.`)
 	case !counted && p.Parameter != "":

@@ -178,7 +178,7 @@ func (r *reader) api(v *node, kind provider.ResourceKind, rt *provider.ResourceT
 	for action, o := range api.Operations {
 		polls := o.Wait != nil && o.Wait.Request == nil
 		if (o.ReadBack || polls) && api.Operations["read"] == nil {
-			r.errorf(v.Get(action), `This needs the request "read" of the type, which is missing.`)
+			r.errorf(v.Get(action), `This requires the request "read" of the type, which is missing.`)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (r *reader) checkAPI(v *node, what string) {
 	case r.m.HTTP != nil && given == nil:
 		r.errorf(v, `%s needs the member "http" with its requests, since the provider has no program.`, what)
 	case r.m.HTTP != nil && v.Get("implements") != nil:
-		r.errorf(v.Get("implements"), `Remove "implements": the requests in "http" say what the type implements.`)
+		r.errorf(v.Get("implements"), `Remove "implements": the requests in "http" define what the type implements.`)
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		{"minProperties", "maxProperties"}} {
 		low, high := numberIn(v.Get(pair[0])), numberIn(v.Get(pair[1]))
 		if low != nil && high != nil && low.Cmp(high) > 0 {
-			r.errorf(v.Get(pair[0]), "No value is at least %s and at most %s: swap %q and %q.",
+			r.errorf(v.Get(pair[0]), "No value can be at least %s and at most %s: swap %q and %q.",
 				v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
 		}
 	}
@@ -126,7 +126,7 @@ func (r *reader) fitType(v *node, kind string) {
 			return
 		}
 	}
-	r.errorf(v, "Because of the attribute's type, every value is of the kind %q and never of this kind. Remove the "+
+	r.errorf(v, "Because of the attribute's type, every value is of the kind %q, and none of this kind. Remove the "+
 		"keyword.", kind)
 }
 
@@ -135,7 +135,7 @@ func (r *reader) fitValue(v *node, kind string) {
 	if got := kindIn(v); v.Kind == strictjson.Null {
 		r.errorf(v, "null is always allowed, because an attribute without a value is null. Remove it.")
 	} else if got != kind {
-		r.errorf(v, "Every value is of the kind %q here, so it is never this one, which is of the kind %q.", kind, got)
+		r.errorf(v, "Every value here is of the kind %q, so it can never equal this one of the kind %q.", kind, got)
 	}
 }
 

@@ -205,8 +205,8 @@ func Load(dir string) (*Manifest, diag.List) {
 	src, err := regular.Read(path, maxSize)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, diag.List{}.Errorf(nil, "No program provider there",
-			"There is no %s in %s. The folder of a program provider must have this file beside its program.",
+		return nil, diag.List{}.Errorf(nil, "No program provider found",
+			"There is no %s in %s. The folder of a program provider must contain this file.",
 			FileName, abs)
 	case err != nil:
 		return nil, diag.List{}.Errorf(nil, "Program provider cannot be used", "Its manifest cannot be read: %s.", err)

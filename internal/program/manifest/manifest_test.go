@@ -188,7 +188,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "computed": true, "force_new": true`): `cannot be set`,
 		withAttribute(
 			`"type": "string", "optional": true, "stable": true`): `only has an effect`,
-		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `has no numbers`,
+		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `contains no numbers`,
 		withAttribute(
 			`"type": "number", "optional": true, "encoding": "hex"`): `must be one of "string"`,
 		withAttribute(
@@ -293,7 +293,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"identity": {"attributes": {"a": {"type": "dynamic", "required_for_import": true}}}`): `lists of these`,
 		withSchema(`"resource_schemas": {"p_t": {"identity": {"attributes": {"a": {"type": "string", ` +
 			`"required_for_import": true}}}}}, "resource_identity_schemas": {"p_t": {"attributes": {"a": {"type": ` +
-			`"string", "required_for_import": true}}}}`): `of its own already`,
+			`"string", "required_for_import": true}}}}`): `already has its own`,
 		withType(
 			`"implements": ["create", "read", "create"]`): `m.json:1,121-121|"create" is listed twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`: `is listed twice`,

@@ -75,7 +75,7 @@ func (r *reader) object(v *node, what string, known fields) bool {
 		names := slices.Sorted(maps.Keys(known))
 		hint := diag.DidYouMean(m.Name, names)
 		if hint == "" {
-			hint = fmt.Sprintf(" Known are %s.", strings.Join(names, ", "))
+			hint = fmt.Sprintf(" The members are %s.", strings.Join(names, ", "))
 		}
 		r.errorAt(m.Offset, "%s has no member %q.%s", what, m.Name, hint)
 	}
@@ -131,7 +131,7 @@ func (r *reader) texts(v *node, what string) (list []string, ok bool) {
 	}
 	for _, item := range v.Items {
 		if item.Kind != strictjson.String {
-			r.errorf(item, "%s must be an array of strings; here is %s.", what, item.Kind)
+			r.errorf(item, "%s must be an array of strings, but has %s.", what, item.Kind)
 			return nil, false
 		}
 		list = append(list, item.Text)
@@ -286,7 +286,7 @@ func (r *reader) checkNames(v *node, protocol int) {
 	m := r.m
 	switch {
 	case v.Get("protocol") == nil:
-		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
+		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program uses.`, Protocol)
 	case protocol != Protocol && protocol >= 0:
 		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
 			"A newer release may support it.", protocol, Protocol)
@@ -337,7 +337,7 @@ func (r *reader) readCommand(v *node, to *Command) {
 		case slices.Contains(systems, system) && has && otherArchitectures[arch] != "":
 			r.errorAt(at, `Use the name %[2]q for the architecture %[1]q.`, arch, otherArchitectures[arch])
 		case slices.Contains(systems[1:], system) && has && !slices.Contains(architectures, arch):
-			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures),
+			r.errorAt(at, `There is no architecture %q; the architectures are %s.%s`, arch, quotedList(architectures),
 				diag.DidYouMean(arch, architectures))
 		case !platform.MatchString(name) || !slices.Contains(systems, system):
 			r.errorAt(at, `The key of a command is "default", or an operating system such as "linux", "darwin" or `+
@@ -375,7 +375,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	for i, word := range argv {
 		for _, given := range placeholder().FindAllString(word, -1) {
 			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
-				r.errorf(v.Items[i], "%s is not a known placeholder; known are %s.%s", given,
+				r.errorf(v.Items[i], "There is no placeholder %s; the placeholders are %s.%s", given,
 					strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
 			}
 		}
@@ -442,7 +442,7 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 			r.errorf(v.Items[i], "The action %q is listed twice. Remove one of the two.", action)
 		}
 		if !slices.Contains(known, action) {
-			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what,
+			r.errorf(v.Items[i], "There is no action %q that %s could implement; the actions are %s.%s", action, what,
 				quotedList(known), diag.DidYouMean(action, known))
 		}
 	}
@@ -485,12 +485,12 @@ func (r *reader) schema(v *node) {
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {
-			r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name,
+			r.errorAt(at, "The identity names the resource type %q, which the manifest does not declare.%s", name,
 				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 			return
 		}
 		if s.Resources[name].Identity != nil {
-			r.errorAt(at, `The resource type %q has an "identity" of its own already. Remove one of the two.`, name)
+			r.errorAt(at, `The resource type %q already has its own "identity". Remove one of the two.`, name)
 		}
 		s.Resources[name].Identity = r.identity(v)
 	})
@@ -503,7 +503,8 @@ func (r *reader) lists(v *node, s *provider.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
 		switch rt := s.Resources[name]; {
 		case rt == nil:
-			r.errorf(described.Get(name), "There is a list of the resource type %q, which does not exist.%s", name,
+			r.errorf(described.Get(name), "The list names the resource type %q, which the manifest does not declare.%s",
+				name,
 				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 		case rt.Identity == nil:
 			r.errorf(described.Get(name), `A list returns identities of objects, but the resource type %q has no `+
@@ -533,8 +534,8 @@ func (r *reader) actionNames(v *node, s *provider.Schema) {
 			types map[string]*provider.ResourceType
 		}{{"resource", s.Resources}, {"data source", s.Data}, {"ephemeral resource", s.Ephemeral}} {
 			if other.types[name] != nil {
-				r.errorf(v.Get("action_schemas").Get(name), "The %s has the name %q, too. A program is told the name "+
-					"of a type and not its kind: give the action another name, such as %q.", other.kind, name,
+				r.errorf(v.Get("action_schemas").Get(name), "The %s has the name %q, too. A program receives the "+
+					"name of a type but not its kind, so give the action another name, such as %q.", other.kind, name,
 					name+"_now")
 			}
 		}
@@ -543,6 +544,6 @@ func (r *reader) actionNames(v *node, s *provider.Schema) {
 
 func (r *reader) checkName(at int, what, name string) {
 	if !validName().MatchString(name) {
-		r.errorAt(at, "The name of the %s %q may only have lower-case letters, digits and underscores.", what, name)
+		r.errorAt(at, "The name of the %s %q can only have lower-case letters, digits and underscores.", what, name)
 	}
 }

@@ -211,7 +211,7 @@ func (r *reader) expression(v *node) hclsyntax.Expression {
 // parsed parses a string as a template.
 func (r *reader) parsed(v *node) hclsyntax.Expression {
 	if problems := nesting.CheckTemplate([]byte(v.Text), r.file); problems.HasErrors() {
-		r.errorf(v, "The template is too deeply nested.")
+		r.errorf(v, "The template is nested too deeply.")
 		return nil
 	}
 	expr, diags := hclsyntax.ParseTemplate([]byte(v.Text), r.file, hcl.Pos{Line: 1, Column: 1, Byte: v.Offset + 1})
@@ -292,7 +292,8 @@ func (r *reader) checked(t *Template, vars Variables, want cty.Type) {
 	for _, ref := range t.traversals() {
 		if _, known := vars[ref.RootName()]; !known {
 			names := slices.Sorted(maps.Keys(vars))
-			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; there are %s.%s",
+			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; the variables are "+
+				"%s.%s",
 				ref.RootName(), strings.Join(names, ", "), diag.DidYouMean(ref.RootName(), names))
 			return
 		}

@@ -67,11 +67,11 @@ func (b blockReader) fields(into fields) fields {
 func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
 		b.r.errorf(at(v, "block"),
-			`Put all attributes and blocks either in "block" or beside it, not in both places.`)
+			`Put all attributes and blocks either in "block" or next to it, not in both places.`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.block.Blocks)) {
 		if b.block.Attributes[name] != nil {
-			b.r.errorf(v, "There are an attribute and a block named %q.", name)
+			b.r.errorf(v, "Both an attribute and a block are named %q.", name)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 func (r *reader) timeouts(v *node, kind provider.ResourceKind, t *Type) {
 	r.each(v, "The timeouts", func(action string, at int, v *node) {
 		if known := actions[kind].known; !slices.Contains(known, action) {
-			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known),
+			r.errorAt(at, "There is no action %q; the actions are %s.%s", action, quotedList(known),
 				diag.DidYouMean(action, known))
 			return
 		}
@@ -213,7 +213,7 @@ func (r *reader) identity(v *node) *provider.IdentitySchema {
 				})
 				if a.RequiredForImport == a.OptionalForImport {
 					r.errorAt(at,
-						`An attribute of an identity is either "required_for_import" or "optional_for_import".`)
+						`An attribute of an identity must be either "required_for_import" or "optional_for_import".`)
 				}
 				if element := a.Type; element != cty.NilType {
 					if element.IsListType() {
@@ -275,7 +275,7 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 			(nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
 			r.errorAt(at, "Limits have no effect in this nesting mode.")
 		case nb.Nesting == provider.NestingSet && (nb.HasWriteOnly() || nb.Block.ImpliedType().HasDynamicTypes()):
-			r.errorAt(at, "A set of blocks cannot hold write-only attributes, nor such of any type.")
+			r.errorAt(at, "A set of blocks cannot hold write-only attributes, or attributes of any type.")
 		default:
 			out[name] = nb
 		}
@@ -404,15 +404,16 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	case w.Stable && !a.Computed:
 		say(`is "stable", which only has an effect on a "computed" attribute.`)
 	case w.ForceNew && !a.Required && !a.Optional:
-		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
+		say(`cannot be set, so it cannot force a replacement: remove "force_new".`)
 	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
-		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
+		say(`cannot be set, so "force_new", "default" and "json_schema" have no effect.`)
 	case w.Field != nil && b.r.m.HTTP == nil:
-		say(`has a member "http", which only has a meaning in a manifest with "http".`)
+		say(`has a member "http", which only has an effect in a manifest with "http".`)
 	case w.AsText && !HoldsNumbers(a.ImpliedType()):
-		say(`has no numbers, but the encoding is only for numbers.`)
+		say(`contains no numbers, but the encoding is only for numbers.`)
 	case !b.managed && (w.ForceNew || w.Stable):
-		say("does not belong to a resource, which alone can be changed and replaced: remove force_new and stable.")
+		say("does not belong to a resource, and only resources can be changed or replaced: remove force_new and " +
+			"stable.")
 	}
 }
 
@@ -455,7 +456,7 @@ func (b blockReader) nested(v *node) *provider.NestedObject {
 	if o.Nesting == provider.NestingSet {
 		inner := &provider.Block{Attributes: o.Attributes}
 		if inner.HasWriteOnly() || inner.ImpliedType().HasDynamicTypes() {
-			b.r.errorf(v, "A set of objects cannot hold write-only attributes, nor such of any type.")
+			b.r.errorf(v, "A set of objects cannot hold write-only attributes, or attributes of any type.")
 		}
 	}
 	return o

@@ -176,7 +176,7 @@ func TestOverlayReportsThePathOfAMistakeAndKeepsTheRest(t *testing.T) {
 		`{"l": {}}`:                     ".l: an array was expected, not an object",
 		`{"l": ["a", 1]}`:               ".l[1]: a string was expected",
 		`{"m": []}`:                     ".m: an object was expected",
-		`{"m": {"é": 1, "e\u0301": 2}}`: "the same once",
+		`{"m": {"é": 1, "e\u0301": 2}}`: "the same after",
 		`{"o": {"z": 1}}`:               `.o: there is no attribute "z"`,
 		`{"tup": ["a"]}`:                ".tup: 2 elements were expected, not 1",
 		`{"any": "x"}`:                  `.any: a value of any type must be written as`,

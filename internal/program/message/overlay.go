@@ -206,7 +206,7 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 	case ty.IsCollectionType():
 		return d.sequence(ty, func(int) cty.Type { return ty.ElementType() }, base, given, unknown, d.value)
 	case given == nil:
-		d.failf("the tree of unknown values goes deeper than the value does; it must be true here")
+		d.failf("the tree of unknown values is deeper than the value; it must be true here")
 	case ty == cty.Number:
 		return d.number(base, given)
 	case ty == cty.String && given.Kind == strictjson.Number:
@@ -325,7 +325,7 @@ func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, g
 		}
 		d.in(cty.IndexStep{Key: cty.StringVal(key)}, func() {
 			if _, twice := vals[key]; twice && given != nil {
-				d.failf("two keys are the same once their characters are normalised")
+				d.failf("two keys are the same after normalization of their characters")
 			}
 			vals[key] = each(of(key), before, given, unknown)
 		})

@@ -147,7 +147,7 @@ func (c *Conn) called(m message) *BrokenError {
 	if id := m["id"]; id != nil && c.failed == nil && len(id) <= 100 && len(c.outbox) < MaxLine {
 		c.outbox = append(c.outbox, `{"jsonrpc":"2.0","id":`...)
 		c.outbox = appendLine(c.outbox, id)
-		c.outbox = append(c.outbox, `,"error":{"code":-32601,"message":"the host answers no calls"}}`+"\n"...)
+		c.outbox = append(c.outbox, `,"error":{"code":-32601,"message":"the host does not accept calls"}}`+"\n"...)
 		c.signal()
 	}
 	c.mu.Unlock()

@@ -51,7 +51,7 @@ func Try(lang, program, dir string) string {
 func Advice(lang, dir string) string {
 	switch {
 	case lang == "http":
-		return "Set API_URL and API_TOKEN before that, and change the manifest to the requests of your API."
+		return "Before that, set API_URL and API_TOKEN, and change the manifest to the requests of your API."
 	case !languages[lang].plugin:
 		return ""
 	}

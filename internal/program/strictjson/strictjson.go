@@ -107,7 +107,7 @@ func Parse(text []byte) (*Value, error) {
 	p := parser{text: text, pos: v.End}
 	p.space()
 	if p.pos < len(text) {
-		return nil, &Error{Offset: p.pos, Problem: "something follows after the end of the JSON value", Trailing: true}
+		return nil, &Error{Offset: p.pos, Problem: "there is text after the end of the JSON value", Trailing: true}
 	}
 	return v, nil
 }
@@ -199,7 +199,7 @@ func (p *parser) word(v *Value) *Error {
 func (p *parser) object(v *Value, depth int) *Error {
 	v.Kind = Object
 	if depth >= maxDepth {
-		return p.fail(p.pos, "more than %d arrays and objects within each other", maxDepth)
+		return p.fail(p.pos, "more than %d nested arrays and objects", maxDepth)
 	}
 	p.pos++
 	seen := map[string]bool{}
@@ -243,7 +243,7 @@ func (p *parser) object(v *Value, depth int) *Error {
 func (p *parser) array(v *Value, depth int) *Error {
 	v.Kind = Array
 	if depth >= maxDepth {
-		return p.fail(p.pos, "more than %d arrays and objects within each other", maxDepth)
+		return p.fail(p.pos, "more than %d nested arrays and objects", maxDepth)
 	}
 	p.pos++
 	for {
@@ -291,7 +291,7 @@ func (p *parser) number() (string, *Error) {
 		return "", p.fail(at, "this is not a JSON number")
 	}
 	if p.next('.') && p.digits() == 0 {
-		return "", p.fail(at, "the number has no digits after its point")
+		return "", p.fail(at, "the number has no digits after its decimal point")
 	}
 	if p.next('e') || p.next('E') {
 		most := maxExponent
@@ -361,7 +361,7 @@ func (p *parser) escape(out []byte) ([]byte, *Error) {
 		return append(out, plain), nil
 	}
 	if c != 'u' {
-		return nil, p.fail(at, "there is no escape \\%c", rune(c))
+		return nil, p.fail(at, "\\%c is not an escape", rune(c))
 	}
 	r, ok := p.unicode()
 	if !ok {

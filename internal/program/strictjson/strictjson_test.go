@@ -9,8 +9,8 @@ import (
 func TestParseRefusesLossyText(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                             "the text ends",
-		`{} x`:                         "something follows",
-		`{}{}`:                         "something follows",
+		`{} x`:                         "there is text after",
+		`{}{}`:                         "there is text after",
 		`{"a":1,"a":2}`:                `two members named "a"`,
 		`{"a":1,"\u0061":2}`:           `two members named "a"`,
 		`{a:1}`:                        "in double quotes",
@@ -27,12 +27,12 @@ func TestParseRefusesLossyText(t *testing.T) {
 		"\"a\nb\"":                     "control character 0x0a",
 		`01`:                           "not a JSON number",
 		`-`:                            "not a JSON number",
-		`1.`:                           "after its point",
+		`1.`:                           "after its decimal point",
 		`1e`:                           "in its exponent",
 		`1e999999999`:                  "exponent of the number is not between",
 		`1e-10000`:                     "exponent of the number is not between",
 		strings.Repeat("9", 20_000):    "more than 10000 characters",
-		strings.Repeat("[", 1_000_000): "within each other",
+		strings.Repeat("[", 1_000_000): "nested arrays and objects",
 		`nul`:                          "a JSON value was expected",
 		"\xff":                         "the byte 0xff, which is not UTF-8",
 	} {

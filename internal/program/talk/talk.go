@@ -110,8 +110,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 	case <-stop:
 		return ErrStopped
 	case <-timer.C:
-		return refused("has not answered for %s. In a session a program reads one call a line from standard input and "+
-			"answers each at once; many languages need to be told to flush standard output after each line.", patience)
+		return refused("has not answered for %s. In a session, a program reads one call per line from standard input "+
+			"and answers each at once. In many languages, it must flush standard output after each line.", patience)
 	}
 	reply, err := t.hello.Reply()
 	var ended *EndedError
@@ -130,7 +130,7 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 				"error.\n\nOutput: %s",
 			reply.Stray, program.Excerpt(reply.Stray.Line))
 	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
-		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, version)
+		return refused(`does not support that method. It must answer it with {"protocol": %d}.`, version)
 	case reply.Error != nil:
 		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
 	}
@@ -142,8 +142,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 			program.Excerpt(reply.Result))
 	}
 	if got := string(told.Protocol); got != fmt.Sprint(version) {
-		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a "+
-			"version of the program that speaks the same.", program.Excerpt(told.Protocol), version)
+		return refused("answered with version %s of the protocol. This version of the engine uses %d. Use a version "+
+			"of the program for it.", program.Excerpt(told.Protocol), version)
 	}
 	return nil
 }

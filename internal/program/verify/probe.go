@@ -66,9 +66,9 @@ func (n *Noise) Problems() (list []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, call := range slices.Sorted(maps.Keys(n.found)) {
-		list = append(list, fmt.Sprintf("%s printed something on standard output that is no answer: %s\nStandard "+
-			"output is for answers only. Send what is for people, and what commands and libraries print, to standard "+
-			"error.", call, n.found[call]))
+		list = append(list, fmt.Sprintf("%s printed something on standard output that is not an answer: %s\nStandard "+
+			"output is only for answers. Write messages, and the output of commands and libraries, to standard error.",
+			call, n.found[call]))
 	}
 	return list
 }
@@ -124,8 +124,8 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	if talk.EndedWithin(patience) {
 		return "", nil
 	}
-	return fmt.Sprintf("it was sent SIGTERM while it waited for input, and is still there %s later. Engines kill it "+
-		"then: what it was about to make is lost to them. Let the signal end it, or end soon in its handler.",
+	return fmt.Sprintf("it received SIGTERM while it waited for input, and was still running %s later. An engine "+
+		"then kills it, and loses the result of its work. Let the signal end the program, or end soon after it.",
 		patience), nil
 }
 

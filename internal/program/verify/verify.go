@@ -118,7 +118,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
 			diags.Errorf(nil, badTrial,
-				"There is no %s in %s. It says with which values to try the provider, such as\n\n%s", FileName, dir,
+				"There is no %s in %s. It has the values to test the provider with, such as\n\n%s", FileName, dir,
 				sample(m))
 	}
 	if err != nil {
@@ -127,7 +127,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t.file); err != nil {
-		return nil, diags.Errorf(nil, badTrial, "%s is not what it must be: %s.", FileName, err)
+		return nil, diags.Errorf(nil, badTrial, "%s is not valid: %s.", FileName, err)
 	}
 	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
 	var more diag.List
@@ -269,7 +269,7 @@ func takesNumber(a *provider.Attribute) bool {
 }
 
 func (t *Trial) noType(kind, name string, known []string) error {
-	return fmt.Errorf("%s tries the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name,
+	return fmt.Errorf("%s tests the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name,
 		strings.Join(known, ", "), diag.DidYouMean(name, known))
 }
 
@@ -291,7 +291,7 @@ func (t *Trial) functions(v *values, o *providertest.Options) error {
 				param = &spec.Params[i]
 			}
 			if param == nil {
-				return fmt.Errorf("%s gives the function %s %d arguments; it takes %d", FileName, f.Name,
+				return fmt.Errorf("%s calls the function %s with %d arguments; it takes %d", FileName, f.Name,
 					len(args.Items), len(spec.Params))
 			}
 			arg, wrong := message.DecodeValue(param.Type, item, text)

@@ -28,7 +28,7 @@ func (v *visit) found(op *manifest.Operation, vars manifest.Variables) (cty.Valu
 		}
 		var err error
 		if object, err = t.Value(vars); err != nil {
-			return cty.NilVal, fmt.Errorf("its answer has no object where \"object\" in the manifest looks for it: %w",
+			return cty.NilVal, fmt.Errorf("its answer has no object at the path of \"object\" in the manifest: %w",
 				err)
 		}
 		break
@@ -177,7 +177,7 @@ func (v *visit) settle(planned, state cty.Value, private json.RawMessage, vars m
 		return state, private, err
 	}
 	if object.IsNull() {
-		return state, private, fmt.Errorf("it says that there is no such object")
+		return state, private, fmt.Errorf("it answered that there is no such object")
 	}
 	in := &incoming{m: v.c.m}
 	// The ID from the first response is kept unless the second one contains another.
@@ -209,7 +209,7 @@ func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error)
 	}
 	if v.call.Action == "create" && v.nameless(state) {
 		f.Lost = true // it could not be found again
-		f.Advice = "The object was created, but no answer says how to find it again."
+		f.Advice = "The object was created, but no answer has the id to find it again."
 		return nil, f
 	}
 	return v.answered("state", state, private), f

@@ -96,8 +96,8 @@ func (v *visit) secret(what string, t *manifest.Template, vars manifest.Variable
 	case err != nil:
 		return "", unsent("the credential %s is not known: %s", what, err)
 	case !ok:
-		return "", unsent("the credential %s is null. Set the attribute of the provider or the variable of the "+
-			"environment that the manifest takes it from", what)
+		return "", unsent("the credential %s is null. Set the provider's attribute or the environment variable that "+
+			"the manifest takes it from", what)
 	}
 	v.c.hide(text)
 	return text, nil
@@ -122,7 +122,7 @@ func (v *visit) oauth(o *manifest.OAuth, vars manifest.Variables) (string, error
 		return "", err
 	}
 	if err := each(o.Parameters, vars, form.Set); err != nil {
-		return "", unsent("auth.oauth.parameters cannot be made: %s", err)
+		return "", unsent("auth.oauth.parameters cannot be computed: %s", err)
 	}
 	server, err := serverOf(at)
 	if err != nil {
@@ -194,7 +194,7 @@ func (v *visit) login(l *manifest.Login, vars manifest.Variables) (string, error
 		vars := withVariable(vars, "answer", got.value())
 		text, ok, err := l.Token.Text(vars)
 		if err != nil || !ok || text == "" {
-			return "", 0, unsent("the answer to the login has no token where \"token\" in the manifest looks for it")
+			return "", 0, unsent("the answer to the login has no token at the path of \"token\" in the manifest")
 		}
 		if l.Expires == nil {
 			return text, 0, nil

@@ -193,7 +193,7 @@ func TestSlowObjects(t *testing.T) {
 		{`"wait": {"until": "${answer.body.status == \"ready\"}", "fail": "${answer.body.status == \"failed\"}", "interval": "1ms"}`,
 			"failed", "did not become ready", true},
 		{`"wait": {"until": "${answer.body.status == \"ready\"}", "interval": "1ms", "for": "20ms"}`, "slow", "was not ready after 20ms", true},
-		{`"wait": {"until": "${answer.body.nothing.at.all}", "interval": "1ms"}`, "ready", "cannot be told whether the object is ready", true},
+		{`"wait": {"until": "${answer.body.nothing.at.all}", "interval": "1ms"}`, "ready", "not known whether the object is ready", true},
 		{`"state": {"size": "${answer.body.nothing}"}`, "ready", "there is no value for size", true},
 		{`"state": {"id": "${answer.headers.location}"}`, "ready", "", true},
 	} {

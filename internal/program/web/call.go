@@ -69,7 +69,7 @@ func (v *visit) run() ([]byte, error) {
 		}
 	}
 	if v.op == nil {
-		return nil, unsent("the manifest has no request for this")
+		return nil, unsent("the manifest has no request for this action")
 	}
 	switch v.call.Action {
 	case "create", "update":
@@ -303,7 +303,7 @@ func (v *visit) succeeded(a *ask, got *reply, vars manifest.Variables) error {
 	case got.status >= 500 && got.status != http.StatusNotImplemented && v.call.Action == "create" &&
 		!slices.Contains(op.Refused, got.status) && a.changes:
 		f.Lost = true
-		f.Advice = "Such a status does not tell whether the object was created."
+		f.Advice = "This status does not show whether the object was created."
 	}
 	f.Message = v.c.excerpt(got.body, v.secretNames())
 	if t := v.c.m.HTTP.Message; t != nil {

@@ -259,8 +259,8 @@ func TestEndlessLists(t *testing.T) {
 			n++
 			fmt.Fprintf(w, `{"items": [{"id": %d}], "next": "%d"}`, n, n)
 		},
-		"lead in a circle": func(w http.ResponseWriter) { fmt.Fprint(w, `{"items": [], "next": "same"}`) },
-		"pages are together longer": func(w http.ResponseWriter) {
+		"form a cycle": func(w http.ResponseWriter) { fmt.Fprint(w, `{"items": [], "next": "same"}`) },
+		"pages have more bytes in total": func(w http.ResponseWriter) {
 			n++
 			fmt.Fprintf(w, `{"items": [%q], "next": "%d"}`, strings.Repeat("x", 90000), n)
 		},

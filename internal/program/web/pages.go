@@ -43,7 +43,7 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 			return cty.NilVal, &Failure{State: fmt.Sprintf("its answer has more than %d pages", p.Most),
 				Message: `Its author can set a higher number as "most".`}
 		case seen[next.url.String()]:
-			return cty.NilVal, &Failure{State: "its pages lead in a circle", Message: "The next page was read before."}
+			return cty.NilVal, &Failure{State: "its pages form a cycle", Message: "The next page was read before."}
 		}
 		seen[next.url.String()] = true
 		a = next
@@ -51,8 +51,8 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 			return cty.NilVal, err
 		}
 		if size += len(got.body); int64(size) > v.c.m.HTTP.MaxBody {
-			return cty.NilVal, &Failure{State: fmt.Sprintf("its pages are together longer than the %d bytes that "+
-				"\"max_body\" allows", v.c.m.HTTP.MaxBody), Message: "Ask for fewer objects."}
+			return cty.NilVal, &Failure{State: fmt.Sprintf("its pages have more bytes in total than the %d that "+
+				"\"max_body\" allows", v.c.m.HTTP.MaxBody), Message: "Request fewer objects."}
 		}
 		vars = withVariable(vars, "answer", got.value())
 		if err := v.succeeded(a, got, vars); err != nil {
@@ -71,7 +71,7 @@ func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variab
 		if p.Next != nil {
 			var err error
 			if link, _, err = p.Next.Text(vars); err != nil {
-				return nil, &Failure{State: "its answer does not say where the next page is: " + err.Error()}
+				return nil, &Failure{State: "its answer has no address of the next page: " + err.Error()}
 			}
 		}
 		if link == "" {
@@ -90,7 +90,7 @@ func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variab
 	case p.Token != nil:
 		token, ok, err := p.Token.Text(vars)
 		if err != nil {
-			return nil, &Failure{State: "its answer does not say what the next page is: " + err.Error()}
+			return nil, &Failure{State: "its answer has no token of the next page: " + err.Error()}
 		}
 		if !ok || token == "" {
 			return nil, nil

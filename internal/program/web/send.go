@@ -55,11 +55,11 @@ func serverOf(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("the address of the server cannot be read")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, errors.New("the address of the server must begin with https:// or http://, and name a host")
+		return nil, errors.New("the address of the server must begin with https:// or http:// and a host")
 	case u.User != nil:
-		return nil, errors.New(`the address of the server has credentials in it; use "auth" in the manifest`)
+		return nil, errors.New(`the address of the server contains credentials; use "auth" in the manifest`)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("the address of the server must end with its path, without ? and #")
+		return nil, errors.New("the address of the server must not have a query (?) or a fragment (#)")
 	}
 	return u, nil
 }
@@ -76,14 +76,14 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	}
 	path, link, err := op.Path.Path(vars)
 	if err != nil {
-		return nil, unsent("the request cannot be made: %s", err)
+		return nil, unsent("the request cannot be created: %s", err)
 	}
 	if a.url, err = a.address(path, link); err != nil {
-		return nil, unsent("the request cannot be made: %s", err)
+		return nil, unsent("the request cannot be created: %s", err)
 	}
 	query := a.url.Query()
 	if err := each(op.Query, vars, func(name, text string) { query.Add(name, text) }); err != nil {
-		return nil, unsent("the query cannot be made: %s", err)
+		return nil, unsent("the query cannot be computed: %s", err)
 	}
 	if op.Query != nil {
 		a.url.RawQuery = query.Encode()
@@ -91,7 +91,7 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	for _, t := range []*manifest.Template{v.c.m.HTTP.Headers, op.Headers} {
 		given := http.Header{}
 		if err := each(t, vars, func(name, text string) { given.Add(name, text) }); err != nil {
-			return nil, unsent("the headers cannot be made: %s", err)
+			return nil, unsent("the headers cannot be computed: %s", err)
 		}
 		for name, list := range given {
 			a.headers[name] = list
@@ -103,7 +103,7 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 		a.changes, a.idempotent = false, true
 	}
 	if err := a.encode(vars); err != nil {
-		return nil, unsent("the body cannot be made: %s", err)
+		return nil, unsent("the body cannot be computed: %s", err)
 	}
 	if a.headers.Get("Accept") == "" {
 		a.headers.Set("Accept", "application/json")
@@ -150,7 +150,7 @@ func each(t *manifest.Template, vars manifest.Variables, use func(name, text str
 		return err
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() || !v.IsWhollyKnown() {
-		return errors.New("an object whose values are known was expected")
+		return errors.New("expected an object whose values are known")
 	}
 	for _, name := range sortedNames(v) {
 		list := []cty.Value{member(v, name)}
@@ -265,7 +265,7 @@ func (v *visit) failed(a *ask, sent bool, err error) error {
 	}
 	f = &Failure{State: "it did not answer: " + reason(err), Lost: sent && a.changes, Unsent: !sent}
 	if f.Lost {
-		f.Advice = "It is not known whether the server did what it was asked for."
+		f.Advice = "It is not known whether the server performed the request."
 	}
 	return f
 }
@@ -311,7 +311,7 @@ func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, er
 		v.request = a.op.Method + " " + shown.String()
 		req, err := http.NewRequestWithContext(ctx, a.op.Method, to.String(), bytes.NewReader(a.body))
 		if err != nil {
-			return nil, false, unsent("the request cannot be made")
+			return nil, false, unsent("the request cannot be created")
 		}
 		req.Header = headers
 		resp, err := client.RoundTrip(req)
@@ -363,8 +363,8 @@ func redirected(a *ask, from *url.URL, resp *http.Response) (*url.URL, error) {
 	if !sameServer(a.server, to) {
 		return nil, &Failure{
 			State: fmt.Sprintf("it redirected the request to another server, %s://%s", to.Scheme, to.Host),
-			Advice: "Such a redirect is not followed, because the request has credentials. If that server is the " +
-				"right one, configure its address."}
+			Advice: "Such a redirect is not followed, because the request has credentials. If that server is " +
+				"correct, configure its address."}
 	}
 	return to, nil
 }
@@ -375,7 +375,7 @@ func (c *Client) read(resp *http.Response) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.m.HTTP.MaxBody+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("the answer is incomplete: %w", err)
 	case int64(len(body)) > c.m.HTTP.MaxBody:
 		return nil, &Failure{State: fmt.Sprintf("its answer is longer than the %d bytes that \"max_body\" allows",
 			c.m.HTTP.MaxBody)}

@@ -135,7 +135,7 @@ func (c *Client) Call(ctx context.Context, call Call) *Answer {
 		return a
 	}
 	if !errors.As(err, &a.Failure) {
-		a.Failure = &Failure{State: "it could not be asked: " + err.Error(), Unsent: !v.sent}
+		a.Failure = &Failure{State: "the request could not be sent: " + err.Error(), Unsent: !v.sent}
 	}
 	a.Failure.State, a.Failure.Message = c.Redact(a.Failure.State), c.Redact(a.Failure.Message)
 	a.Request = c.Redact(a.Request)

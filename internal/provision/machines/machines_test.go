@@ -267,7 +267,7 @@ func TestMachinesAcceptCredentials(t *testing.T) {
 				"bastion_certificate": str(cert), "bastion_host_key": str(hosts.Public)})},
 		"over a bastion with another host key": {
 			more: with(map[string]cty.Value{"bastion_host_key": str(other.Public)}),
-			want: "another host key"},
+			want: "a different host key"},
 		"over a bastion to nothing": {more: with(map[string]cty.Value{"port": cty.NumberIntVal(1),
 			"bastion_port": cty.NumberIntVal(int64(s.Port)), "timeout": str("4s")}), want: "from the bastion host"},
 	} {

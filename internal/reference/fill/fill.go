@@ -105,7 +105,7 @@ func (r *runner) run(dot any, node parse.Node) error {
 	case *parse.ContinueNode:
 		return errContinue
 	}
-	return r.fail(node, "this is not known here: %s", node)
+	return r.fail(node, "%s is not available here", node)
 }
 
 func (r *runner) list(dot any, list *parse.ListNode) error {

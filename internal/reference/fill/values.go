@@ -74,7 +74,7 @@ func (r *runner) value(dot any, node parse.Node) (any, error) {
 		case n.IsFloat:
 			return n.Float64, nil
 		}
-		return nil, r.fail(n, "%s is no number that fits", n.Text)
+		return nil, r.fail(n, "%s is not a number in the allowed range", n.Text)
 	case *parse.FieldNode:
 		return r.fields(n, dot, n.Ident)
 	case *parse.VariableNode:

@@ -229,7 +229,7 @@ func TestNoLock(t *testing.T) {
 func TestDamagedStates(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
 		"a part that is gone": {`{"current-hash":"abc","chunks":["team/network/tfstate.abc/0"]}`, "is missing"},
-		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest should be"},
+		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest is"},
 		"no gzip":             {"\x1fabc", "cannot be uncompressed"},
 	} {
 		there := &consultest.Server{}

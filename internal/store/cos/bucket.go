@@ -99,8 +99,8 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	}
 	sum := md5.Sum(a.Body)
 	if want := a.Header.Get("X-Cos-Meta-Md5"); want != "" && want != hex.EncodeToString(sum[:]) {
-		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the content is not what was written: its MD5 digest "+
-			"differs. Try again, or restore an older version", r.Name)}
+		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the content has changed since it was written: its "+
+			"MD5 digest differs. Try again, or restore an older version", r.Name)}
 	}
 	return a.Body, etag, nil
 }
@@ -178,7 +178,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	if c.asked {
 		return c.history, nil
 	}
-	a, r, err := c.ask(ctx, "ask for versions of", http.MethodGet, "", url.Values{"versioning": {""}}, nil, nil)
+	a, r, err := c.ask(ctx, "read the versioning of", http.MethodGet, "", url.Values{"versioning": {""}}, nil, nil)
 	var about struct {
 		XMLName xml.Name `xml:"VersioningConfiguration"`
 		Status  string
@@ -188,7 +188,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 		return false, err
 	case a.Status == http.StatusForbidden:
 		a, r, err = c.ask(ctx, "write", http.MethodPut, probe, nil, http.Header{"X-Cos-Forbid-Overwrite": {"true"}},
-			[]byte("Tombolo looks here whether the bucket has versions."))
+			[]byte("Tombolo checks here whether the bucket has versioning."))
 		if err != nil {
 			return false, err
 		}
@@ -199,7 +199,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	case a.Status != http.StatusOK:
 		return false, c.failed(r, a)
 	case xml.Unmarshal(a.Body, &about) != nil:
-		return false, &web.Problem{Text: fmt.Sprintf("ask for versions of %s: the server is not COS", r.Name)}
+		return false, &web.Problem{Text: fmt.Sprintf("read the versioning of %s: the server is not COS", r.Name)}
 	default:
 		c.history = about.Status != ""
 	}

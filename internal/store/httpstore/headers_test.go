@@ -45,13 +45,13 @@ func TestHeadersAreOnlySentToTheirHost(t *testing.T) {
 // OpenTofu 1.12 refuses the same headers.
 func TestHeadersThatCannotBeSent(t *testing.T) {
 	for header, want := range map[[2]string]string{
-		{"bad name", "x"}:       `"bad name" is not a name for a header`,
-		{"", "x"}:               `"" is not a name for a header`,
+		{"bad name", "x"}:       `"bad name" is not the name of a header`,
+		{"", "x"}:               `"" is not the name of a header`,
 		{"Authorization", "x"}:  `The username is sent in the header "Authorization"`,
 		{"content-type", "x"}:   `Tombolo sets the header "content-type" itself`,
 		{"Content-MD5", "x"}:    `Tombolo sets the header "Content-MD5" itself`,
-		{"X", ""}:               `The value of "X" is empty, or has other characters`,
-		{"X", "canary\r\nY: z"}: `The value of "X" is empty, or has other characters`,
+		{"X", ""}:               `The value of "X" is empty, or has characters`,
+		{"X", "canary\r\nY: z"}: `The value of "X" is empty, or has characters`,
 		{"X", "fine"}:           "",
 	} {
 		_, diags := httpstore.Kind().Open(t.Context(), cty.ObjectVal(map[string]cty.Value{

@@ -79,7 +79,7 @@ func (p *place) asking(body []byte) request {
 }
 
 // looking is the operation of a lock that is only acquired to find its holder.
-const looking state.Operation = "look who holds the lock"
+const looking state.Operation = "read the lock"
 
 // A lock that is only acquired to find its holder is soon released.
 const (

@@ -216,7 +216,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"The key must have 256 bits":          "sse_customer_key=eHk=",
 		"kms_key_id is set, too":              "kms_key_id=k sse_customer_key=" + customerKey,
 		"It is not the digest":                "sse_customer_key_sha256=x sse_customer_key=" + customerKey,
-		"ignores the key without it":          "sse_customer_key_sha256= sse_customer_key=" + customerKey,
+		"Terraform ignores the key":           "sse_customer_key_sha256= sse_customer_key=" + customerKey,
 		"workspace_key_prefix: \"/x\"":        "workspace_key_prefix=/x",
 		"or have two in a row":                "key=a//b",
 		"is not AES256":                       "sse_customer_algorithm=DES sse_customer_key=" + customerKey,

@@ -114,8 +114,8 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	for field, got := range map[string]string{"Content-Md5": base64.StdEncoding.EncodeToString(sum[:]),
 		checksumField: checksum(o.data)} {
 		if want := a.Header.Get(field); want != "" && want != got {
-			return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed on the way: it does not have "+
-				"its %s. Try again", r.Name, field)}
+			return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed in transit: its %s differs. "+
+				"Try again", r.Name, field)}
 		}
 	}
 	return o, nil

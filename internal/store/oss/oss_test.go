@@ -188,7 +188,7 @@ func TestStatesHaveTheirDigest(t *testing.T) {
 	must(t, err)
 	_, err = free.Write(t.Context(), remote.Write{Data: []byte("foreign"), Was: c.Version})
 	must(t, err)
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not the state that was written") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not the last state that was written") {
 		t.Errorf("a foreign state: %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"is not an access control list":          "acl=x",
 		"must be an address with a host":         "endpoint=https://user:password@",
 		"must be set with tablestore_table":      "tablestore_endpoint=null",
-		"access_key and secret_key belong":       "secret_key=null",
+		"access_key and secret_key must be set":  "secret_key=null",
 		"a whole number from 900 to 43200":       "assume_role_session_expiration=1",
 		"has the mode \"External\". Expected AK": "profile=x shared_credentials_file=" + profiles,
 		"has no profile \"y\"":                   "profile=y shared_credentials_file=" + profiles,

@@ -114,8 +114,8 @@ func (b *bucket) tagged(what, key string, etag *string) error {
 	if aws.ToString(etag) != "" {
 		return nil
 	}
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check endpoints, "+
-		"and what is between", what, b.name(key))}
+	return &problem{text: fmt.Sprintf("%s %s: the answer has no ETag, so it is not from the service. Check "+
+		"endpoints, and any proxy", what, b.name(key))}
 }
 
 // about is the metadata of an object.

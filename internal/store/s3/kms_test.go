@@ -60,7 +60,7 @@ func TestKeyManagementServiceKeysEncryptAndDecrypt(t *testing.T) {
 	for want, c := range map[string]*encryption.Cipher{
 		"there is no such key":    open("alias/other", "key_spec = \"AES_256\""),
 		"AES_256 or AES_128":      open("alias/states", "key_spec = \"AES_512\""),
-		"only useful together":    open("alias/states", "key_spec = \"AES_256\"\naccess_key = \"A\""),
+		"must be set together":    open("alias/states", "key_spec = \"AES_256\"\naccess_key = \"A\""),
 		"look like an AWS region": open("alias/states", "key_spec = \"AES_256\"\nregion = \"here\""),
 	} {
 		if err := c.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||

@@ -59,7 +59,7 @@ func Serve(ctx context.Context, o *Options) error {
 	output, err := takeOutput()
 	if err != nil {
 		listener.Close()
-		return fmt.Errorf("take over the output: %w", err)
+		return fmt.Errorf("redirect the output: %w", err)
 	}
 	defer output.discard()
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // ignored: the host handles it
@@ -68,7 +68,7 @@ func Serve(ctx context.Context, o *Options) error {
 	if _, err := fmt.Fprintf(hello, "%d|%d|%s|%s|grpc|%s\n", format, version, address.Network(), address.String(),
 		base64.RawStdEncoding.EncodeToString(certificate)); err != nil {
 		listener.Close()
-		return fmt.Errorf("tell the host where the plugin listens: %w", err)
+		return fmt.Errorf("print the handshake line: %w", err)
 	}
 	return serve(ctx, server, listener)
 }

@@ -32,19 +32,19 @@ func Parse(line string, versions []int) (Hello, error) {
 	var h Hello
 	parts := strings.Split(strings.TrimSpace(line), "|")
 	if len(parts) < 5 || parts[4] != "grpc" {
-		return h, fmt.Errorf("the plugin introduces itself with %q, expected five fields or more, the fifth of them "+
-			"grpc", line)
+		return h, fmt.Errorf("the plugin printed the handshake line %q: expected at least five fields, the fifth of "+
+			"which is grpc", line)
 	}
 	if parts[0] != strconv.Itoa(format) {
-		return h, fmt.Errorf("the plugin introduces itself in version %s of the handshake, expected %d: it has to be "+
-			"built anew", parts[0], format)
+		return h, fmt.Errorf("the plugin uses version %s of the handshake, expected %d: build it with a newer library",
+			parts[0], format)
 	}
 	var err error
 	if h.Version, err = strconv.Atoi(parts[1]); err != nil {
-		return h, fmt.Errorf("the plugin speaks version %q of the protocol, expected a number", parts[1])
+		return h, fmt.Errorf("the plugin uses version %q of the protocol, expected a number", parts[1])
 	}
 	if !slices.Contains(versions, h.Version) {
-		return h, fmt.Errorf("the plugin speaks version %d of the protocol, expected one of %v", h.Version, versions)
+		return h, fmt.Errorf("the plugin uses version %d of the protocol, expected one of %v", h.Version, versions)
 	}
 	h.Network, h.Address = parts[2], parts[3]
 	if len(parts) > 5 && len(parts[5]) > 50 { // some old plugins have other data there

@@ -26,11 +26,11 @@ const ServerName = "localhost"
 var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a key for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a key for plugins: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate for plugins: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: ServerName, Organization: []string{"Tombolo"}},
@@ -42,7 +42,7 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate for plugins: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 })

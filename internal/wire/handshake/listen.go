@@ -34,7 +34,7 @@ func listenOnSocket(folder, group string) (net.Listener, error) {
 	}
 	if err := share(file.Name(), group); err != nil {
 		listener.Close()
-		return nil, fmt.Errorf("let the group %s use the socket: %w", group, err)
+		return nil, fmt.Errorf("allow the group %s to use the socket: %w", group, err)
 	}
 	return listener, nil
 }
@@ -66,7 +66,7 @@ func listenOnPort(from, to string) (net.Listener, error) {
 		}
 		var err error
 		if *bound.into, err = strconv.ParseUint(bound.text, 10, 16); err != nil {
-			return nil, fmt.Errorf("the host names the port %q, expected a number up to 65535", bound.text)
+			return nil, fmt.Errorf("the host sets the port %q, expected a number up to 65535", bound.text)
 		}
 	}
 	for port := first; port <= last; port++ {

@@ -65,7 +65,7 @@ func decode(from io.Reader, limit int, into proto.Message) error {
 	size := int64(binary.BigEndian.Uint32(head[1:]))
 	switch {
 	case head[0] != 0:
-		return status.Error(codes.Internal, "the message is compressed, which was not agreed on")
+		return status.Error(codes.Internal, "the message is compressed, which was not negotiated")
 	case size > int64(limit):
 		return status.Errorf(codes.ResourceExhausted, "received message larger than max (%d vs. %d)", size, limit)
 	}

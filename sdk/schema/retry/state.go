@@ -146,7 +146,7 @@ func (e *NotFoundError) Error() string {
 	case e.Message != "":
 		return e.Message
 	case e.Retries > 0:
-		return fmt.Sprintf("there is no such object (asked %d times)", e.Retries)
+		return fmt.Sprintf("there is no such object (after %d reads)", e.Retries)
 	}
 	return "there is no such object"
 }

@@ -66,16 +66,17 @@ type Page struct {
 // Follows checks a page with its names and the name at which the next one begins.
 func (p *Page) Follows(names []string, next string) error {
 	if len(names) > MaxPage {
-		return fmt.Errorf("a page of the list has %d objects, and at most %d were asked for", len(names), MaxPage)
+		return fmt.Errorf("a page of the list has %d objects, but at most %d were requested", len(names), MaxPage)
 	}
 	for _, name := range append(names, next) {
 		if len(name) > MaxName {
-			return fmt.Errorf("the list has a name of %d bytes, and at most %d are possible", len(name), MaxName)
+			return fmt.Errorf("the list has a name of %d bytes, but at most %d are possible", len(name), MaxName)
 		}
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, p.Prefix) {
-			return fmt.Errorf("the list has the name %.100q, and %q was asked for", name, p.Prefix)
+			return fmt.Errorf("the list has the name %.100q, but names that begin with %q were requested",
+				name, p.Prefix)
 		}
 	}
 	if p.pages++; p.pages > MaxPages {
@@ -83,7 +84,7 @@ func (p *Page) Follows(names []string, next string) error {
 			MaxPages*MaxPage, p.Prefix)
 	}
 	if next != "" && next <= p.last {
-		return fmt.Errorf("the list goes on at %.100q behind %.100q: it goes in a circle", next, p.last)
+		return fmt.Errorf("the list repeats: after %.100[2]q it continues at %.100[1]q", next, p.last)
 	}
 	p.last = next
 	return nil
