@@ -215,7 +215,7 @@ func checkUpgrade(s *session, r *Resource) {
 	}
 	for what, bad := range inOrder(map[string]string{
 		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`,
-		"an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
+		"an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": ` + misfit(o.rt.Block) + `}`,
 	}) {
 		if what == "an attribute of a wrong type" &&
 			o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
@@ -242,6 +242,14 @@ func (s *session) upgradeIdentity(o *object) {
 	if resp.Identity == cty.NilVal || !resp.Identity.RawEquals(o.identity) {
 		s.Errorf("upgrade the identity: got %s, want %s", show(resp.Identity), show(o.identity))
 	}
+}
+
+// misfit is a value that is not one of anyAttribute.
+func misfit(block *provider.Block) string {
+	if block.Attributes[anyAttribute(block)].ImpliedType().IsObjectType() {
+		return `"text"` // an object may have members that the type does not know
+	}
+	return `{"x": [{}]}`
 }
 
 // anyAttribute returns the first attribute with a fixed type, or the first one.

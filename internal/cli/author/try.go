@@ -23,6 +23,7 @@ import (
 // testOptions are the flags of provider test.
 type testOptions struct {
 	record, replay string
+	mock           string
 	run            string
 	verbose        bool
 }
@@ -39,6 +40,9 @@ signal must end it.
 A file in that folder lists the values to test with. If there is none, the command prints an example. In its strings,
 {dir} is a temporary folder and {n} is a different number for each object.
 
+With -mock, a server is started for the test that is made of an OpenAPI document: it keeps objects in memory, and
+refuses requests that the document does not allow. {mock} stands for its address. See "provider from-openapi".
+
 With -run, only the checks whose names contain its value run. A check deletes the objects it created when it ends, and
 the command names those that it could not delete.
 
@@ -53,6 +57,7 @@ secrets.`,
 			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
 				"starting the program.")
 			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
+			c.Flags.StringVar(&o.mock, "mock", "", "Test against a server that is made of the OpenAPI document `SPEC`.")
 			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
@@ -78,6 +83,14 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	}
 	t.RemoteState = c.RemoteState()
 	const cannot = "The test cannot start"
+	if o.mock != "" {
+		server, err := mockOf(o.mock)
+		if err != nil {
+			return c.Finish(cannot, err)
+		}
+		defer server.Close()
+		t.Mock = server.address
+	}
 	tape, remove, err := tapeFor(o)
 	if err != nil {
 		return c.Finish(cannot, err)

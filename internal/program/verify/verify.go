@@ -37,6 +37,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
+// mark is what stands for the address of a mock.
+const mark = "{mock}"
+
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
@@ -66,8 +69,12 @@ type resource struct {
 	Updates      []json.RawMessage `json:"updates"`
 	Replacements []json.RawMessage `json:"replacements"`
 	Invalid      []json.RawMessage `json:"invalid"`
-	Import       string            `json:"import"` // attribute that is the import ID
-	Slow         json.RawMessage   `json:"slow"`
+	// Import is the attribute that the object is imported by, or a text with attributes in it: "{org}/{name}".
+	Import string `json:"import"`
+	// Untold are the attributes that no answer tells, so that an import does not find them; "a.b" is one within
+	// another.
+	Untold []string        `json:"untold"`
+	Slow   json.RawMessage `json:"slow"`
 }
 
 // read describes a data source or an ephemeral resource to be read once.
@@ -90,6 +97,8 @@ type asked struct {
 type Trial struct {
 	// RemoteState reads states that the program requests; nil refuses such requests.
 	RemoteState handler.RemoteState
+	// Mock is the address that {mock} stands for in the strings of the file.
+	Mock string
 
 	manifest *manifest.Manifest
 	schema   *provider.Schema
@@ -145,7 +154,7 @@ func sample(m *manifest.Manifest) string {
 // Options returns the options of the suite. Objects are created in dir. wrap wraps the caller; it may be nil.
 func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (
 	providertest.Options, error) {
-	v := values{dir: dir}
+	v := values{dir: dir, mock: t.Mock}
 	o := providertest.Options{
 		New: func(context.Context) (provider.Provider, error) {
 			caller := handler.NewCaller(t.manifest, handler.Surroundings{})
@@ -220,7 +229,12 @@ func (t *Trial) resource(v *values, r resource) providertest.Resource {
 		by = "id"
 	}
 	if by != "" {
-		one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
+		one.Import = &providertest.Import{ID: func(state cty.Value) string { return id(state, by) }}
+	}
+	if one.Import != nil && len(r.Untold) > 0 {
+		one.Import.Want = func(state cty.Value) cty.Value {
+			return without(state, t.schema.Resources[r.Type].Block.ImpliedType(), r.Untold)
+		}
 	}
 	one.Numbers = numbers(t.schema.Resources[r.Type].Block)
 	if r.Slow != nil {
@@ -361,13 +375,18 @@ func (t *Trial) Untried() (list []string) {
 
 // values decodes the values of the file, and records the first error.
 type values struct {
-	dir string
-	err error
+	dir, mock string
+	err       error
 }
 
 func (v *values) fill(text json.RawMessage, n int) []byte {
 	dir := message.Text(v.dir)
-	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n)).Replace(string(text)))
+	if v.mock == "" && strings.Contains(string(text), mark) {
+		v.err = errors.Join(v.err, fmt.Errorf("the file %s has %s for the address of a mock: give the document that "+
+			"the mock is made of with -mock=SPEC", FileName, mark))
+	}
+	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n), mark, v.mock).Replace(
+		string(text)))
 }
 
 func typesOf[T any](list []T, typ func(T) string) (names []string) {
@@ -407,6 +426,57 @@ func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {
 }
 
 func names(a providertest.Attrs) string { return strings.Join(slices.Sorted(maps.Keys(a)), ", ") }
+
+// without returns an object in which attributes are null. They may be within others: "owner.password".
+func without(state cty.Value, ty cty.Type, names []string) cty.Value {
+	out, err := cty.Transform(state, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		var place []string
+		for _, step := range path {
+			if attr, ok := step.(cty.GetAttrStep); ok {
+				place = append(place, attr.Name)
+			}
+		}
+		if slices.Contains(names, strings.Join(place, ".")) {
+			return cty.NullVal(within(ty, place)), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		panic("verify: " + err.Error()) // the types stay as they are
+	}
+	return out
+}
+
+// within is the type of an attribute within others.
+func within(ty cty.Type, place []string) cty.Type {
+	for _, name := range place {
+		for ty.IsCollectionType() {
+			ty = ty.ElementType()
+		}
+		if !ty.IsObjectType() || !ty.HasAttribute(name) {
+			return cty.DynamicPseudoType
+		}
+		ty = ty.AttributeType(name)
+	}
+	return ty
+}
+
+// id returns an import ID: that of an attribute, or what a text such as "{org}/{name}" makes of several.
+func id(state cty.Value, by string) string {
+	if !strings.Contains(by, "{") {
+		return text(state, by)
+	}
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(by, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if out.WriteString(before); !ok || !closed {
+			return out.String()
+		}
+		out.WriteString(text(state, name))
+		by = after
+	}
+}
 
 // text returns an attribute as an import ID.
 func text(state cty.Value, attr string) string {
