@@ -314,7 +314,7 @@ func TestModifiedPlansAreRefused(t *testing.T) {
 		"steps wait for each other": func(pl *plan.Plan) {
 			pl.Steps[0].After, pl.Steps[1].After = []int{1}, []int{0}
 		},
-		"which the configuration does":   func(pl *plan.Plan) { pl.Steps[0].Resource = other.AbsResource() },
+		"not in the configuration":       func(pl *plan.Plan) { pl.Steps[0].Resource = other.AbsResource() },
 		"the output at the index 0 is n": func(pl *plan.Plan) { pl.Outputs[0] = nil },
 	} {
 		pl := planned(t, run, tombolo.PlanOptions{})

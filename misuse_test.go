@@ -120,11 +120,11 @@ func TestLoadRefusesInvalidOptions(t *testing.T) {
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b": nil} }, `Providers["a/b"] is nil`},
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b/c/d": zero} }, "not a valid"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"upper": {}} }, "exists already"},
-		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"a b": {}} }, "can call"},
+		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"a b": {}} }, "cannot call"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"shout": {}} }, "function.New"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"txt": 1} }, `Did you mean "text"?`},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": func() {}} }, "var.text set by the calling"},
-		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.NilVal} }, "no value"},
+		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.NilVal} }, "not a value"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.UnknownVal(cty.String)} }, "fully known"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.True.Mark(1)} }, "it has marks"},
 	} {
@@ -348,7 +348,7 @@ func TestRunsForReadingWriteNothing(t *testing.T) {
 	_, diags = reader.Apply(t.Context(), pl, tombolo.ApplyOptions{})
 	wantError(t, "apply", diags, "Run is read-only")
 	wantError(t, "import", reader.Import(t.Context(), "terraform_data.a", "id"), "Run is read-only")
-	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "reading")
+	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "Reading")
 }
 
 // Concurrent calls of a project return the same answers and have no data races.
@@ -418,7 +418,7 @@ func TestInstallTakesArgumentsOfTheBackend(t *testing.T) {
 		return tombolo.Install(t.Context(), o, tombolo.InstallOptions{Backend: backend})
 	}
 	wantError(t, "name", install(map[string]any{"pth": "x"}), `Did you mean "path"?`)
-	wantError(t, "type", install(map[string]any{"path": []int{1}}), "another type")
+	wantError(t, "type", install(map[string]any{"path": []int{1}}), "wrong type")
 	for range 2 {
 		if diags := install(map[string]any{"path": "elsewhere.tfstate"}); diags.HasErrors() {
 			t.Fatal(diags.Err())

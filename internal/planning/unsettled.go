@@ -129,8 +129,8 @@ func (p *planner) withhold() (diags diag.List) {
 				Summary: "Replacement blocked by an interrupted creation",
 				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
 					"That object may exist and depend on it.", c.Object, begun),
-				Advice: diag.Advise("Undo the change that replaces %s, or resolve that creation with one of these, then "+
-					"plan again:\n  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
+				Advice: diag.Advise("Undo the change that replaces %s, or resolve that creation with one of these, "+
+					"then plan again:\n  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
 					"  %s      (leave it unmanaged)", c.Object, diag.Recover(begun, "--adopt", "ID"),
 					diag.Recover(begun, "--retry"), diag.Recover(begun, "--forget"))})
 		}
