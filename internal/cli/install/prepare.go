@@ -63,8 +63,8 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 	}
 	return false, diag.List{}.Warnf(nil, "Provider program was not prepared",
 		"%s\n  %s\n\nIt was not run.", why, words).
-		Advise("If you trust this directory, run \"%s\" again: the provider is now in the lock file. Commands that need "+
-			"the program also run it.", diag.Run("init"))
+		Advise("If you trust this directory, run \"%s\" again: the provider is now in the lock file. Commands that "+
+			"need the program also run it.", diag.Run("init"))
 }
 
 // prepareProviders installs what program providers in folders need beside their own files, as their first use would: a
