@@ -32,14 +32,14 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	a.eachFile(a.closuresOf)
 	a.eachFile(a.file)
 	var b strings.Builder
-	said := a.said()
+	said := a.codeTexts()
 	for _, k := range diag.Kinds() {
 		if k.Retired {
 			continue
 		}
 		s := said[k.Code]
 		if s == nil {
-			s = &saying{}
+			s = &codeTexts{}
 		}
 		slices.Sort(s.rooms)
 		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.rooms, " "))
@@ -63,26 +63,26 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 }
 
 // codeTexts holds the packages and the texts of a code.
-type saying struct{ rooms, texts []string }
+type codeTexts struct{ rooms, texts []string }
 
 // maxTexts is the number of texts to list for a code.
-const mostSaid = 3
+const maxTexts = 3
 
 // shortest returns the most informative texts of the code: few and short.
-func (s *saying) shortest() []string {
+func (s *codeTexts) shortest() []string {
 	slices.SortStableFunc(s.texts, func(a, b string) int {
 		if len(a) != len(b) {
 			return len(a) - len(b)
 		}
 		return strings.Compare(a, b)
 	})
-	return s.texts[:min(len(s.texts), mostSaid)]
+	return s.texts[:min(len(s.texts), maxTexts)]
 }
 
 // codeTexts returns, by title, all texts that can be a title, each with the text beside it: the next argument of the
 // call, or the Detail.
-func (t *titles) said() map[string]*saying {
-	out := map[string]*saying{}
+func (t *titles) codeTexts() map[string]*codeTexts {
+	out := map[string]*codeTexts{}
 	t.eachFile(func(p *packages.Package, file *ast.File) {
 		list := func(all []ast.Expr) {
 			for i, e := range all {
@@ -90,7 +90,7 @@ func (t *titles) said() map[string]*saying {
 				if i+1 < len(all) {
 					next = all[i+1]
 				}
-				t.sayingOf(p, e, next, out)
+				t.addText(p, e, next, out)
 			}
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -105,12 +105,12 @@ func (t *titles) said() map[string]*saying {
 				list(n.Values)
 			case *ast.CompositeLit:
 				if title := fieldOf(n, "Summary"); title != nil {
-					t.sayingOf(p, title, fieldOf(n, "Detail"), out)
+					t.addText(p, title, fieldOf(n, "Detail"), out)
 				} else if len(n.Elts) > 0 && !isPair(n.Elts[0]) {
 					list(n.Elts)
 				}
 			case *ast.KeyValueExpr: // an entry of a table of titles
-				t.sayingOf(p, n.Value, nil, out)
+				t.addText(p, n.Value, nil, out)
 			}
 			return true
 		})
@@ -135,7 +135,7 @@ func fieldOf(lit *ast.CompositeLit, name string) ast.Expr {
 }
 
 // addText records the package and the text of a title, if the expression is a constant text.
-func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[string]*saying) {
+func (t *titles) addText(p *packages.Package, title, text ast.Expr, out map[string]*codeTexts) {
 	typ := p.TypesInfo.TypeOf(title)
 	if typ == nil || !isText(typ) {
 		return
@@ -159,7 +159,7 @@ func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[str
 			details = t.texts(text, p.TypesInfo)
 		}
 	}
-	if len(details) == 0 || len(details) > mostSaid {
+	if len(details) == 0 || len(details) > maxTexts {
 		details = []string{""}
 	}
 	for _, summary := range t.texts(title, p.TypesInfo) {
@@ -173,7 +173,7 @@ func (t *titles) sayingOf(p *packages.Package, title, text ast.Expr, out map[str
 			}
 			s := out[code]
 			if s == nil {
-				s = &saying{}
+				s = &codeTexts{}
 				out[code] = s
 			}
 			if room := partOf(p.PkgPath); !slices.Contains(s.rooms, room) {

@@ -133,7 +133,7 @@ func (r room) allowed(pkg string) bool {
 	return false
 }
 
-func TestEveryPackageHasARoomAndImportsWhatItSays(t *testing.T) {
+func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
 	rooms := readRooms(t)
 	packages := loadPackages(t)
 	for dir, p := range packages {
@@ -215,8 +215,8 @@ func TestEveryInvariantHasATest(t *testing.T) {
 	}
 }
 
-// alone lists the packages that only one other package imports, each with the reason why it is separate. Those of inTable
-// are left out.
+// alone lists the packages that only one other package imports, each with the reason why it is separate. Those of
+// inTable are left out.
 var alone = map[string]string{
 	"examples":                      "embeds the folders beside it",
 	"examples/provider-go/pgrows":   "a provider is a package, its main package a line",
@@ -225,12 +225,13 @@ var alone = map[string]string{
 	"internal/console":              "the conformance corpus reads lines as the command does",
 	"internal/engine/ownstore":      "guards the store of an embedder, with its panics, and knows no project",
 	"internal/eval/funcs/funcstest": "tables of tests, also for benchmarks",
-	"internal/explain":              "has the texts of all codes, which tests compare with the code, and knows no commands",
+	"internal/explain":              "has the texts of all codes, which tests compare with the code, without commands",
 	"internal/fetch/credentials":    "tokens and their helpers, apart from all that prints",
 	"internal/fetch/pins":           "reads and writes a file, and knows nothing of modules or downloads",
 	"internal/fetch/registries":     "the network, which the choice of versions must not see",
 	"internal/format":               "a pure algorithm on text",
 	"internal/moving":               "a pure algorithm on addresses",
+	"internal/openapi":              "translates documents to manifests, and knows no commands or flags",
 	"internal/pack":                 "writes packages and registries, and knows no commands or flags",
 	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
 	"internal/policy":               "runs programs, which planning must not",

@@ -94,7 +94,7 @@ func (r *Run) usable() (diags diag.List) {
 func (r *Run) plans() diag.List {
 	diags := r.usable()
 	if r.project.saved != nil {
-		diags = diags.Errorf(nil, "Project of a saved plan", "The project was loaded with Options.Saved, to apply "+
+		diags = diags.Errorf(nil, "Project is for a saved plan", "The project was loaded with Options.Saved, to apply "+
 			"that plan. To make another plan, load the project without it.")
 	}
 	return diags
@@ -145,7 +145,7 @@ func (how Recovery) check() (diags diag.List) {
 // writes returns an error if the run was opened for reading.
 func (r *Run) writes() (diags diag.List) {
 	if r.reading {
-		diags = diags.Errorf(nil, "Run is for reading", "The run was opened with OpenOptions.Reading, so it cannot "+
+		diags = diags.Errorf(nil, "Run is read-only", "The run was opened with OpenOptions.Reading, so it cannot "+
 			"change anything. Open another run without it.")
 	}
 	return diags

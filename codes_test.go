@@ -50,7 +50,7 @@ func loadProduct(t *testing.T) []*packages.Package {
 }
 
 // titlesFromElsewhere lists the places that create diagnostics with titles defined elsewhere, with the reason.
-var madeElsewhere = map[string]string{
+var titlesFromElsewhere = map[string]string{
 	"internal/program/handler/request.go":  "what a program answers",
 	"internal/view/view.go":                "texts of commands, which Tell shows as they are",
 	"sdk/schema/validation/diagnostics.go": "what the author of a provider says",
@@ -80,7 +80,7 @@ func TestEveryProblemHasACode(t *testing.T) {
 		case strings.Trim(title, unknownText) == "":
 			for _, at := range places {
 				name := below(at.Filename)
-				if title != "" && madeElsewhere[name] == "" {
+				if title != "" && titlesFromElsewhere[name] == "" {
 					t.Errorf("%s:%d: the test cannot tell the title that this has: let it stand there", name, at.Line)
 				}
 			}

@@ -137,7 +137,7 @@ func applied(t *testing.T, dir string) (*plan.Plan, *state.State) {
 }
 
 // The outputs of the configuration in docs/references.md have the values in its comments.
-func TestDocumentedReferencesHaveTheValuesThatStandBehind(t *testing.T) {
+func TestDocumentedReferencesHaveTheShownValues(t *testing.T) {
 	dir := t.TempDir()
 	files := blocks(t, filepath.Join("docs", "references.md"), "file")
 	files = append(files, [2]string{".terraform/modules/modules.json",
@@ -182,7 +182,7 @@ func documents(t *testing.T) []string {
 	return append(pages, below...)
 }
 
-func TestEveryLinkOfTheDocumentationLeadsSomewhere(t *testing.T) {
+func TestDocumentationLinksExist(t *testing.T) {
 	pages := documents(t)
 	link, heading := regexp.MustCompile(`\]\(([^)\s]+)\)`), regexp.MustCompile("(?m)^#+ (.*)$")
 	drop, code := regexp.MustCompile(`[^\p{L}\p{N} _-]`), regexp.MustCompile("(?s)\n```.*?\n```|`[^`\n]*`")

@@ -26,7 +26,7 @@ import (
 
 // A backend that cannot be used is not recorded: correct arguments are accepted afterwards. Another backend is accepted
 // if the program requests it.
-func TestAFailedInstallLeavesNothingBehind(t *testing.T) {
+func TestFailedInstallRecordsNothing(t *testing.T) {
 	o := projectIn(t, "terraform {\n  backend \"http\" {}\n}\n"+simple)
 	install := func(how tombolo.InstallOptions) diag.List { return tombolo.Install(t.Context(), o, how) }
 	for _, arguments := range []map[string]any{nil, {"address": "no address"}, {"address": "http://127.0.0.1:1/x",
@@ -67,7 +67,7 @@ func TestAFailedInstallLeavesNothingBehind(t *testing.T) {
 	loaded(t, o)
 }
 
-func TestValuesOfProgramsHoldValuesOfTheLanguage(t *testing.T) {
+func TestGoValuesMayContainCtyValues(t *testing.T) {
 	o := projectIn(t, `variable "v" { default = null }`)
 	value := cty.ListVal([]cty.Value{cty.StringVal("n")})
 	cyclic := map[string]any{}
@@ -208,7 +208,7 @@ output "parts" { value = [1, nonsensitive("x")] }
 	if err := run.Output("none", &text); err != nil || text != nil {
 		t.Errorf("got %v, %v", text, err)
 	}
-	if err := run.Output("nobody", &text); err == nil || !strings.Contains(err.Error(), "declares no output") {
+	if err := run.Output("nobody", &text); err == nil || !strings.Contains(err.Error(), "has an output") {
 		t.Error(err)
 	}
 	got := run.Outputs()
@@ -355,7 +355,7 @@ func TestARunCanBeUsedAfterAPanicOfApply(t *testing.T) {
 }
 
 // Users of a program provide expressions: no expression may crash it.
-func TestExpressionsMayBeAnything(t *testing.T) {
+func TestEvaluateAcceptsArbitraryExpressions(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	var got any
@@ -418,7 +418,7 @@ func TestContradictoryOptionsAreRefused(t *testing.T) {
 }
 
 // The reason why a context ended is among the errors, even if a provider reports only the cancellation.
-func TestErrorsTellWhyTheContextEnded(t *testing.T) {
+func TestErrorsIncludeTheContextCause(t *testing.T) {
 	o, _ := counted(t, func(ctx context.Context, _ *schema.ResourceData) diag.Diagnostics {
 		<-ctx.Done()
 		return diag.Errorf("no answer")

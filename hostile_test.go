@@ -156,7 +156,7 @@ func answers() *answering {
 		applied: id(cty.StringVal("1"))}
 }
 
-func TestMarksInAnswersAreMistakesOfTheProvider(t *testing.T) {
+func TestMarksInResponsesAreProviderErrors(t *testing.T) {
 	p := answers()
 	p.planned = cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("1").Mark("mine")})
 	run := opened(t, loaded(t, with(t, p)), tombolo.OpenOptions{})
@@ -188,7 +188,7 @@ func TestInvalidPartsOfAnObjectAreReported(t *testing.T) {
 }
 
 // An apply whose context ends during its last operation is complete.
-func TestAnInterruptAtTheEndLeavesNothingToDo(t *testing.T) {
+func TestInterruptDuringTheLastOperation(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	p := answers()
 	p.apply = func(context.Context) { stop() }
@@ -202,7 +202,7 @@ func TestAnInterruptAtTheEndLeavesNothingToDo(t *testing.T) {
 	}
 }
 
-// Abort makes the call return, even if a provider ignores its context.
+// Abort ends the call, even if a provider ignores its context.
 func TestAbortEndsCallsThatDoNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		abort, end := context.WithCancel(t.Context())
@@ -243,14 +243,14 @@ func TestAbortEndsCallsThatDoNotReturn(t *testing.T) {
 }
 
 // emptyAnswers is a store that returns zero values.
-type nothing struct {
+type emptyAnswers struct {
 	state.Store
 	workspace bool
 }
 
 type nothingWorkspace struct{ state.Workspace }
 
-func (n nothing) Workspace(string) (state.Workspace, error) {
+func (n emptyAnswers) Workspace(string) (state.Workspace, error) {
 	if n.workspace {
 		return nil, nil
 	}
@@ -261,17 +261,17 @@ func (nothingWorkspace) Lock(context.Context, state.LockRequest) (state.Session,
 	return nil, nil
 }
 
-func TestStoresThatAnswerWithNothingAreReported(t *testing.T) {
+func TestEmptyStoreResponsesAreReported(t *testing.T) {
 	o := projectIn(t, simple)
 	for _, workspace := range []bool{true, false} {
-		o.Store = nothing{tombolo.MemoryStore(), workspace}
+		o.Store = emptyAnswers{tombolo.MemoryStore(), workspace}
 		_, diags := loaded(t, o).Open(t.Context(), tombolo.OpenOptions{})
 		wantError(t, "open", diags, "bug in the store")
 	}
 }
 
 // A run refuses a second concurrent call, even one made by a sink. The first call and the run are not affected.
-func TestARunIsForOneCallAtATime(t *testing.T) {
+func TestRunRefusesConcurrentCalls(t *testing.T) {
 	o := projectIn(t, simple)
 	var run *tombolo.Run
 	var refused []diag.List
@@ -300,7 +300,7 @@ func TestARunIsForOneCallAtATime(t *testing.T) {
 }
 
 // A plan that was changed is refused and leaves no journal.
-func TestPlansThatWereChangedAreRefused(t *testing.T) {
+func TestModifiedPlansAreRefused(t *testing.T) {
 	other, diags := addr.ParseInstance("terraform_data.nobody")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -314,7 +314,7 @@ func TestPlansThatWereChangedAreRefused(t *testing.T) {
 		"steps wait for each other": func(pl *plan.Plan) {
 			pl.Steps[0].After, pl.Steps[1].After = []int{1}, []int{0}
 		},
-		"which the configuration does":   func(pl *plan.Plan) { pl.Steps[0].Resource = other.AbsResource() },
+		"not in the configuration":       func(pl *plan.Plan) { pl.Steps[0].Resource = other.AbsResource() },
 		"the output at the index 0 is n": func(pl *plan.Plan) { pl.Outputs[0] = nil },
 	} {
 		pl := planned(t, run, tombolo.PlanOptions{})
@@ -361,7 +361,7 @@ output "v" {
 }
 
 // Errors of the calling program's functions are wrapped in the problem, and panics are values of one type.
-func TestWhatACallbackSaysIsFound(t *testing.T) {
+func TestCallbackErrorsAreWrapped(t *testing.T) {
 	refused := errors.New("refused")
 	o := projectIn(t, `output "x" { value = ask() }`)
 	o.Functions = map[string]function.Function{"ask": function.New(&function.Spec{

@@ -367,7 +367,7 @@ var providerMethods = methodsOf(reflect.TypeFor[provider.Provider]())
 // and afterwards everything works.
 func TestHostileProvidersLoseNothing(t *testing.T) {
 	reached := map[string]int{}
-	provided(t, &trap{}, reached)
+	testProviderTrap(t, &trap{}, reached)
 	for _, method := range providerMethods {
 		if reached[method] == 0 && method != "Provider.UpgradeIdentity" { // only for identities of another version
 			t.Errorf("%s is not called", method)
@@ -386,7 +386,7 @@ func TestHostileProvidersLoseNothing(t *testing.T) {
 					h.seed = seed
 				}
 				t.Run(fmt.Sprintf("%s/%d/%s/%d", method, call, does, h.seed), func(t *testing.T) {
-					provided(t, h, map[string]int{})
+					testProviderTrap(t, h, map[string]int{})
 				})
 			}
 		}
@@ -398,7 +398,7 @@ func TestHostileProvidersLoseNothing(t *testing.T) {
 var locked = []string{"Provider.Schema", "Provider.ValidateConfig", "Provider.Configure"}
 
 // testProviderTrap runs a project whose provider has a trap.
-func provided(t *testing.T, h *trap, reached map[string]int) {
+func testProviderTrap(t *testing.T, h *trap, reached map[string]int) {
 	first, second := projectIn(t, before), projectIn(t, everything)
 	write(t, filepath.Join(second.Dir, "q.tfquery.hcl"), queries)
 	synctest.Test(t, func(t *testing.T) {
@@ -411,7 +411,7 @@ func provided(t *testing.T, h *trap, reached map[string]int) {
 		store := tombolo.MemoryStore()
 		first.Store, second.Store, second.Abort, second.Query = store, store, abort, true
 		var problems strings.Builder
-		lives(t, context.Background(), first, &problems)
+		exercise(t, context.Background(), first, &problems)
 		if h.does == stalls {
 			defer time.AfterFunc(time.Hour, stop).Stop() // a user stops after an hour
 			defer time.AfterFunc(time.Hour+time.Minute, end).Stop()
@@ -425,18 +425,18 @@ func provided(t *testing.T, h *trap, reached map[string]int) {
 			return trapProvider{h, schema.New(notes.full())}, nil
 		}
 		second.Providers = map[string]provider.Factory{"example/note": start}
-		lives(t, ctx, second, &problems)
-		lives(t, context.Background(), second, &problems)
+		exercise(t, ctx, second, &problems)
+		exercise(t, context.Background(), second, &problems)
 		close(h.release)
 		synctest.Wait()
 		h.method, second.Events, second.Abort = "", nil, nil
-		known(t, second, notes, problems.String()+strings.Join(h.gone, " "))
+		checkNotes(t, second, notes, problems.String()+strings.Join(h.gone, " "))
 	})
 }
 
 // exercise plans, applies and queries as far as it gets. After a panic of the provider the project is as usable as
 // after an error.
-func lives(t *testing.T, ctx context.Context, o tombolo.Options, problems *strings.Builder) {
+func exercise(t *testing.T, ctx context.Context, o tombolo.Options, problems *strings.Builder) {
 	said := func(diags diag.List) bool {
 		for _, d := range diags {
 			fmt.Fprintln(problems, d.Error())
@@ -492,7 +492,7 @@ func lives(t *testing.T, ctx context.Context, o tombolo.Options, problems *strin
 }
 
 // checkNotes checks that each note is in the state or in a reported problem, and that the project works.
-func known(t *testing.T, o tombolo.Options, notes *service, problems string) {
+func checkNotes(t *testing.T, o tombolo.Options, notes *service, problems string) {
 	project, diags := tombolo.Load(context.Background(), o)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

@@ -365,7 +365,7 @@ func (s *service) provider() *schema.Provider {
 // object is in the state, in the journal or in a problem; and afterwards the same store works.
 func TestHostileStoresLoseNothing(t *testing.T) {
 	reached := map[string]int{}
-	life(t, &trap{}, reached)
+	testStoreTrap(t, &trap{}, reached)
 	for _, method := range storeMethods {
 		if (reached[method] == 0) != slices.Contains(notCalled, method) {
 			t.Errorf("%s was called %d times", method, reached[method])
@@ -375,7 +375,7 @@ func TestHostileStoresLoseNothing(t *testing.T) {
 		for call := 1; call <= min(reached[method], 4); call++ {
 			for _, does := range []misdeed{panics, exiting, refuses, nils, garbles, stalls} {
 				t.Run(fmt.Sprintf("%s/%d/%s", method, call, does), func(t *testing.T) {
-					life(t, &trap{method: method, call: call, does: does}, map[string]int{})
+					testStoreTrap(t, &trap{method: method, call: call, does: does}, map[string]int{})
 				})
 			}
 		}
@@ -383,7 +383,7 @@ func TestHostileStoresLoseNothing(t *testing.T) {
 }
 
 // testStoreTrap runs a project whose store has a trap.
-func life(t *testing.T, h *trap, reached map[string]int) {
+func testStoreTrap(t *testing.T, h *trap, reached map[string]int) {
 	dir := projectIn(t, pair).Dir
 	synctest.Test(t, func(t *testing.T) {
 		abort, end := context.WithCancel(context.Background())
@@ -401,18 +401,18 @@ func life(t *testing.T, h *trap, reached map[string]int) {
 		problems := runAll(ctx, t, o)
 		_, method, _ := strings.Cut(h.method, ".")
 		named := strings.Contains(problems, method) || strings.Contains(problems, "efused by the t")
-		if h.sprung && told(h) && !named {
+		if h.sprung && visible(h) && !named {
 			t.Errorf("no problem names %s: %s", h.method, problems)
 		}
 		close(h.release)
 		synctest.Wait()
 		o.Store, o.Abort, notes.fell = store, nil, true
-		accounted(t, o, notes, problems)
+		checkObjects(t, o, notes, problems)
 	})
 }
 
 // visible reports whether the misdeed can be seen from outside.
-func told(h *trap) bool {
+func visible(h *trap) bool {
 	answers := []string{"Store.Workspace", "Workspace.Read", "Workspace.Lock", "Session.Context", "Session.Snapshot",
 		"Session.Begin", "Journal.Working"}
 	return h.does != garbles && (h.does != nils || slices.Contains(answers, h.method))
@@ -469,7 +469,7 @@ func runAll(ctx context.Context, t *testing.T, o tombolo.Options) string {
 }
 
 // checkObjects checks that every object is in the state, in the journal or in a problem, and that the store works.
-func accounted(t *testing.T, o tombolo.Options, notes *service, problems string) {
+func checkObjects(t *testing.T, o tombolo.Options, notes *service, problems string) {
 	project, diags := tombolo.Load(context.Background(), o)
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())

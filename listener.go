@@ -36,7 +36,7 @@ func (l *listener) Send(e event.Event) {
 }
 
 // raisePanic continues the panic of a sink in the goroutine of the caller. It must be deferred, and run after conclude.
-func (p *Project) heard() {
+func (p *Project) raisePanic() {
 	if p.listener == nil {
 		return
 	}

@@ -103,7 +103,7 @@ func wantError(t *testing.T, what string, diags diag.List, text string) {
 	}
 }
 
-func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestLoadRefusesInvalidOptions(t *testing.T) {
 	good := projectIn(t, simple)
 	zero := func(context.Context) (provider.Provider, error) { return nil, nil }
 	saved := planned(t, opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{}), tombolo.PlanOptions{})
@@ -120,11 +120,11 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b": nil} }, `Providers["a/b"] is nil`},
 		{func(o *tombolo.Options) { o.Providers = map[string]provider.Factory{"a/b/c/d": zero} }, "not a valid"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"upper": {}} }, "exists already"},
-		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"a b": {}} }, "can call"},
+		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"a b": {}} }, "cannot call"},
 		{func(o *tombolo.Options) { o.Functions = map[string]function.Function{"shout": {}} }, "function.New"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"txt": 1} }, `Did you mean "text"?`},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": func() {}} }, "var.text set by the calling"},
-		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.NilVal} }, "no value"},
+		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.NilVal} }, "not a value"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.UnknownVal(cty.String)} }, "fully known"},
 		{func(o *tombolo.Options) { o.Variables = map[string]any{"text": cty.True.Mark(1)} }, "it has marks"},
 	} {
@@ -138,7 +138,7 @@ func TestLoadRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestFactoriesThatReturnNothingAreRefused(t *testing.T) {
+func TestNilProvidersAreRefused(t *testing.T) {
 	o := projectIn(t, note)
 	for want, factory := range map[string]provider.Factory{
 		"neither a provider nor an error": func(context.Context) (provider.Provider, error) { return nil, nil },
@@ -192,7 +192,7 @@ func (wild) Plan(context.Context, provider.PlanRequest) provider.PlanResponse { 
 
 func (wild) Close() error { return nil }
 
-func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
+func TestPlanRefusesInvalidOptions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for want, o := range map[string]tombolo.PlanOptions{
 		"PlanOptions.Mode is 99":      {Mode: 99},
@@ -209,7 +209,7 @@ func TestPlanRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
+func TestPlanOmitsExclusions(t *testing.T) {
 	run := opened(t, loaded(t, projectIn(t, simple)), tombolo.OpenOptions{})
 	for _, excluded := range []string{"terraform_data.b", "*.b"} {
 		pl := planned(t, run, tombolo.PlanOptions{Exclude: []string{excluded}})
@@ -219,7 +219,7 @@ func TestPlanLeavesOutWhatIsExcluded(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
+func TestApplyRefusesForeignPlans(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	other := opened(t, loaded(t, projectIn(t, `resource "terraform_data" "z" {}`)), tombolo.OpenOptions{})
@@ -230,7 +230,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 
 	pl := planned(t, run, tombolo.PlanOptions{})
 	_, diags = run.Apply(t.Context(), pl, tombolo.ApplyOptions{Ephemeral: map[string]any{"text": "x"}})
-	wantError(t, "ephemeral", diags, "no ephemeral variable of the plan")
+	wantError(t, "ephemeral", diags, "not an ephemeral variable of the plan")
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, diags = run.Apply(ended, pl, tombolo.ApplyOptions{}); !errors.Is(diags.Err(), context.Canceled) {
@@ -252,7 +252,7 @@ func TestApplyRefusesPlansThatAreNotItsOwn(t *testing.T) {
 	}
 }
 
-func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
+func TestProjectOfASavedPlanAppliesOnlyThatPlan(t *testing.T) {
 	o := projectIn(t, simple)
 	given := o
 	given.Variables = map[string]any{"text": "given"}
@@ -276,7 +276,7 @@ func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
 	o.Saved = saved
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	_, diags = run.Plan(t.Context(), tombolo.PlanOptions{})
-	wantError(t, "plan", diags, "Project of a saved plan")
+	wantError(t, "plan", diags, "Project is for a saved plan")
 	_, diags = run.Apply(t.Context(), made, tombolo.ApplyOptions{})
 	wantError(t, "another", diags, "Plan is not the saved one")
 	var text string
@@ -291,7 +291,7 @@ func TestASavedPlanIsAllThatItsProjectApplies(t *testing.T) {
 	}
 }
 
-func TestClosedProjectsAndRunsSaySo(t *testing.T) {
+func TestClosedProjectsAndRunsReturnErrors(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	pl := planned(t, run, tombolo.PlanOptions{})
@@ -346,9 +346,9 @@ func TestRunsForReadingWriteNothing(t *testing.T) {
 	reader := opened(t, project, tombolo.OpenOptions{NoLock: true, Reading: true})
 	pl := planned(t, reader, tombolo.PlanOptions{})
 	_, diags = reader.Apply(t.Context(), pl, tombolo.ApplyOptions{})
-	wantError(t, "apply", diags, "Run is for reading")
-	wantError(t, "import", reader.Import(t.Context(), "terraform_data.a", "id"), "Run is for reading")
-	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "reading")
+	wantError(t, "apply", diags, "Run is read-only")
+	wantError(t, "import", reader.Import(t.Context(), "terraform_data.a", "id"), "Run is read-only")
+	wantError(t, "recover", reader.Recover(t.Context(), "terraform_data.a", tombolo.Recovery{Retry: true}), "Reading")
 }
 
 // Concurrent calls of a project return the same answers and have no data races.
@@ -418,7 +418,7 @@ func TestInstallTakesArgumentsOfTheBackend(t *testing.T) {
 		return tombolo.Install(t.Context(), o, tombolo.InstallOptions{Backend: backend})
 	}
 	wantError(t, "name", install(map[string]any{"pth": "x"}), `Did you mean "path"?`)
-	wantError(t, "type", install(map[string]any{"path": []int{1}}), "another type")
+	wantError(t, "type", install(map[string]any{"path": []int{1}}), "wrong type")
 	for range 2 {
 		if diags := install(map[string]any{"path": "elsewhere.tfstate"}); diags.HasErrors() {
 			t.Fatal(diags.Err())

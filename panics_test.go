@@ -34,7 +34,7 @@ func (c crashing) Close() error {
 }
 
 // A panic in a goroutine without a caller becomes a warning. After a panic that was recovered, the project reports it.
-func TestPanicsBesideCallsEndNothing(t *testing.T) {
+func TestPanicsOutsideOfCallsAreWarnings(t *testing.T) {
 	for _, at := range []string{"Close", "Schema"} {
 		o := projectIn(t, note)
 		o.Providers = map[string]provider.Factory{"example/note": func(context.Context) (provider.Provider, error) {

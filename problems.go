@@ -47,6 +47,7 @@ var means = map[diag.Means]string{
 	"-lock=false":                         "OpenOptions.NoLock and OpenOptions.Reading",
 	"force-unlock":                        "ForceUnlock of the workspace in Project.Store",
 	"-generate-config-out=FILE with plan": "PlanOptions.GenerateConfig",
+	"--adopt ID":                          "Recovery.Adopt",
 	"--retry":                             "Recovery.Retry",
 	"--forget":                            "Recovery.Forget",
 }

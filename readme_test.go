@@ -121,7 +121,7 @@ func TestTheFirstApplyShowsWhatTheProgramPrints(t *testing.T) {
 }
 
 // The first screen of the README answers what a newcomer has to know.
-func TestReadmeBeginsWithWhatItIsForWhomHowAndWhatIsMissing(t *testing.T) {
+func TestReadmeIntroducesTheProject(t *testing.T) {
 	raw, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

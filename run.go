@@ -51,7 +51,7 @@ type Run struct {
 // While another run holds the lock, errors.As finds the *state.LockedError in the error that diag.List.Err returns.
 func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer p.heard()
+	defer p.raisePanic()
 	if diags := p.opens(ctx, o); diags.HasErrors() {
 		return nil, diags
 	}
@@ -71,7 +71,7 @@ func (r *Run) Close(ctx context.Context) (diags diag.List) {
 		return nil
 	}
 	defer conclude(context.WithoutCancel(ctx), &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() || r.closed {
@@ -118,7 +118,7 @@ type PlanOptions struct {
 // was planned so far, and is marked as Errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (pl *plan.Plan, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if !diags.HasErrors() {
@@ -149,7 +149,7 @@ type QueryOptions struct {
 // must have been loaded with Options.Query. It changes nothing. After errors it returns the objects found so far.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (_ []*plan.List, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -189,7 +189,7 @@ type ApplyOptions struct {
 // were under way, and the run can still be used and closed.
 func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Counts, diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -211,8 +211,8 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 	for _, name := range slices.Sorted(maps.Keys(ephemeral)) {
 		if v, declared := pl.Variables[name]; !declared || !v.Ephemeral {
 			diags = diags.Errorf(nil, "Value for a variable that is not ephemeral", "ApplyOptions.Ephemeral has a "+
-				"value for var.%s, which is no ephemeral variable of the plan. Values of others are part of the plan: "+
-				"leave this one out.", name)
+				"value for var.%s, which is not an ephemeral variable of the plan. The values of other variables are "+
+				"part of the plan: remove this one.", name)
 		}
 	}
 	if diags.HasErrors() {
@@ -232,7 +232,7 @@ func (r *Run) apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (Counts,
 // Import adds an existing object to the state: id identifies the object, and address the declared instance.
 func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -256,7 +256,7 @@ func (r *Run) Import(ctx context.Context, address, id string) (diags diag.List) 
 // stores its value in the variable that into points to, as Output does.
 func (r *Run) Evaluate(ctx context.Context, expression string, into any) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {
@@ -301,7 +301,7 @@ func (r *Run) Output(name string, into any) error {
 	switch {
 	case ok:
 	case !declared:
-		return fmt.Errorf("the configuration declares no output %q, and the state has none of that name", name)
+		return fmt.Errorf("neither the configuration nor the state has an output %q", name)
 	case !r.whole:
 		return fmt.Errorf("the state has no value of the output %q: it is null, or was not applied yet", name)
 	default:
@@ -357,7 +357,7 @@ func (r *Run) Interrupted() []state.InFlight { return r.engine.Snapshot().InFlig
 // Recover resolves the open operations of interrupted runs at an address.
 func (r *Run) Recover(ctx context.Context, address string, how Recovery) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer r.project.heard()
+	defer r.project.raisePanic()
 	leave, diags := r.enter()
 	defer leave()
 	if diags.HasErrors() {

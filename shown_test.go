@@ -158,7 +158,7 @@ func (s *shown) arguments(list *types.TypeList) {
 }
 
 // Internal types are found through aliases, embedded fields, type parameters and unexported names.
-func TestInternalTypesAreFoundWhereverTheyShow(t *testing.T) {
+func TestExposedInternalTypesAreFound(t *testing.T) {
 	const path = modulePath + "/internal/hidden"
 	hidden := checked(t, path, `package hidden
 type T struct{ Field int }

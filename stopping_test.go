@@ -101,7 +101,7 @@ func TestNoCreatedObjectIsForgotten(t *testing.T) {
 	}
 }
 
-// rawCut is a provider whose creations end with the reason when it is asked to stop.
+// rawCut is a provider whose creations return the reason as an error when Stop is called.
 type rawCut struct {
 	empty
 	begun chan<- struct{}
@@ -152,7 +152,7 @@ func TestCancelledRequestsOfProvidersAreNotForgotten(t *testing.T) {
 	}
 }
 
-func TestRecoveryHasExactlyOneOrder(t *testing.T) {
+func TestRecoveryNeedsExactlyOneField(t *testing.T) {
 	o, _ := counted(t, func(context.Context, *schema.ResourceData) diag.Diagnostics { panic("lost") })
 	run := opened(t, loaded(t, o), tombolo.OpenOptions{})
 	run.Apply(t.Context(), planned(t, run, tombolo.PlanOptions{}), tombolo.ApplyOptions{})

@@ -215,6 +215,10 @@ var turns = []struct {
 	{regexp.MustCompile(`^//.*\bbut for (the|a|an|what|one|those)\b`), `"except for"`},
 	{regexp.MustCompile(`\b(takes?|took|taking) the place of\b`), `"replaces"`},
 	{regexp.MustCompile(`^// \w+ makes (a|the) call\b`), `"performs a call"`},
+	{regexp.MustCompile(`^//.*\b[Nn]obody (hears of|else (is|has|does))\b`), "say what does not happen, and why"},
+	{regexp.MustCompile(`^//.*\bbefore and behind\b`), `"before and after"`},
+	{regexp.MustCompile(`^//.*\bcounts more than\b`), `"takes precedence over"`},
+	{regexp.MustCompile(`^//.*\bgoes along\b`), `"is sent"`},
 	{regexp.MustCompile(`^//.*\bgoes on( with)?\b`), `"continues"`},
 	{regexp.MustCompile(`^//.*\ban? (test|folder|paragraph|session|module|goroutine|package|member|place) of (its|their) own\b`),
 		`"its own ..."`},
@@ -222,7 +226,7 @@ var turns = []struct {
 }
 
 // No comment, message or document has one of the listed turns.
-func TestTurnsThatWereTakenOutStayOut(t *testing.T) {
+func TestForbiddenTurnsAreNotUsed(t *testing.T) {
 	walkFiles(t, func(path, text string) {
 		if path == "style_test.go" {
 			return
@@ -315,7 +319,7 @@ func checkExpression(t *testing.T, path string, call *ast.CallExpr) int {
 	return 1
 }
 
-// inBinary reports whether a file is part of cmd/tombolorather than of a test server, a benchmark or an example.
+// inBinary reports whether a file is part of cmd/tombolo rather than of a test server, a benchmark or an example.
 func inBinary(path string) bool {
 	return (strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "sdk/")) &&
 		!strings.Contains(path, "test/")

@@ -117,7 +117,7 @@ func (o Options) surroundings() (*engine.Surroundings, diag.List) {
 		return nil, diag.FromError("Unreadable directory", fmt.Errorf("Options.Dir is %q: %w", o.Dir, err))
 	}
 	s := &engine.Surroundings{Dir: dir, Environ: o.Environ, PluginEnviron: o.Environ, ProviderLog: o.Log,
-		Says: o.Flavor, Words: words}
+		ChosenFlavor: o.Flavor, Words: words}
 	if o.Environ == nil {
 		s.Environ = os.Environ()
 	}
@@ -261,7 +261,7 @@ func (p *Project) Close() error {
 // Validate checks the configuration without state, values of variables or requests to services.
 func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	defer conclude(ctx, &diags)
-	defer p.heard()
+	defer p.raisePanic()
 	if ctx.Err(); p.usable().HasErrors() { // a nil context panics here, where the caller can see it
 		return p.usable()
 	}

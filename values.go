@@ -155,15 +155,15 @@ func mixedToCty(v reflect.Value, path string) (cty.Value, error) {
 func usable(v cty.Value) error {
 	switch {
 	case v == cty.NilVal:
-		return errors.New("it is cty.NilVal, which is no value")
+		return errors.New("it is cty.NilVal, which is not a value")
 	case v.ContainsMarked():
-		return errors.New("it has marks; a variable is sensitive when its block says so")
+		return errors.New("it has marks; to make a variable sensitive, set that in its block")
 	case !v.IsWhollyKnown():
 		return errors.New("it is not fully known")
 	}
 	return cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
 		if v.Type().IsCapsuleType() {
-			return false, fmt.Errorf("it holds a %s, which the language has no name for", v.Type().FriendlyName())
+			return false, fmt.Errorf("it contains a %s, which is not a type of the language", v.Type().FriendlyName())
 		}
 		return true, nil
 	})

@@ -81,7 +81,7 @@ func TestProviderAddresses(t *testing.T) {
 	}
 }
 
-func TestReferencesSayWhatTheyMention(t *testing.T) {
+func TestReferencesAreParsed(t *testing.T) {
 	for src, want := range map[string]string{
 		"var.a.b": "var.a", "local.x": "local.x", "a.b.c": "a.b", "a.b[0].c": "a.b[0]", "data.a.b.c": "data.a.b",
 		"resource.a.b": "a.b", "module.m": "module.m",

@@ -164,7 +164,7 @@ func ParsePattern(s string) (*Pattern, error) {
 			`**.aws_instance.web[eu-*]. `+format, append([]any{s}, args...)...)
 	}
 	if !utf8.ValidString(s) {
-		return fail("It is no valid UTF-8.")
+		return fail("It is not valid UTF-8.")
 	}
 	segments, problem := patternSegments(s)
 	if problem != "" {
@@ -175,7 +175,7 @@ func ParsePattern(s string) (*Pattern, error) {
 		switch first := segments[0]; {
 		case first.name == "**":
 			if first.brackets {
-				return fail("** stands for any number of modules and has no brackets.")
+				return fail("** matches any number of modules and cannot have brackets.")
 			}
 			p.modules, segments = append(p.modules, modulePattern{deep: true}), segments[1:]
 			if len(segments) == 0 {
@@ -216,8 +216,8 @@ func (p *Pattern) readResource(segments []patternSegment) (problem string) {
 		p.mode, segments = mode, segments[1:]
 	}
 	if len(segments) != 2 || segments[0].brackets {
-		return "A resource has a type and a name, such as aws_instance.web or *.web; only its name, and names of " +
-			"modules, can have brackets after them."
+		return "A resource has a type and a name, such as aws_instance.web or *.web. Brackets can only follow the " +
+			"name of a resource or of a module."
 	}
 	for _, s := range segments {
 		if problem := s.problem(); problem != "" {
@@ -238,7 +238,7 @@ type patternSegment struct {
 // problem returns the problem of a name as a sentence, or "".
 func (s patternSegment) problem() string {
 	if strings.Contains(s.name, "**") {
-		return fmt.Sprintf("In %q, ** stands in place of a name: within one, write *.", s.name)
+		return fmt.Sprintf("%q is not a name: ** matches whole modules. Within a name, write *.", s.name)
 	}
 	if !hclsyntax.ValidIdentifier(strings.ReplaceAll(s.name, "*", "a")) {
 		return fmt.Sprintf("%q is not a name, with or without *.", s.name)

@@ -186,7 +186,7 @@ func TestWrongPatterns(t *testing.T) {
 		"**":             "After ** comes a module or a resource",
 		"module.**":      "comes the name of a module call",
 		"module.a.**":    "After ** comes",
-		"module.a**.b.c": "** stands in place of a name",
+		"module.a**.b.c": "** matches whole modules",
 		"a.b*.c.d":       "A resource has a type and a name",
 		"a.b[x]*":        "needs quotes",
 		"a*.b[x]":        "needs quotes",
@@ -194,10 +194,10 @@ func TestWrongPatterns(t *testing.T) {
 		`a*.b["x]`:       "A bracket is not closed",
 		"a*.b[]":         "expected a key or a pattern",
 		"a*.b[0]c":       "After the brackets comes a dot",
-		"**[0].a.b":      "has no brackets",
-		"a*[0].b":        "only its name",
+		"**[0].a.b":      "cannot have brackets",
+		"a*[0].b":        "Brackets can only follow",
 		"1*.b":           "is not a name",
-		"a*.b\xff":       "no valid UTF-8",
+		"a*.b\xff":       "not valid UTF-8",
 	} {
 		if _, diags := addr.ParseSelector(text); !diags.HasErrors() || !strings.Contains(diags[0].Detail, want) {
 			t.Errorf("%s: %v", text, diags)

@@ -173,7 +173,7 @@ func keyAt(t hcl.Traversal, i int) (Key, bool, diag.List) {
 		}
 	}
 	return NoKey, false, diag.List(nil).Errorf(&index.SrcRange, "Invalid index key",
-		"An instance is named by a string, or by a whole number that is not too large. This is neither.")
+		"An instance key must be a string, or a whole number that is not too large.")
 }
 
 func parseResourceReference(t hcl.Traversal, at int, mode Mode, ref Reference) (Reference, diag.List) {

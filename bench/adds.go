@@ -18,9 +18,9 @@ import (
 	"strings"
 )
 
-// The table of what is in the program, and where it stands. A row names packages between backquotes, also as
-// "path/...", which is the path and all below it, or it is one of the two below. The longest path that fits has the
-// package.
+// The location of the table of the program's size by packages. A row names packages between backquotes; "path/..."
+// includes all packages below it. Two rows have the fixed names below. A package belongs to the row with the longest
+// matching path.
 const (
 	tablePlace    = "bench/README.md"
 	tableBegins   = "| packages | kB |\n|---|---:|\n"
@@ -28,7 +28,7 @@ const (
 	restTitle     = "types, texts, tables of the linker"
 )
 
-// A row may grow by a tenth, or by this many bytes if that is more, before the table has to be written again.
+// A row may grow by a tenth, or by this many bytes if that is more, before the table has to be updated.
 const mayGrow = 50_000
 
 // addition is a row of the table.
@@ -37,7 +37,7 @@ type addition struct {
 	bytes int64
 }
 
-// checkAdditions compares the program with the table, or writes the table anew. size is that of the stripped program.
+// checkAdditions compares the program with the table, or updates the table. size is that of the stripped program.
 func checkAdditions(ctx context.Context, dir string, size int64, write bool, out io.Writer) error {
 	page, err := os.ReadFile(tablePlace)
 	if err != nil {
@@ -98,7 +98,7 @@ func formatAdditions(rows []addition) string {
 	return b.String()
 }
 
-// additions sums up packages by the rows that they belong to. Packages without a row are in missing, by their modules.
+// additions sums up the packages of each row. Packages without a row are in missing, by module.
 func additions(rows []addition, packages map[string]int64, modules map[string]string, size int64) (now,
 	missing []addition) {
 	sums, strange := map[string]int64{}, map[string]int64{}
@@ -132,7 +132,7 @@ func additions(rows []addition, packages map[string]int64, modules map[string]st
 	return now, missing
 }
 
-// rowOf returns the row that a package belongs to, or nothing.
+// rowOf returns the row of a package, or "".
 func rowOf(rows []addition, name string) (found string) {
 	longest := 0
 	for _, r := range rows {
@@ -148,7 +148,7 @@ func rowOf(rows []addition, name string) (found string) {
 
 var quotation = regexp.MustCompile("`([^`]+)`")
 
-// compareAdditions reports what has come to the program, what has grown, and what has gone.
+// compareAdditions reports packages that were added, have grown, or were removed.
 func compareAdditions(rows, now, missing []addition, out io.Writer) error {
 	const remedy = "if it is worth that, \"go run ./bench size -write\" writes the table in " + tablePlace
 	var problems []error
@@ -171,8 +171,8 @@ func compareAdditions(rows, now, missing []addition, out io.Writer) error {
 	return errors.Join(problems...)
 }
 
-// sizesOfPackages returns what the packages have in the file of the program: code, data, and the part of the tables for
-// stack traces that goes with the code.
+// sizesOfPackages returns the sizes of packages in the program file: code, data, and the corresponding part of the
+// tables for stack traces.
 func sizesOfPackages(ctx context.Context, dir string) (map[string]int64, error) {
 	name := filepath.Join(dir, "named")
 	build := goForLinux(ctx, "build", "-trimpath", "-ldflags=-w", "-o", name, "./cmd/tombolo")
@@ -220,7 +220,7 @@ var (
 	notInName = regexp.MustCompile(`^(\*|\[\d*\])+`)
 )
 
-// packageOf returns the package of a symbol, or nothing for what the linker makes for itself.
+// packageOf returns the package of a symbol, or "" for the linker's own symbols.
 func packageOf(symbol string) string {
 	symbol = notInName.ReplaceAllString(generated.ReplaceAllString(symbol, ""), "")
 	if i := strings.IndexAny(symbol, "[({, "); i >= 0 {
@@ -238,7 +238,7 @@ func packageOf(symbol string) string {
 	return path
 }
 
-// modulesOfPackages returns the module of each package of the program; those of Go itself have none.
+// modulesOfPackages returns the module of each package of the program; standard packages have none.
 func modulesOfPackages(ctx context.Context) (map[string]string, error) {
 	list := goForLinux(ctx, "list", "-deps", "-f", "{{.ImportPath}} {{with .Module}}{{.Path}}{{end}}", "./cmd/tombolo")
 	text, err := list.Output()
@@ -253,7 +253,7 @@ func modulesOfPackages(ctx context.Context) (map[string]string, error) {
 	return modules, nil
 }
 
-// goForLinux is a go command for the system that the table is about.
+// goForLinux returns a go command for the system of the table.
 func goForLinux(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")

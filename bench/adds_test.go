@@ -22,8 +22,8 @@ func TestSymbolsHavePackages(t *testing.T) {
 	}
 }
 
-// What grew, what came and what went is found, and nothing else; a table that is written is the same when it is read.
-func TestTheTableOfSizesFindsWhatChanged(t *testing.T) {
+// Exactly the grown, added and removed packages are reported, and a written table is read unchanged.
+func TestTableOfSizesReportsChanges(t *testing.T) {
 	rows := []addition{{"mine: `example.com/a/...`", 1_000_000}, {"apart: `example.com/a/big/...` `example.com/b`",
 		2_000_000}, {standardTitle, 3_000_000}, {restTitle, 4_000_000}}
 	packages := map[string]int64{"example.com/a": 900_000, "example.com/a/x": 150_000, "example.com/a/big/y": 1_500_000,

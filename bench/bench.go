@@ -1,4 +1,4 @@
-// Command bench measures tombolo against terraform from the outside. It generates configurations of several shapes and
+// Command bench measures tombolo against terraform from outside. It generates configurations of several shapes and
 // sizes, runs plan, apply, a plan that finds nothing to do, and destroy with each binary in turn, and prints wall time,
 // CPU time, peak memory and their ratios. Both binaries run in one go, interleaved, so that both see the same machine.
 //
@@ -7,7 +7,8 @@
 //	go run ./bench -n 1000,10000,100000 -terraform none     # how cost grows
 //	go run ./bench -n 1000 -shapes plugins                  # overhead over a plugin that is only called
 //
-// What is measured is in shape.go, how in measure.go. README.md says how to read the result.
+// shape.go defines the measured configurations, and measure.go the measurement. README.md explains how to read the
+// result.
 package main
 
 import (
@@ -40,13 +41,13 @@ type options struct {
 	markdown      string
 	jsonFile      string
 
-	terraform, tofu, tombolo string // as given on the command line
+	terraform, tofu, tombolo string // as passed on the command line
 
 	contenders []contender
 	workDir    string
 }
 
-// A contender is one binary that takes part.
+// A contender is one of the compared binaries.
 type contender struct {
 	name string
 	bin  string

@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 )
 
-// TestMain lets the test binary stand in for tombolo: FAKE_CONTENDER says how it behaves.
+// TestMain runs the test binary as a fake tombolo: FAKE_CONTENDER selects its behavior.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("FAKE_CONTENDER"); mode != "" {
 		os.Exit(fake(mode, os.Args[1:]))
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake answers as terraform would for ten objects, or slowly, or wrongly.
+// fake responds like terraform for ten objects, or slowly, or incorrectly.
 func fake(mode string, args []string) int {
 	switch args[0] {
 	case "apply":
@@ -112,7 +112,7 @@ func TestTimeoutSkipsTheRest(t *testing.T) {
 	}
 }
 
-func TestWrongOutputIsNoResult(t *testing.T) {
+func TestWrongOutputIsAFailure(t *testing.T) {
 	rows := measureFake(t, "wrong", "flat", time.Minute)
 	if c := rows[2].Cells[1]; c.Failed == "" || len(c.Samples) != 0 {
 		t.Errorf("no-op plan without its text: %+v, want a failure", c)
@@ -147,7 +147,7 @@ func TestExternalShapeComparesWithPlainProcesses(t *testing.T) {
 	}
 }
 
-func TestMedianIsTheMiddleOfEachMeasure(t *testing.T) {
+func TestMedianOfEachMeasure(t *testing.T) {
 	c := cell{Samples: []sample{{Wall: 3, CPU: 1, RSS: 2}, {Wall: 1, CPU: 2, RSS: 3}, {Wall: 2, CPU: 3, RSS: 1}}}
 	got, ok := c.median()
 	if want := (sample{Wall: 2, CPU: 2, RSS: 2}); !ok || got != want {

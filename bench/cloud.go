@@ -21,16 +21,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// cloud is a provider of a simulated service: each call takes time, only so many are allowed in a second, and one in a
-// hundred fails for no reason, before it has an effect. It keeps nothing: what exists is what the engine has stored.
-// Each call leaves a byte in a file of its kind, so that what an engine needed can be counted.
+// cloud is a provider of a simulated service: each call takes time, the number of calls per second is limited, and one
+// call in a hundred fails before it has an effect. It stores nothing: objects only exist in the engine's state. Each
+// call appends a byte to a file of its kind, to count the calls.
 type cloud struct {
 	provider.Base
 	dir     string
 	delay   time.Duration
 	allowed int
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	window []time.Time
 	random *rand.Rand
 	files  map[string]*os.File
@@ -38,15 +38,15 @@ type cloud struct {
 
 const (
 	cloudSource = "tombolo/cloud"
-	cloudIn     = "TOMBOLO_BENCH_CLOUD" // the folder of counts, the delay and the calls allowed in a second
+	cloudIn     = "TOMBOLO_BENCH_CLOUD" // the folder of counts, the delay and the limit of calls per second
 )
 
-// newCloud returns the provider that the environment describes.
+// newCloud returns the provider configured by the environment.
 func newCloud(context.Context) (provider.Provider, error) {
 	c := &cloud{files: map[string]*os.File{}, random: rand.New(rand.NewPCG(uint64(os.Getpid()), 1))}
 	words := strings.Fields(os.Getenv(cloudIn))
 	if len(words) != 3 {
-		return c, nil // asked for its schema alone
+		return c, nil // only the schema is needed
 	}
 	var err error
 	c.dir = words[0]
@@ -69,7 +69,7 @@ func (*cloud) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) 
 	return provider.DecodeStored(cloudSchema.Resources[req.Type], req)
 }
 
-// Plan implements provider.Provider; it asks nobody.
+// Plan implements provider.Provider, without calls to the service.
 func (*cloud) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	planned := req.Proposed
 	if req.Prior.IsNull() {
@@ -101,7 +101,7 @@ func (c *cloud) Apply(_ context.Context, req provider.ApplyRequest) provider.App
 	return provider.ApplyResponse{State: state, Private: req.PlannedPrivate}
 }
 
-// serve takes the time of a call, counts it, and says whether the service had trouble.
+// serve waits for the duration of a call, counts it, and returns an error if it failed.
 func (c *cloud) serve(kind string) diag.List {
 	time.Sleep(c.delay)
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *cloud) serve(kind string) diag.List {
 	return nil
 }
 
-// count leaves a byte in the file of a kind. The caller holds the lock.
+// count appends a byte to the file of a kind. The caller holds the lock.
 func (c *cloud) count(kind string) {
 	f := c.files[kind]
 	if f == nil {
@@ -147,7 +147,7 @@ var cloudKinds = []string{"read", "change", "refused", "failed"}
 type cloudTask struct {
 	name string
 	args []string
-	own  bool // of tombolo alone
+	own  bool // only for tombolo
 }
 
 func cloudTasks() []cloudTask {
@@ -176,7 +176,7 @@ resource "cloud_thing" "a" {
 }
 `
 
-// cloudPatience is a project file for which the answer 503 of the service is a refusal.
+// cloudPatience is a project file in which the response 503 of the service counts as a refusal.
 const cloudPatience = `provider "registry.terraform.io/tombolo/cloud" {
   retry {
     refusals = ["HTTP status 503"]
@@ -184,7 +184,7 @@ const cloudPatience = `provider "registry.terraform.io/tombolo/cloud" {
 }
 `
 
-// maxCommands is how often a command is repeated that fails.
+// maxCommands is the maximum number of attempts of a failing command.
 const maxCommands = 30
 
 // cloudMain runs every task with every contender, and prints time, commands and calls.
@@ -256,7 +256,7 @@ func writeCloud(dir string, n int) error {
 	return writeSource(filepath.Join(dir, "tombolo.hcl"), func(w io.Writer) { fmt.Fprint(w, cloudPatience) })
 }
 
-// fulfil repeats a command until it succeeds, and returns what that took.
+// fulfil repeats a command until it succeeds, and returns the cost.
 func (e *entrant) fulfil(ctx context.Context, task cloudTask, counts string) (string, error) {
 	began, commands, failure := time.Now(), 0, ""
 	for done := false; !done && commands < maxCommands; commands++ {

@@ -22,15 +22,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs/funcstest"
 )
 
-// Each function of the language is called with arguments of a size and of ten times that size. Work that grows in
-// proportion takes ten times as long then, and a little more if something is sorted; quadratic work a hundred times.
+// Each function of the language is called with arguments of a size and of ten times that size. Linear work then takes
+// ten times as long, and slightly more with sorting; quadratic work takes a hundred times as long.
 const (
 	steeper   = 10
 	tooSteep  = 45
 	shortCall = 300 * time.Millisecond // differences below are noise
 )
 
-// growth is how long a call takes.
+// growth holds the durations of a call.
 type growth struct {
 	name        string
 	small, many time.Duration
@@ -41,7 +41,7 @@ func (g growth) steep() bool {
 	return g.many > shortCall && g.many > tooSteep*max(g.small, shortCall/tooSteep/2)
 }
 
-// functions measures all functions, and fails if the time of one grows faster than its arguments.
+// functions measures all functions, and fails if the time of one grows more than linearly.
 func functions(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("functions", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -54,7 +54,7 @@ func functions(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	calls, steep := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if strings.Contains(name, "\x00") || strings.Contains(name, "::") || *only != "" && name != *only ||
-			name == "bcrypt" { // which is slow on purpose
+			name == "bcrypt" { // which is intentionally slow
 			continue
 		}
 		small, many := funcstest.Arguments(table[name], *n), funcstest.Arguments(table[name], steeper**n)
@@ -65,7 +65,7 @@ func functions(ctx context.Context, args []string, stdout, stderr io.Writer) err
 			calls++
 			g := growth{name: name, small: timed(table, name, small[i]), what: kinds(small[i])}
 			if g.small > 10*shortCall {
-				g.many = 2 * tooSteep * g.small // nobody waits for that
+				g.many = 2 * tooSteep * g.small // too slow to measure
 			} else {
 				g.many = timed(table, name, many[i])
 			}
@@ -82,7 +82,7 @@ func functions(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return nil
 }
 
-// timed returns the shortest CPU time of three calls, by an expression as in a configuration.
+// timed returns the shortest CPU time of three calls, as in an expression of a configuration.
 func timed(table map[string]function.Function, name string, args []cty.Value) time.Duration {
 	vars := map[string]cty.Value{}
 	names := make([]string, len(args))

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// invariantShapes have values that every instance reads and none changes. What an object costs must not depend on how
-// many others there are: ten times the objects may take twelve times as long, no more.
+// invariantShapes have values that every instance reads and none changes. The cost of an object must not depend on the
+// number of objects: ten times the objects may take at most twelve times as long.
 var invariantShapes = []shape{
 	{
 		name: "shared-map", about: "for_each over a map of n, each with the length of the map", objects: times(1),

@@ -23,7 +23,7 @@ type sample struct {
 	RSS int64 `json:"max_rss_bytes"`
 }
 
-// A cell is what one contender did at one step: its samples, or why there are none.
+// A cell is the result of one contender in one step: its samples, or the reason why there are none.
 type cell struct {
 	Contender string   `json:"contender"`
 	Samples   []sample `json:"samples"`
@@ -31,7 +31,7 @@ type cell struct {
 	Skipped   bool     `json:"skipped,omitempty"` // an earlier step timed out or failed
 	Failed    string   `json:"failed,omitempty"`  // the end of what it printed
 
-	Limit time.Duration `json:"limit_ns,omitempty"` // that it timed out at
+	Limit time.Duration `json:"limit_ns,omitempty"` // the timeout that it exceeded
 
 	absent bool // the contender has no such step
 }
@@ -83,7 +83,7 @@ func measureShape(ctx context.Context, o *options, s shape, n int, progress io.W
 	return rows, nil
 }
 
-// enter prepares a directory for each contender that can run the shape, and for the baseline if there is one.
+// enter prepares a directory for each contender that can run the shape, and for the baseline if any.
 func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) {
 	dir := func(name string) string { return filepath.Join(o.workDir, fmt.Sprintf("%s-%d-%s", s.name, n, name)) }
 	var entrants []*entrant
@@ -140,7 +140,7 @@ func (o options) referenceRuns(n int) int {
 	return o.runs
 }
 
-// An entrant is a contender at work on one shape, in its own directory.
+// An entrant is a contender that runs one shape, in its own directory.
 type entrant struct {
 	contender
 	dir   string
@@ -148,9 +148,9 @@ type entrant struct {
 	steps []step
 	cells []cell // one for each step
 
-	cliConfig string   // of terraform
-	env       []string // more of the environment
-	stop      bool     // a step timed out or failed: what follows would measure something else
+	cliConfig string   // only for terraform
+	env       []string // additional environment variables
+	stop      bool     // a step timed out or failed, so that later steps would not be comparable
 }
 
 // prepare runs init, which is not measured. If it fails, that is the result of the first step.
@@ -167,13 +167,13 @@ func (e *entrant) prepare(ctx context.Context) {
 	}
 }
 
-// environment is the same for all: no CLI configuration of the user, no call to the network.
+// environment returns the common environment, without the user's CLI configuration and without network access.
 func (e *entrant) environment() []string {
 	return append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+e.cliConfig, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"),
 		e.env...)
 }
 
-// round runs the whole sequence once, from no state to no state.
+// round runs the whole sequence once, from an empty state to an empty state.
 func (e *entrant) round(ctx context.Context, objects int, timeout time.Duration) {
 	for i, st := range e.steps {
 		c := &e.cells[i]
@@ -187,9 +187,9 @@ func (e *entrant) round(ctx context.Context, objects int, timeout time.Duration)
 	e.clean()
 }
 
-// clean leaves the configuration alone.
+// clean removes everything except the configuration.
 func (e *entrant) clean() {
-	// the pattern is well-formed: there is no other error
+	// Glob only fails for malformed patterns
 	left, _ := filepath.Glob(filepath.Join(e.dir, "terraform.tfstate*"))
 	for _, name := range left {
 		os.Remove(name)
@@ -228,7 +228,7 @@ func (e *entrant) measure(ctx context.Context, c *cell, st step, objects int, ti
 	c.Samples = append(c.Samples, sample{Wall: wall, CPU: state.UserTime() + state.SystemTime(), RSS: maxRSS(state)})
 }
 
-// endsRight checks that the command did what is being timed.
+// endsRight reports whether the output has the expected end.
 func endsRight(text string, st step, objects int) bool {
 	if st.ends == "" {
 		return true
@@ -259,7 +259,7 @@ func tail(path string, size int64) string {
 	return string(bytes.TrimSpace(data))
 }
 
-// median returns the sample that is middle in each measure on its own.
+// median returns a sample with the median of each measure.
 func (c cell) median() (sample, bool) {
 	if len(c.Samples) == 0 {
 		return sample{}, false

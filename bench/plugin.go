@@ -25,24 +25,24 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// bench is its own plugins, the provider of internal/world and that of wide.go, when it is called by a plugin's name.
-// With recordTo in the environment the plugin also writes down what it is asked, for the driver (replay.go) to ask
-// again.
+// bench also serves as its own plugins, the provider of internal/world and that of wide.go, if it is called by a
+// plugin's name. With recordTo in the environment, the plugin also records its requests, which the driver (replay.go)
+// replays.
 
 const (
-	recordTo = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin makes a file
+	recordTo = "TOMBOLO_BENCH_RECORD" // a directory, in which each process of the plugin creates a file
 )
 
-// isPlugin reports whether this process is to be the plugin.
+// isPlugin reports whether this process is a plugin.
 func isPlugin() bool { return strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") }
 
 // pluginSources are the addresses of the plugins, without the host.
 var pluginSources = []string{world.Source, wideSource, cloudSource, fiveSource}
 
-// fiveSource is the address of world.Source over version 5 of the protocol alone.
+// fiveSource is the address of world.Source over only version 5 of the protocol.
 const fiveSource = world.Source + "5"
 
-// pluginName is the name of the program of a plugin.
+// pluginName returns the file name of a plugin.
 func pluginName(source string) string { return "terraform-provider-" + path.Base(source) + "_v1.0.0" }
 
 func bePlugin() int {
@@ -70,7 +70,7 @@ func bePlugin() int {
 	return 0
 }
 
-// serveFive serves the provider over version 5 of the protocol, and no other.
+// serveFive serves the provider over version 5 of the protocol, only.
 func serveFive() int {
 	server, err := wire.NewServer(world.Factory(world.Options{Five: true}), 5)
 	if err == nil {
@@ -104,13 +104,13 @@ func installPlugins(mirror string) error {
 	return nil
 }
 
-// A call is one request that a plugin got.
+// A call is one request to a plugin.
 type call struct {
 	Method  string
 	Request []byte
 }
 
-// recordCalls serves the provider over version 6 of the protocol and writes down every call when it begins.
+// recordCalls serves the provider over version 6 of the protocol and records every call when it begins.
 func recordCalls(o serve.Options, dir string) error {
 	file, err := os.Create(filepath.Join(dir, fmt.Sprintf("%d-%d", time.Now().UnixNano(), os.Getpid())))
 	if err != nil {
@@ -145,7 +145,7 @@ func recordCalls(o serve.Options, dir string) error {
 	return errors.Join(err, server.Close(context.Background()))
 }
 
-// readCalls reads what the processes of a plugin wrote down, in the order in which they started.
+// readCalls returns the calls that the processes of a plugin recorded, in the order in which the processes started.
 func readCalls(dir string) ([]call, error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// preparePlugins puts the plugins into a mirror, once, and returns the CLI configuration that names it.
+// preparePlugins puts the plugins into a mirror, once, and returns the CLI configuration for it.
 func (o *options) preparePlugins() (string, error) {
 	mirror, config := filepath.Join(o.workDir, "mirror"), filepath.Join(o.workDir, "mirror.tfrc")
 	if fileExists(config) {
@@ -32,7 +32,7 @@ func (o *options) preparePlugins() (string, error) {
 	})
 }
 
-// pluginProgram is the program of a plugin of the mirror.
+// pluginProgram returns the program of a plugin of the mirror.
 func (o *options) pluginProgram(source string) string {
 	return filepath.Join(o.workDir, "mirror", pluginName(source))
 }
@@ -42,7 +42,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// driver records the calls that an engine makes at each step, and returns an entrant that makes them again.
+// driver records the calls that an engine makes at each step, and returns an entrant that replays them.
 func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, dir string) (*entrant, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -71,7 +71,7 @@ func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, d
 	return e, nil
 }
 
-// writeOverhead returns how much longer tombolo takes than the bare calls of its plugin.
+// writeOverhead writes how much longer tombolo takes than the replayed calls of its plugin.
 func writeOverhead(w io.Writer, rows []row) error {
 	for _, r := range rows {
 		bare, ok := r.Cells[0].median()
@@ -87,8 +87,7 @@ func writeOverhead(w io.Writer, rows []row) error {
 	return nil
 }
 
-// reportCalls measures what the host makes of the same plugin: how long until it has answered for the first time, and
-// calls per second.
+// reportCalls measures the host with the same plugin: the time until the first response, and calls per second.
 func (o *options) reportCalls(ctx context.Context, w io.Writer) error {
 	dir := filepath.Join(o.workDir, "calls")
 	plugin := host.Plugin{Provider: world.Addr(), Program: o.pluginProgram(world.Source)}
@@ -127,7 +126,7 @@ func (o *options) reportCalls(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// planRequest configures the provider and asks for the plan of a new object.
+// planRequest configures the provider and returns a request for the plan of a new object.
 func planRequest(ctx context.Context, p provider.Provider, dir string) (provider.PlanRequest, error) {
 	schema, diags := p.Schema(ctx)
 	if diags.HasErrors() {

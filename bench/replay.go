@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 )
 
-// replayParallelism is that of the engines.
+// replayParallelism is the parallelism of the engines.
 const replayParallelism = 10
 
-// bytesCodec passes messages as they were recorded.
+// bytesCodec passes messages unchanged, as recorded.
 type bytesCodec struct{}
 
 func (bytesCodec) Name() string                  { return "proto" }
@@ -29,9 +29,9 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 	return nil
 }
 
-// replay starts a plugin and makes recorded calls, in their order and as many at once as an engine makes: what an
-// engine that takes no time itself would do. Calls that prepare others (schema, configuration) run alone. Nobody reads
-// the answers.
+// replay starts a plugin and repeats recorded calls, in order and with the concurrency of an engine: the cost of an
+// engine without any work of its own. Calls that prepare others (schema, configuration) run alone. The responses are
+// discarded.
 func replay(ctx context.Context, program string, calls []call) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(6), Cmd: exec.Command(program),
@@ -77,7 +77,7 @@ func alone(method string) bool {
 	return true
 }
 
-// replayMain is the command behind "bench replay PROGRAM DIRECTORY": the calls are in a directory.
+// replayMain implements "bench replay PROGRAM DIRECTORY"; the calls are in the directory.
 func replayMain(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: bench replay PROGRAM DIRECTORY")

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// A result is everything that one run of bench found.
+// A result is the complete result of one run of bench.
 type result struct {
 	Header  string    `json:"header"`
 	Started time.Time `json:"started"`
 	Rows    []row     `json:"rows"`
 }
 
-// header names the machine as far as numbers depend on it, and the versions that ran.
+// header describes the machine, as far as it affects the numbers, and the versions of the programs.
 func header(ctx context.Context, contenders []contender) string {
 	parts := []string{cpuModel(), fmt.Sprintf("%d cores", runtime.NumCPU()), runtime.GOOS + "/" + runtime.GOARCH}
 	for _, c := range contenders {
@@ -83,7 +83,7 @@ func markdownTable(w io.Writer, head []string, lines [][]string) error {
 }
 
 // writeTable writes the rows of one shape at one size: for each contender wall time, CPU time and peak memory, and for
-// each reference how many times tombolo's wall time and memory it takes.
+// each reference the ratios of its wall time and memory to tombolo's.
 func writeTable(w io.Writer, rows []row, table tableWriter) error {
 	if len(rows) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func writeTable(w io.Writer, rows []row, table tableWriter) error {
 	var lines [][]string
 	var failures []string
 	for _, r := range rows {
-		for len(r.Cells) <= references { // the baseline of the external shape has only the first step
+		for len(r.Cells) <= references { // the baseline of the external shape only has the first step
 			r.Cells = append([]cell{{absent: true}}, r.Cells...)
 		}
 		line := []string{r.Step}
@@ -127,8 +127,8 @@ func writeTable(w io.Writer, rows []row, table tableWriter) error {
 	return nil
 }
 
-// total sums the steps of all contenders: time added, memory at its peak. There is none if a step is missing somewhere,
-// or for the baseline of the external shape, which has one step only.
+// total returns the totals of all contenders: the sum of times and the maximum of memory. A total is empty if a step is
+// missing, and for the baseline of the external shape, which only has one step.
 func total(rows []row) []string {
 	width := len(rows[0].Cells)
 	sums := make([]sample, width)
@@ -186,7 +186,7 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%d MB", (n+500_000)/1_000_000)
 }
 
-// ratios compares a reference with tombolo.
+// ratios returns the ratios of a reference to tombolo.
 func ratios(reference, tombolo cell) []string {
 	a, okA := reference.median()
 	b, okB := tombolo.median()
@@ -202,8 +202,8 @@ func ratios(reference, tombolo cell) []string {
 
 func times1(f float64) string { return fmt.Sprintf("%.1fx", f) }
 
-// writeGrowth shows, for every shape that ran at several sizes, how many times the time of the smaller size a larger
-// one takes. Growth in proportion shows as the factor between the sizes.
+// writeGrowth writes, for every shape with several sizes, the ratio of the times for a larger and the smallest size.
+// Linear growth shows as the ratio of the sizes.
 func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 	var lines [][]string
 	for i, small := range rows {
@@ -230,7 +230,7 @@ func writeGrowth(w io.Writer, rows []row, table tableWriter) error {
 		"more memory an object"}, lines)
 }
 
-// perObject divides what more objects take among them.
+// perObject returns the additional bytes for each additional object.
 func perObject(bytes int64, objects int) string {
 	if objects <= 0 {
 		return ""

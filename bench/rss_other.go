@@ -9,8 +9,8 @@ import (
 
 var started = time.Now()
 
-// maxRSS is not known here.
+// maxRSS returns 0: it is not known on this system.
 func maxRSS(*os.ProcessState) int64 { return 0 }
 
-// ownCPU is the time that has passed: the time of the process is not known here.
+// ownCPU returns the elapsed time: CPU time is not known on this system.
 func ownCPU() time.Duration { return time.Since(started) }

@@ -23,7 +23,7 @@ func maxRSS(state *os.ProcessState) int64 {
 	return size
 }
 
-// ownCPU returns the CPU time of this process outside of the kernel.
+// ownCPU returns the user CPU time of this process.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -11,19 +11,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// A shape is a family of configurations that differ in size only.
+// A shape is a family of configurations that only differ in size.
 type shape struct {
 	name    string
 	about   string
-	objects func(n int) int // how many managed objects a size makes
+	objects func(n int) int // number of managed objects for a size
 	write   func(w io.Writer, n int)
 	module  func(w io.Writer) // main.tf of ./m, if the shape has one
 	inner   func(w io.Writer) // main.tf of ./m/inner, if the module calls one
-	// baseline is set for what the references cannot run without a plugin: a shell command to compare tombolo with
-	// instead, timed as the first step.
+	// baseline, for shapes that the references cannot run without a plugin, is a shell command to compare tombolo with,
+	// which is timed as the first step.
 	baseline func(n int) string
-	// plugin is the source of the plugin whose objects these are: its calls are recorded and made again without an
-	// engine, for comparison.
+	// plugin is the source of the objects' plugin: its calls are recorded and replayed without an engine, for
+	// comparison.
 	plugin string
 	// steps replaces the usual sequence.
 	steps []step
@@ -35,7 +35,7 @@ type shape struct {
 type step struct {
 	name string
 	args []string
-	// ends is how the output has to end, as far as it is known; %d stands for the number of objects.
+	// ends is the expected end of the output; %d is replaced by the number of objects.
 	ends string
 }
 
@@ -182,7 +182,7 @@ output "last" { value = terraform_data.last.id }
 	},
 }, invariantShapes...)
 
-// writeWorld writes n objects of the plugin, which is configured further.
+// writeWorld writes n objects of the plugin; more is additional configuration.
 func writeWorld(w io.Writer, n int, more string) {
 	fmt.Fprint(w, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
 	fmt.Fprintf(w, "provider \"world\" {\n  dir   = \"world\"\n%s}\n", more)
@@ -206,7 +206,8 @@ func (s shape) sequence() []step {
 	return usual
 }
 
-// generate writes the configuration of a size into dir, as a stream: bench has to stay small itself, see measure.go.
+// generate writes the configuration of a size to dir, as a stream, because bench must use little memory itself: see
+// measure.go.
 func (s shape) generate(dir string, n int) error {
 	if err := writeSource(filepath.Join(dir, "main.tf"), func(w io.Writer) { s.write(w, n) }); err != nil {
 		return err
@@ -233,7 +234,7 @@ func writeSource(path string, write func(io.Writer)) error {
 	})
 }
 
-// keys is an expression for n keys. The range function gives at most 1024 numbers, so it takes two levels.
+// keys returns an expression for n keys. The function range returns at most 1024 numbers, so two levels are needed.
 func keys(n int) string {
 	rows := (n + 999) / 1000
 	return fmt.Sprintf("slice(flatten([for i in range(%d) : [for j in range(1000) : \"key-${i}-${j}\"]]), 0, %d)", rows,

@@ -25,12 +25,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
-// TestSharedStates measures commands whose state is kept by a service, at several latencies of the network, beside
-// terraform and tofu with the same server. It prints a table, and is no test of times.
+// TestSharedStates measures commands with a state in a service, at several network latencies, and compares them with
+// terraform and tofu. It prints a table and checks no times.
 //
 //	TOMBOLO_BENCH_SHARED=1 go test ./bench -run TestSharedStates -v -timeout 60m
 //
-// TOMBOLO_TOFU names a tofu that is measured, too; TOMBOLO_BENCH_OBJECTS the objects of the large state.
+// TOMBOLO_TOFU names a tofu binary to measure as well; TOMBOLO_BENCH_OBJECTS is the number of objects in the large
+// state.
 func TestSharedStates(t *testing.T) {
 	if os.Getenv("TOMBOLO_BENCH_SHARED") == "" {
 		t.Skip("runs with TOMBOLO_BENCH_SHARED=1: it takes minutes")
@@ -65,7 +66,7 @@ func TestSharedStates(t *testing.T) {
 
 type binary struct{ name, path string }
 
-// measureShared runs a life of n objects with one program.
+// measureShared measures the commands from creation to destruction of n objects with one program.
 func measureShared(t *testing.T, w io.Writer, kind string, latency time.Duration, b binary, n int) {
 	t.Helper()
 	net, block := service(t, kind, latency)
@@ -150,10 +151,10 @@ func service(t *testing.T, kind string, latency time.Duration) (*network, string
 		n.address, part("dbname"))
 }
 
-// network forwards connections, and takes its time.
+// network forwards connections with a delay.
 type network struct {
 	address, kind, to string
-	latency           time.Duration // of a round trip
+	latency           time.Duration // latency of a round trip
 	trips, bytes      atomic.Int64
 }
 
@@ -200,7 +201,7 @@ func (n *network) forward(client net.Conn) {
 	wg.Wait()
 }
 
-// pump carries what one end sends to the other, half a round trip later.
+// pump copies data from one end to the other, half a round trip later.
 func (n *network) pump(to, from net.Conn, seen func()) {
 	type piece struct {
 		data []byte

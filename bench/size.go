@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// sizeMain is the command behind "bench size": how large the program is that people install, whether the linker may
-// leave out the methods that nobody calls, and whether the table of what is in it still holds. With -each it tells by
-// how much the program is smaller without each backend and its libraries.
+// sizeMain implements "bench size". It prints the size of the installed program, and checks that the linker can omit
+// unused methods, and that the table of sizes is up to date. With -each it prints by how much the program would shrink
+// without each backend and its libraries.
 func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench size", flag.ContinueOnError)
 	limit := flags.Int64("limit", 0, "fail if the program has more bytes")
@@ -57,7 +57,7 @@ func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 
 func decimalMB(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 
-// builtSize builds a program as releases are and returns its size. The overlay is a file for the go command, or empty.
+// builtSize builds a program like a release and returns its size. overlay is an overlay file of the go command, or "".
 func builtSize(ctx context.Context, dir, program, overlay string) (int64, error) {
 	file := filepath.Join(dir, "built")
 	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", file}
@@ -75,8 +75,8 @@ func builtSize(ctx context.Context, dir, program, overlay string) (int64, error)
 	return info.Size(), nil
 }
 
-// keptMethods returns an error if the linker has to keep the exported methods of all types, as it does as soon as
-// something looks methods up by a name that it cannot know.
+// keptMethods returns an error if the linker has to keep the exported methods of all types, which happens if any code
+// looks up methods by a name that is not constant.
 func keptMethods(ctx context.Context) error {
 	link := goForLinux(ctx, "build", "-trimpath", "-ldflags=-dumpdep", "-o", os.DevNull, "./cmd/tombolo")
 	text, err := link.CombinedOutput()
@@ -93,7 +93,7 @@ func keptMethods(ctx context.Context) error {
 	return nil
 }
 
-// sizeOfEach prints by how much the program is smaller without each of the backends, and without all of them.
+// sizeOfEach prints by how much the program would shrink without each of the backends, and without all of them.
 func sizeOfEach(ctx context.Context, dir string, size int64, out io.Writer) error {
 	const kinds = "internal/backend/kinds.go"
 	text, err := os.ReadFile(kinds)
@@ -137,14 +137,14 @@ func sizeOfEach(ctx context.Context, dir string, size int64, out io.Writer) erro
 	return nil
 }
 
-// withoutBackend takes an import and what uses it out of the table of backends.
+// withoutBackend removes an import and its use from the table of backends.
 func withoutBackend(text, imported, name string) string {
 	text = strings.Replace(text, imported+"\n", "", 1)
 	text = regexp.MustCompile(`(?m)^\t"\w+":\s+new\(`+name+`\.Kind\(\)\),.*\n`).ReplaceAllString(text, "")
 	return regexp.MustCompile(`"\w+": `+name+`\.KeyProvider\(o\),?\s*`).ReplaceAllString(text, "")
 }
 
-// sizeWith builds the program with another text in the place of a file.
+// sizeWith builds the program with a replaced file.
 func sizeWith(ctx context.Context, dir, file, text string) (int64, error) {
 	at, err := filepath.Abs(file)
 	if err != nil {

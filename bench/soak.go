@@ -19,19 +19,19 @@ import (
 	"time"
 )
 
-// A trial is one thing that goes wrong outside of the engine, again and again. What it costs and what it leaves behind
-// must be the same in the first round and in the last.
+// A trial is a repeated external failure. Its cost and its leftovers must be the same in the first and in the last
+// round.
 type trial struct {
 	name   string
 	config string
 	words  []string      // the command
-	kill   time.Duration // after which the engine is killed; then the command runs once more, and is not killed
-	fails  bool          // the command is meant to end with an error
-	plugin bool          // the configuration is for the plugin of internal/world, whose world is beside the project
+	kill   time.Duration // time after which the engine is killed; then the command runs again without a kill
+	fails  bool          // the command is expected to fail
+	plugin bool          // the configuration is for the plugin of internal/world, whose data is beside the project
 	many   bool          // the configuration is for manySession
 }
 
-// worlds is a configuration of objects and leases of the plugin.
+// worlds returns a configuration of objects and leases of the plugin.
 func worlds(blocks string) string {
 	return `terraform {
   required_providers {
@@ -46,7 +46,7 @@ provider "world" {
 ` + blocks
 }
 
-// five is a configuration for the plugin over version 5 of its protocol.
+// five returns a configuration for the plugin over version 5 of its protocol.
 func five(config string) string {
 	return strings.Replace(config, `"tombolo/world"`, `"`+fiveSource+`"`, 1)
 }
@@ -66,7 +66,7 @@ const slow = `resource "world_object" "a" {
 }
 `
 
-// leases are ten ephemeral resources that are renewed every second while an object is made, and one whose renewal
+// leases are ten ephemeral resources that are renewed every second while an object is created, and one whose renewal
 // fails every time.
 const leases = `ephemeral "world_lease" "l" {
   count = 10
@@ -86,7 +86,7 @@ resource "world_object" "a" {
 
 const soakMark = "TOMBOLO_BENCH_SOAK"
 
-// external is an external_resource whose creation runs a script.
+// external returns an external_resource whose creation runs a script.
 func external(script string) string {
 	return `terraform {
   required_providers {
@@ -109,7 +109,7 @@ resource "external_resource" "a" {
 
 const soakAnswer = `echo '{"id":"1","arguments":{},"result":{}}'`
 
-// doublings is a configuration of n locals, each of which has the one before twice.
+// doublings returns a configuration with n local values, each of which contains the previous one twice.
 func doublings(n int) string {
 	var b strings.Builder
 	b.WriteString("locals {\n  d0 = \"x\"\n")
@@ -155,7 +155,7 @@ output "o" {
 }
 `
 
-// lists is a configuration of n locals, each of which has the one before twice.
+// lists returns a configuration with n local values, each of which contains the previous one twice.
 func lists(n int) string {
 	return strings.ReplaceAll(strings.NewReplacer(`"${`, "[", "}${", ", ", `}"`, "]").Replace(doublings(n)),
 		`d0 = "x"`, `d0 = ["x"]`)
@@ -204,7 +204,7 @@ var trials = []trial{
 		config: strings.Repeat("resource \"terraform_data\" \"a\" {\n  input = var.none\n}\n", 200)},
 }
 
-// soak runs every trial some rounds and prints what the first and the last of them took and left.
+// soak runs every trial for several rounds and prints the cost and the leftovers of the first and the last round.
 func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench soak", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -247,19 +247,19 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return w.Flush()
 }
 
-// soaking is a trial on its way.
+// soaking is a running trial.
 type soaking struct {
 	trial
 	bin, dir string
 	mirror   string // the CLI configuration for plugins
 	samples  []sample
-	printed  int // most in a round
+	printed  int // maximum of a round
 	left     []string
-	kept     int64 // bytes on the disk
+	kept     int64 // bytes on disk
 	alive    int
 }
 
-// round runs the trial in a new folder and a temporary folder of its own.
+// round runs the trial in a new folder with its own temporary folder.
 func (s *soaking) round(ctx context.Context) error {
 	defer os.RemoveAll(s.dir)
 	work, tmp := filepath.Join(s.dir, "work"), filepath.Join(s.dir, "tmp")
@@ -292,7 +292,7 @@ func (s *soaking) round(ctx context.Context) error {
 		return fmt.Errorf("%s: %v", s.words[0], err)
 	}
 	s.samples, s.printed = append(s.samples, got), max(s.printed, printed)
-	time.Sleep(100 * time.Millisecond) // guards end when they see that the engine has
+	time.Sleep(100 * time.Millisecond) // guard processes end after the engine
 	alive, err := marked(s.dir)
 	if err != nil {
 		return err
@@ -313,7 +313,8 @@ func (s *soaking) writeMany() error {
 		os.WriteFile(filepath.Join(dir, "many.sh"), []byte(manySession), 0o600))
 }
 
-// run runs a command of the engine, and kills it after a while unless that is 0. It also returns how much was printed.
+// run runs a command of the engine, and kills it after a while unless that is 0. It also returns the size of the
+// output.
 func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (sample, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -342,7 +343,7 @@ func (s *soaking) run(ctx context.Context, words []string, kill time.Duration) (
 	return sample{Wall: time.Since(start), RSS: maxRSS(cmd.ProcessState)}, out.Len(), err
 }
 
-// marked counts the processes that a round has left; where there is no /proc it finds none.
+// marked counts the processes that a round has left, or 0 on systems without /proc.
 func marked(dir string) (count int, err error) {
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
 	for _, name := range names {
@@ -353,8 +354,8 @@ func marked(dir string) (count int, err error) {
 	return count, err
 }
 
-// leftOver returns the files that nobody needs any more: all temporary ones, and in the project all but the state, its
-// backup, what init made and, while an operation is open, the answer to it.
+// leftOver returns the files that are no longer needed: all temporary ones and, in the project, all except the state,
+// its backup, files of init and, while an operation is open, its response.
 func leftOver(work, tmp string, open bool) (list []string, err error) {
 	for _, root := range []string{work, tmp} {
 		err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -379,7 +380,7 @@ func leftOver(work, tmp string, open bool) (list []string, err error) {
 	return list, nil
 }
 
-// onDisk returns how much of the disk a folder takes.
+// onDisk returns the disk usage of a folder.
 func onDisk(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// wide is a provider of objects with much in them: sets of objects in each of the three ways in which a schema can have
-// them, and other large collections. It keeps nothing and takes no time, so what is measured are the engines and the
-// plugin's own reading and writing.
+// wide is a provider of large objects: with sets of objects in each of the three forms that a schema supports, and
+// other large collections. It stores nothing and takes no time, so that only the engines and the plugin's decoding and
+// encoding are measured.
 type wide struct{ provider.Base }
 
 const wideSource = "tombolo/wide"
 
-// part is the shape that the elements of all collections of objects share.
+// part is the type of the elements of all collections of objects.
 var part = map[string]cty.Type{"name": cty.String, "port": cty.Number, "open": cty.Bool, "zone": cty.String,
 	"note": cty.String}
 
@@ -52,7 +52,7 @@ func wideSchema() *provider.Schema {
 
 var schemaOfWide = wideSchema()
 
-// recordBlock has a name and a hundred attributes that nobody configures, as objects of large clouds have.
+// recordBlock returns a block with a name and a hundred attributes that are not configured, like those of large clouds.
 func recordBlock() *provider.Block {
 	attrs := map[string]*provider.Attribute{"name": {Type: cty.String, Required: true}}
 	for i, ty := range []cty.Type{
@@ -96,8 +96,7 @@ func (wide) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) pr
 	return provider.DecodeStored(schemaOfWide.Resources[req.Type], req)
 }
 
-// Plan implements provider.Provider: what a new object has by itself is found out when it is made, the rest is as
-// proposed.
+// Plan implements provider.Provider: computed attributes of a new object are unknown, the others as proposed.
 func (wide) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	planned := req.Proposed
 	if req.Prior.IsNull() {
@@ -126,7 +125,8 @@ func complete(typ string, obj cty.Value, with func(name string, ty cty.Type) cty
 	return cty.ObjectVal(vals)
 }
 
-// wideShape has count objects of the provider, of which one element can be changed by a variable, and an output.
+// wideShape returns a shape with count objects of the provider, one element of which a variable can change, and an
+// output.
 func wideShape(name, about string, count int, arguments func(n int) string) shape {
 	return shape{
 		name: name, about: about, objects: func(int) int { return count }, plugin: wideSource, steps: wideSteps,
@@ -134,13 +134,13 @@ func wideShape(name, about string, count int, arguments func(n int) string) shap
 			fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"tombolo/wide\" }\n  }\n}\n")
 			fmt.Fprint(w, "variable \"change\" { default = \"no\" }\n")
 			fmt.Fprintf(w, "resource \"wide_thing\" \"a\" {\n  count = %d\n%s}\n", count, arguments(n))
-			// not to be printed after apply
+			// not printed after apply
 			fmt.Fprint(w, "output \"first\" {\n  value     = wide_thing.a[0]\n  sensitive = true\n}\n")
 		},
 	}
 }
 
-// parts is an expression for n elements, with keys before them if they are to be a map.
+// parts returns an expression for n elements, with keys for a map.
 func parts(n int, key string) string {
 	return fmt.Sprintf("for k in %s : %s{ name = k, port = length(k) * 100, open = true, zone = \"zone-${k}\", "+
 		"note = k == \"key-0-0\" ? var.change : \"some text about ${k}\" }", keys(n), key)

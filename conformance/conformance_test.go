@@ -133,7 +133,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 	}
 	got.tidy(c)
 	for i, s := range c.Steps {
-		for _, problem := range undecodable(s, got.Results[i]) {
+		for _, problem := range undecodable(s, got.Results[i], want.Record.Results[i]) {
 			t.Errorf("line %d: tombolo: %s", s.Line, problem)
 		}
 		if s.Verb == "order" {
@@ -278,8 +278,9 @@ func dropExcess(from, other Document, diagnostic string) {
 func describeStep(s Step, differences []Difference, got Result) string {
 	var list []string
 	for _, d := range differences[:min(len(differences), 25)] {
-		list = append(list, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform),
-			clip(d.Tombolo)))
+		from := alike(d.Terraform, d.Tombolo)
+		list = append(list, fmt.Sprintf("  %s\n    terraform: %s\n    tombolo:   %s", d.Path, clip(d.Terraform[from:]),
+			clip(d.Tombolo[from:])))
 	}
 	return fmt.Sprintf("step on line %d, %q: %d differences\n%s\n%s", s.Line, s.Text, len(differences),
 		strings.Join(list, "\n"), stderrOf(got))
@@ -295,10 +296,25 @@ func stderrOf(res Result) string {
 	return out.String()
 }
 
+// alike returns how much of the beginning of two texts is left out in reports: most of what is alike, if they are too
+// long to be shown.
+func alike(a, b string) int {
+	if max(len(a), len(b)) <= clipped {
+		return 0
+	}
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return max(0, n-clipped/4)
+}
+
+// clipped is how much of a text reports show.
+const clipped = 1500
+
 func clip(text string) string {
-	const limit = 1500
-	if len(text) > limit {
-		return text[:limit] + fmt.Sprintf("... (%d bytes more)", len(text)-limit)
+	if len(text) > clipped {
+		return text[:clipped] + fmt.Sprintf("... (%d bytes more)", len(text)-clipped)
 	}
 	return text
 }

@@ -27,12 +27,24 @@ func onlyShared(a, b Document) {
 	}
 	for key := range right {
 		list, _ := right[key].([]any)
+		wants, _ := left[key].([]any)
 		for i, mark := range list {
-			if wants, _ := left[key].([]any); i < len(wants) {
-				withoutMore(wants[i].(map[string]any), mark.(map[string]any))
+			if len(wants) > 0 {
+				withoutMore(wants[min(i, len(wants)-1)].(map[string]any), mark.(map[string]any))
 			}
 		}
+		right[key] = eachOnce(list) // as add made one of terraform's, which has no addresses to tell them apart
 	}
+}
+
+// eachOnce returns a list without repetitions.
+func eachOnce(list []any) (once []any) {
+	for _, v := range list {
+		if !slices.ContainsFunc(once, func(other any) bool { return compact(other) == compact(v) }) {
+			once = append(once, v)
+		}
+	}
+	return once
 }
 
 // withoutMore removes from our answer what terraform's does not have: the code, the object's address, and the values of
@@ -112,9 +124,7 @@ func (d *diagnostics) add(v any) {
 		d.marks = map[string]any{}
 	}
 	list, _ := d.marks[key].([]any)
-	if !slices.ContainsFunc(list, func(other any) bool { return compact(other) == compact(fields) }) {
-		list = append(list, fields)
-	}
+	list = eachOnce(append(list, fields))
 	sortBy(list)
 	d.marks[key] = list
 }

@@ -155,7 +155,7 @@ var randomSample = []uint64{2, 5, 11, 12}
 var testsSample = []uint64{4, 8}
 
 // mistakesSample is the same for mistakes.
-var mistakesSample = []uint64{1, 2, 4, 5, 6, 7}
+var mistakesSample = []uint64{1, 2, 4, 5, 27, 50, 86}
 
 // statesSample is the same for states.
 var statesSample = []uint64{1, 2}
@@ -272,7 +272,9 @@ func randomName(archive []byte) string {
 	}{
 		{"moved", bytes.Contains(archive, []byte("moved {"))},
 		{"tests", random.IsTests(archive)},
+		{"refresh", random.IsTests(archive) && bytes.Contains(archive, []byte("refresh-only"))},
 		{"states", random.IsStates(archive)},
+		{"mistakes", random.IsMistakes(archive)},
 		{"unknowns", random.IsUnknowns(archive)},
 		{"projects", random.IsProjects(archive)},
 		{"acts", random.IsActs(archive)},

@@ -41,7 +41,7 @@ func view(s Step, res Result, n *normaliser) Document {
 	if len(res.Runs) == 0 {
 		return doc
 	}
-	if problems := undecodable(s, res); len(problems) > 0 {
+	if problems := undecodable(s, res, Result{}); len(problems) > 0 {
 		doc["undecodable"] = bag(problems)
 	}
 	step := res.Runs[0]

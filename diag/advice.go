@@ -32,17 +32,18 @@ var advice = map[string][]struct{ found, do string }{
 			"Write strings in double quotes. A reference needs ${ } only inside of a string."},
 	},
 	"Invalid expression": {
-		{"start of an expression", "A value is a text in double quotes, a number, true, false, null, a list in [ ], " +
-			"a map in { }, or a reference such as var.name."},
+		{"start of an expression", "A value is a string in double quotes, a number, true, false, null, a list in [ " +
+			"], a map in { }, or a reference such as var.name."},
 	},
 	"Invalid operand": {
-		{"number is required", "Operators such as + are for numbers. Join texts in one: \"${...}${...}\"."}},
+		{"number is required", "Operators such as + are for numbers. To join strings, write \"${...}${...}\"."}},
 	"Invalid multi-line string": {
 		{"", "If the string should end on the line that it begins on, its closing quote is missing."}},
 	"Invalid single-argument block definition": {{"", "Put each argument on its own line."}},
 	"Invalid template interpolation value": {
 		{"null value", "Use coalesce(...) or a condition to set another value."},
-		{"string required", "Turn it into text with join(\", \", ...) or jsonencode(...), or choose one of its parts."},
+		{"string required", "Convert it to a string with join(\", \", ...) or jsonencode(...), or use one of its " +
+			"parts."},
 	},
 	"Invalid type specification": {
 		{"not a valid type",

@@ -11,7 +11,7 @@ import (
 
 // TestAdviceListsExistingKeys evaluates expressions with wrong keys, and expects the existing keys in the advice,
 // except for secret ones.
-func TestAdviceTellsWhatThereIsToChooseFrom(t *testing.T) {
+func TestAdviceListsExistingKeys(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"v": cty.ObjectVal(map[string]cty.Value{
 		"map":    cty.MapVal(map[string]cty.Value{"small": cty.StringVal("a"), "large": cty.StringVal("b")}),
 		"none":   cty.MapValEmpty(cty.String),

@@ -34,7 +34,7 @@ func (o *OfAnswer) List(who string) List {
 		if n := o.count[severityIndex(severity)]; n > MaxOfAnswer {
 			list = append(list, &Diagnostic{Severity: severity, Summary: who + " reported more problems than are shown",
 				Detail: fmt.Sprintf(
-					"The answer holds %d problems as severe as this one. The first %d of them are shown.", n,
+					"The answer has %d problems of this severity. The first %d of them are shown.", n,
 					MaxOfAnswer)})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-func TestProblemsOfAnAnswerAreCountedBeyondABound(t *testing.T) {
+func TestExcessProblemsOfAnAnswerAreCounted(t *testing.T) {
 	var o diag.OfAnswer
 	for range 3 * diag.MaxOfAnswer {
 		o.Add(&diag.Diagnostic{Severity: diag.Warning, Summary: "w"})
@@ -17,7 +17,7 @@ func TestProblemsOfAnAnswerAreCountedBeyondABound(t *testing.T) {
 	last := got[len(got)-1]
 	if len(got) != diag.MaxOfAnswer+2 || got[diag.MaxOfAnswer].Summary != "the error behind them" ||
 		last.Severity != diag.Warning || last.Summary != "The program reported more problems than are shown" ||
-		!strings.Contains(last.Detail, "holds 3000 problems") {
+		!strings.Contains(last.Detail, "has 3000 problems") {
 		t.Errorf("%d problems, the last is %+v", len(got), last)
 	}
 }

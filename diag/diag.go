@@ -1,8 +1,8 @@
 // Package diag defines diagnostics: the errors and warnings that people read.
 //
-// A Diagnostic says what was found, where, what was expected and what to do. The engine collects all diagnostics that a
-// pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once at the
-// boundary, and convert them to a Diagnostic where the position in the configuration is known (FromError).
+// A Diagnostic reports what was found, where, what was expected and what to do. The engine collects all diagnostics
+// that a pass can find in a List; the view sorts and prints them. Other problems are ordinary Go errors: wrap them once
+// at the boundary, and convert them to a Diagnostic where the position in the configuration is known (FromError).
 //
 // The package depends on hcl for ranges and expressions, and on two small packages that do not depend on the engine,
 // ctyfast and texts.
@@ -290,7 +290,7 @@ func (l List) AppendError(summary string, err error) List {
 	default:
 		text := err.Error()
 		if err == context.Canceled { // Go's message would not help the user who interrupted
-			text = "it was interrupted before its end"
+			text = "it was interrupted before it finished"
 		}
 		return append(l, &Diagnostic{Severity: Error, Summary: summary, Err: err,
 			Detail: join(sentence(text), SystemAdvice(err)), Advice: adviceOf(err)})

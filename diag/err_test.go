@@ -11,7 +11,7 @@ import (
 )
 
 // The Go error behind a problem is found in the error of its list, for every way to create a problem.
-func TestErrorsOfListsHaveWhatIsBehindThem(t *testing.T) {
+func TestErrorsOfListsWrapTheirCauses(t *testing.T) {
 	missing := &fs.PathError{Op: "open", Path: "main.tf", Err: fs.ErrNotExist}
 	for how, list := range map[string]diag.List{
 		"FromErr":        diag.FromErr(missing),
@@ -31,7 +31,7 @@ func TestErrorsOfListsHaveWhatIsBehindThem(t *testing.T) {
 		}
 	}
 	if list := diag.FromError("Load", context.Canceled); !errors.Is(list.Err(), context.Canceled) ||
-		list[0].Detail != "It was interrupted before its end." {
+		list[0].Detail != "It was interrupted before it finished." {
 		t.Errorf("got %v", list.Err())
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-func TestAFixChangesAWordThatIsThereOnce(t *testing.T) {
+func TestFixReplacesAUniqueWord(t *testing.T) {
 	at := func(from, to int) hcl.Range { return stretch(hcl.Range{Filename: "main.tf"}, from, to) }
 	const source = "a = 1\nb = var.naem + var.other\nc = 3\n"
 	for _, test := range []struct {

@@ -52,8 +52,8 @@ func (b *brackets) opened(at *hcl.Range) string {
 	return fmt.Sprintf(" Still open here is the %s in line %d.", firstLine(last.Bytes), last.Range.Start.Line)
 }
 
-// sayOpened adds to the problems of a text which block or bracket is open at each.
-func sayOpened(found List, src []byte) {
+// addOpened adds to the problems of a text which block or bracket is open at each.
+func addOpened(found List, src []byte) {
 	order := slices.Clone(found)
 	slices.SortStableFunc(order, func(a, b *Diagnostic) int { return start(a) - start(b) })
 	var b *brackets

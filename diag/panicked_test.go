@@ -12,13 +12,13 @@ import (
 
 func outOfRange(list []int, i int) int { return list[i] }
 
-func TestAPanicOfAFunctionIsOneSentence(t *testing.T) {
+func TestFunctionPanicIsOneSentence(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		call func()
 		want string
 	}{
-		{"by hand", func() { panic("no tea") }, `Call to function "f" failed: it panicked in diag.TestAPanicOfAFunction`},
+		{"by hand", func() { panic("no tea") }, `Call to function "f" failed: it panicked in diag.TestFunctionPanic`},
 		{"by the runtime", func() { outOfRange(nil, 3) }, "it panicked in diag.outOfRange (panicked_test.go:"},
 	} {
 		f := function.New(&function.Spec{Type: function.StaticReturnType(cty.String),

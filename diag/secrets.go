@@ -86,7 +86,7 @@ func (s secrets) hideQuoted(text string) string {
 			b.WriteString(`"` + rest)
 			break
 		}
-		if s.tells(rest[:n]) {
+		if s.hasSecret(rest[:n]) {
 			b.WriteString(withheld)
 		} else {
 			b.WriteString(`"` + rest[:n] + `"`)
@@ -106,7 +106,7 @@ func (s secrets) hideStatement(text string) string {
 }
 
 // hasSecret reports whether quoted text is a secret or contains one.
-func (s secrets) tells(quoted string) bool {
+func (s secrets) hasSecret(quoted string) bool {
 	plain := quoted
 	if text, err := strconv.Unquote(`"` + quoted + `"`); err == nil {
 		plain = text
@@ -114,11 +114,11 @@ func (s secrets) tells(quoted string) bool {
 	if s.has(plain) || s.has(quoted) {
 		return true
 	}
-	return s.stands(plain) || s.stands(quoted)
+	return s.containsLong(plain) || s.containsLong(quoted)
 }
 
 // containsLong reports whether a text contains a secret that is long enough to be hidden in quotes.
-func (s secrets) stands(text string) bool {
+func (s secrets) containsLong(text string) bool {
 	for i := range len(text) {
 		if s.beginning(text[i:]) >= inQuotes {
 			return true

@@ -10,7 +10,7 @@ import (
 )
 
 // AppendSyntax adds the problems that a parser of the hcl library found in a text, like AppendHCL. Probable
-// consequences come after their causes, and a problem of an open block says where it probably should have ended.
+// consequences come after their causes, and a problem of an open block includes where it probably should have ended.
 func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	found := List(nil).AppendHCL(in)
 	if !strings.HasSuffix(filename(found), ".json") {
@@ -19,7 +19,7 @@ func (l List) AppendSyntax(in hcl.Diagnostics, src []byte) List {
 	for _, d := range found {
 		d.syntax = true
 	}
-	sayOpened(found, src)
+	addOpened(found, src)
 	repair(found, src)
 	for _, d := range found {
 		if d.Summary == "Unclosed configuration block" {

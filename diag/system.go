@@ -15,16 +15,16 @@ import (
 func SystemAdvice(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
-		return fmt.Sprintf("This process has as many files open as it may%s. Raise that limit, for example with "+
+		return fmt.Sprintf("This process has reached its limit of open files%s. Raise that limit, for example with "+
 			"\"ulimit -n 4096\" in the shell, or do less at the same time: plan and apply with -parallelism=1.",
 			limitOf("ulimit -n", openFiles))
 	case errors.Is(err, syscall.ENFILE):
-		return "All processes of this machine together have as many files open as the system allows. Close some, or " +
-			"raise that limit."
+		return "The processes of this machine have reached the system's limit of open files. Close some, or raise " +
+			"that limit."
 	case starting(err) && errors.Is(err, syscall.EAGAIN):
-		return fmt.Sprintf("This user, or this container, has as many processes as it may%s. Raise that limit, for "+
-			"example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: plan and "+
-			"apply with -parallelism=1.", limitOf("ulimit -u", processes))
+		return fmt.Sprintf("This user, or this container, has reached its limit of processes%s. Raise that limit, "+
+			"for example with \"ulimit -u 4096\" in the shell, end other processes, or do less at the same time: "+
+			"plan and apply with -parallelism=1.", limitOf("ulimit -u", processes))
 	case starting(err) && errors.Is(err, syscall.ENOMEM):
 		return "There is not enough memory for another process. End other processes, or use -parallelism=1."
 	case starting(err):

@@ -16,7 +16,7 @@ import (
 )
 
 // Errors of the operating system have advice, however they are wrapped.
-func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
+func TestSystemErrorsHaveAdvice(t *testing.T) {
 	start := func(err error) error { return &fs.PathError{Op: "fork/exec", Path: "/bin/sh", Err: err} }
 	open := func(err error) error { return &fs.PathError{Op: "open", Path: "f", Err: err} }
 	for name, c := range map[string]struct {
@@ -25,7 +25,7 @@ func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
 	}{
 		"files":         {open(syscall.EMFILE), "ulimit -n"},
 		"pipes":         {os.NewSyscallError("pipe2", syscall.EMFILE), "-parallelism=1"},
-		"all files":     {open(syscall.ENFILE), "All processes of this machine"},
+		"all files":     {open(syscall.ENFILE), "The processes of this machine"},
 		"processes":     {start(syscall.EAGAIN), "ulimit -u"},
 		"memory":        {start(syscall.ENOMEM), "not enough memory for another process"},
 		"not a start":   {open(syscall.EAGAIN), ""},
@@ -50,7 +50,7 @@ func TestErrorsOfTheSystemComeWithAdvice(t *testing.T) {
 	}
 }
 
-func TestInterruptsAreToldInPlainWords(t *testing.T) {
+func TestInterruptsHavePlainMessages(t *testing.T) {
 	if got := diag.FromError("Operation canceled", context.Canceled)[0].Detail; strings.Contains(got, "ontext") {
 		t.Errorf("%q", got)
 	}

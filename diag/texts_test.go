@@ -33,7 +33,7 @@ func instances(n int, common cty.Value) (list hcl.Diagnostics) {
 	return list
 }
 
-func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
+func TestInstancesAndBlocksShareSecrets(t *testing.T) {
 	common := manySecrets(100)
 	seen := map[*texts]bool{}
 	for range 2 { // blocks
@@ -50,9 +50,9 @@ func TestInstancesAndBlocksShareWhatIsSecret(t *testing.T) {
 	}
 }
 
-// TestInstancesTimesSecretsIsNoProduct counts the allocations for problems of many instances after all secrets were
+// TestSecretsOfInstancesAreCollectedOnce counts the allocations for problems of many instances after all secrets were
 // collected.
-func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
+func TestSecretsOfInstancesAreCollectedOnce(t *testing.T) {
 	cost := func(secrets int) float64 {
 		list := instances(20, manySecrets(secrets))
 		List(nil).AppendHCL(list)
@@ -63,7 +63,7 @@ func TestInstancesTimesSecretsIsNoProduct(t *testing.T) {
 	}
 }
 
-func TestValuesThatChangeAreGatheredAgain(t *testing.T) {
+func TestSecretsOfChangedValuesAreCollected(t *testing.T) {
 	for _, within := range []bool{false, true} {
 		for i := range 50 { // memory is used again
 			var elements []cty.Value
@@ -82,8 +82,8 @@ func TestValuesThatChangeAreGatheredAgain(t *testing.T) {
 	}
 }
 
-// FuzzOnePassFindsWhatManyFind compares the search with a separate search for each secret.
-func FuzzOnePassFindsWhatManyFind(f *testing.F) {
+// FuzzSearchEqualsSeparateSearches compares the search with a separate search for each secret.
+func FuzzSearchEqualsSeparateSearches(f *testing.F) {
 	f.Add("a,aa,aaa,ab,abc,b", "aaabcabx")
 	f.Add("password,passwords,sword,words in", "the passwords in passwor")
 	f.Add("", "x")

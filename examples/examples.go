@@ -1,4 +1,4 @@
-// Package examples holds the example that the program can write: that of the README.
+// Package examples holds the example that the program can write: the one in the README.
 package examples
 
 import (
@@ -9,7 +9,7 @@ import (
 //go:embed quickstart/*.tf quickstart/*.sh
 var quickstart embed.FS
 
-// Quickstart returns the files of the example quickstart by their names.
+// Quickstart returns the files of the example quickstart by name.
 func Quickstart() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	entries, err := quickstart.ReadDir("quickstart")

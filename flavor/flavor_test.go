@@ -55,7 +55,7 @@ func TestTwinsOfFiles(t *testing.T) {
 }
 
 // required_version of OpenTofu projects only applies in OpenTofu's files.
-func TestRequiredVersionIsJudgedInOwnFiles(t *testing.T) {
+func TestRequiredVersionAppliesInOwnFiles(t *testing.T) {
 	for file, want := range map[string]bool{"versions.tofu": true, "versions.tofu.json": true, "versions.tf": false,
 		"versions.tombolo": true} {
 		if got := flavor.OpenTofu.Requires(file); got != want {

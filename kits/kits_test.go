@@ -127,7 +127,7 @@ func TestProvidersWithKitsPassTheSuite(t *testing.T) {
 }
 
 // The result of a failed call and its warnings are passed on in both modes.
-func TestFailuresTellWhatIsThere(t *testing.T) {
+func TestFailedCallsReturnTheObject(t *testing.T) {
 	for _, l := range languages {
 		for _, mode := range []string{"one-shot", "session"} {
 			t.Run(l.name+" "+mode, func(t *testing.T) {

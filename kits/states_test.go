@@ -39,7 +39,7 @@ tombolo.run({ data: { p_d: D } });
 }
 
 // A method that reads states is called again with them until it has all.
-func TestKitsAskForStates(t *testing.T) {
+func TestKitsReadStates(t *testing.T) {
 	for _, l := range languages {
 		for _, mode := range []string{"one-shot", "session"} {
 			t.Run(l.name+" "+mode, func(t *testing.T) {

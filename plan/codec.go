@@ -340,7 +340,7 @@ func (d *decoder) module(s string) addr.ModuleInstance {
 	t, diags := addr.ParseTarget(s)
 	d.fail(diags.Err())
 	if !diags.HasErrors() && !t.IsModule() {
-		d.fail(fmt.Errorf("%q is no module", s))
+		d.fail(fmt.Errorf("%q is not a module", s))
 	}
 	return t.Module
 }

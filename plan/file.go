@@ -33,8 +33,8 @@ const maxContent = 1 << 30
 
 func tooLarge() *FileError {
 	return &FileError{Summary: "Plan file is too large",
-		Detail: fmt.Sprintf("A plan has up to %d MiB before it is compressed, and this one has more. "+
-			"Plan fewer objects at once (-target), or divide the configuration.", maxContent>>20)}
+		Detail: fmt.Sprintf("A plan can have at most %d MiB before compression, and this one has more. Plan fewer "+
+			"objects at once (-target), or divide the configuration.", maxContent>>20)}
 }
 
 // header is in every plan file of any version.
@@ -117,7 +117,7 @@ func (p *Plan) Write(w io.Writer) error {
 
 func damaged(err error) *FileError {
 	return &FileError{Summary: "Plan file is damaged", Err: err,
-		Detail: fmt.Sprintf("The file is a plan, but it is not whole: %s. Make a new plan.", err)}
+		Detail: fmt.Sprintf("The file is a plan, but it is damaged: %s. Make a new plan.", err)}
 }
 
 // asDamage returns the error as a damaged file, unless it already describes the problem of the file.
@@ -154,7 +154,7 @@ func Decode(r io.ReaderAt, size int64) (*Plan, error) {
 			return nil, asDamage(fmt.Errorf("%s: %w", name, err))
 		}
 		if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != h.SHA256[name] {
-			return nil, damaged(fmt.Errorf("%s has another checksum than when it was written", name))
+			return nil, damaged(fmt.Errorf("the checksum of %s has changed since it was written", name))
 		}
 		content[name] = b
 	}
@@ -181,14 +181,14 @@ func noArchive(r io.ReaderAt, size int64, err error) *FileError {
 	start := make([]byte, 64)
 	n, _ := r.ReadAt(start, 0)
 	start = bytes.TrimSpace(start[:n])
-	detail := fmt.Sprintf("It is no plan file at all (%s). Give a file that plan -out has written.", err)
+	detail := fmt.Sprintf("It is not a plan file (%s). Use a file that plan -out has written.", err)
 	switch {
 	case size == 0:
-		detail = "It is empty. Give a file that plan -out has written."
+		detail = "It is empty. Use a file that plan -out has written."
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")):
 		return damaged(fmt.Errorf("its end is missing or unreadable (%w)", err))
 	case bytes.HasPrefix(start, []byte("{")):
-		detail = "It is a JSON document, perhaps a state or what show -json prints. Give a file that plan -out has " +
+		detail = "It is a JSON document, perhaps a state or the output of show -json. Use a file that plan -out has " +
 			"written."
 	}
 	return &FileError{Summary: "Not a plan file", Detail: detail, Err: err}
@@ -206,7 +206,7 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	switch {
 	case f == nil && members["tfplan"] != nil:
 		return nil, &FileError{Summary: "Plan file of another program",
-			Detail: "It was made by Terraform or OpenTofu, whose plan files only they can apply. Make the plan again " +
+			Detail: "Terraform or OpenTofu made it, and only they can apply their plan files. Make the plan again " +
 				"with this program."}
 	case f == nil:
 		return nil, &FileError{Summary: "Not a plan file",
@@ -222,8 +222,8 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 	}
 	if h.FormatVersion != FormatVersion {
 		return nil, &FileError{Summary: "Plan file of another version",
-			Detail: fmt.Sprintf("It has format version %d, this program reads version %d. Apply it with the version "+
-				"that made it, or make a new plan.", h.FormatVersion, FormatVersion)}
+			Detail: fmt.Sprintf("It has format version %d, but this program reads version %d. Apply it with the "+
+				"version of the program that made it, or make a new plan.", h.FormatVersion, FormatVersion)}
 	}
 	for _, name := range []string{memberPlan, memberRefreshed, memberConfig} {
 		if h.SHA256[name] == "" {
@@ -243,7 +243,7 @@ func (r *reader) member(f *zip.File) ([]byte, error) {
 	}
 	size := int64(f.UncompressedSize64)
 	if size > maxRatio*r.file {
-		return nil, fmt.Errorf("it says that it has %d bytes, more than fit into this file", size)
+		return nil, fmt.Errorf("its declared size is %d bytes, more than this file can have", size)
 	}
 	r.left -= size
 	in, err := f.Open()
@@ -257,7 +257,7 @@ func (r *reader) member(f *zip.File) ([]byte, error) {
 	}
 	switch n, err := in.Read(make([]byte, 1)); {
 	case n > 0:
-		return nil, errors.New("it has more than it says")
+		return nil, errors.New("it is longer than its declared size")
 	case err != io.EOF: // the checksum is compared at the end
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func write(t testing.TB, p *plan.Plan) []byte {
 
 func decode(b []byte) (*plan.Plan, error) { return plan.Decode(bytes.NewReader(b), int64(len(b))) }
 
-func TestReadingGivesThePlanThatWasWritten(t *testing.T) {
+func TestDecodeReturnsTheWrittenPlan(t *testing.T) {
 	want := full(t)
 	got, err := decode(write(t, want))
 	if err != nil {
@@ -198,7 +198,7 @@ func archive(members ...string) []byte {
 	return b.Bytes()
 }
 
-func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
+func TestOtherFilesAreRecognised(t *testing.T) {
 	whole := write(t, full(t))
 	for _, c := range []struct {
 		name    string
@@ -206,11 +206,11 @@ func TestOtherFilesAreNamedForWhatTheyAre(t *testing.T) {
 		want    string // in the error
 	}{
 		{"empty", nil, "It is empty"},
-		{"text", []byte("resource {}"), "no plan file at all"},
+		{"text", []byte("resource {}"), "not a plan file"},
 		{"state", []byte(`{"version": 4}`), "JSON document"},
-		{"cut", whole[:len(whole)/2], "not whole"},
-		{"cut by one byte", whole[:len(whole)-1], "not whole"},
-		{"start alone", whole[:4], "not whole"},
+		{"cut", whole[:len(whole)/2], "it is damaged"},
+		{"cut by one byte", whole[:len(whole)-1], "it is damaged"},
+		{"start alone", whole[:4], "it is damaged"},
 		{"foreign archive", archive("a", "b"), "not one that plan -out has written"},
 		{"Terraform's", archive("tfplan", "x", "tfstate", "{}"), "Terraform or OpenTofu"},
 		{"newer", archive("tombolo-plan.json", `{"format_version": 99}`), "format version 99"},
@@ -417,7 +417,7 @@ func bomb(t *testing.T, claims map[string]uint64, deflated, content []byte) []by
 }
 
 // The unpacked size of a file is bounded, whatever sizes it declares.
-func TestPlansThatUnpackToTooMuchAreRefusedBeforeTheyAreUnpacked(t *testing.T) {
+func TestPlansWithHugeContentAreRefused(t *testing.T) {
 	const size = 64 << 20
 	var deflated bytes.Buffer
 	w, err := flate.NewWriter(&deflated, flate.BestSpeed)

@@ -291,8 +291,8 @@ func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl
 		case !v.Ephemeral:
 		case v.Given && !given:
 			diags = diags.Errorf(nil, "No value for required variable",
-				"The plan was made with a value of the ephemeral input variable %q, which a plan does not keep. Give "+
-					"the variable again, as -var, in a file of variables or as TF_VAR_%[1]s.", name)
+				"The plan was made with a value of the ephemeral input variable %q, which a plan does not keep. Set "+
+					"the variable again, with -var, in a variables file or as TF_VAR_%[1]s.", name)
 		case !v.Given && given && !value.IsNull():
 			var at *hcl.Range
 			if r, ok := ranges[name]; ok {
@@ -300,7 +300,7 @@ func (p *Plan) CheckEphemeral(values map[string]cty.Value, ranges map[string]hcl
 			}
 			diags = diags.Errorf(at, "Ephemeral variable was not set during planning",
 				"The plan was made without a value of the ephemeral input variable %q, so it cannot be applied with "+
-					"one. Leave the value out, or make a new plan.", name)
+					"one. Remove the value, or make a new plan.", name)
 		}
 	}
 	return diags
@@ -391,7 +391,7 @@ func (l LeftOut) Why() string {
 	case LeftOutNeeded:
 		return "kept for " + l.Because.String()
 	}
-	return "left alone"
+	return "left unchanged"
 }
 
 // RelevantAttribute is an attribute of an object that contributed to the plan.

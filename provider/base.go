@@ -34,7 +34,7 @@ func (Base) Configure(context.Context, ConfigureRequest) ConfigureResponse {
 	return ConfigureResponse{}
 }
 
-// UpgradeState fails, because it does not know the schema; see DecodeStored for providers with a single schema version.
+// UpgradeState fails, because Base has no schema; see DecodeStored for providers with a single schema version.
 func (Base) UpgradeState(_ context.Context, req UpgradeStateRequest) UpgradeStateResponse {
 	return UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: missing("upgrade the stored state of", req.Type)}
 }
@@ -46,7 +46,7 @@ func (Base) UpgradeIdentity(_ context.Context, req UpgradeIdentityRequest) Upgra
 
 // MoveState fails.
 func (Base) MoveState(_ context.Context, req MoveStateRequest) MoveStateResponse {
-	return MoveStateResponse{Diagnostics: missing("take over another resource type as", req.TargetType)}
+	return MoveStateResponse{Diagnostics: missing("move another resource type to", req.TargetType)}
 }
 
 // Import fails.

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestMarkComputedLeavesOnlyChosenValuesOpen(t *testing.T) {
+func TestMarkComputedMarksComputedValues(t *testing.T) {
 	attributes := map[string]*provider.Attribute{
 		"name": {Type: cty.String, Required: true},
 		"note": {Type: cty.String, Optional: true},

@@ -12,8 +12,8 @@ const maxNumberBits = 40_000
 
 var (
 	errLongNumber = errors.New(
-		"a number has an exponent of more than four digits, and would take longer to write down than anyone waits")
-	errInfinite = errors.New("a number is infinite, and no state or plan can hold that")
+		"a number has an exponent of more than four digits, and would take too long to write")
+	errInfinite = errors.New("a number is infinite, which cannot be stored in a state or plan")
 )
 
 // CheckNumbers returns an error for data with numbers that take too long to write. Call it before the decoder, since a

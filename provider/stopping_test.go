@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestStopEndsCallsThatMayBeCutOff(t *testing.T) {
+func TestStopCancelsInterruptibleCalls(t *testing.T) {
 	s := provider.NewStopping()
 	ended, done := s.Interruptible(t.Context())
 	done()

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Tombolo: downloads the archive of this platform, checks its signature and checksum, and puts the program
-# into a folder of yours. Nothing is installed that cannot be checked.
+# Installs Tombolo: downloads the archive of this platform, checks its signature and checksum, and copies the program
+# to a folder. If a check fails, nothing is installed.
 #
 #   sh install.sh                    the newest release, into ~/.local/bin
 #   sh install.sh -v 1.15.9 -d DIR   this release, into DIR

@@ -38,7 +38,7 @@ func asOurs(text []byte) string {
 	return strings.Replace(string(text), `"terraform_version": "1.11.4"`, `"terraform_version": "`+LanguageVersion+`"`, 1)
 }
 
-func TestReadGivesTheSameWhateverTheReaderHandsOver(t *testing.T) {
+func TestReadAcceptsAnyChunkSizes(t *testing.T) {
 	want, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestDecodeKeepsEveryField(t *testing.T) {
 	}
 }
 
-func TestDecodeTakesProvidersOfInstancesUpToTheResource(t *testing.T) {
+func TestDecodeMovesInstanceProvidersToTheResource(t *testing.T) {
 	s := decodeText(t, `{"version":4,"resources":[{"mode":"managed","type":"t","name":"x","instances":[
 		{"index_key":0,"schema_version":0,"attributes":{},"provider":"provider[\"registry.opentofu.org/h/t\"]","skip_destroy":true},
 		{"index_key":1,"schema_version":0,"attributes":{},"provider":"provider[\"registry.opentofu.org/h/t\"].west"}]}]}`)
@@ -210,9 +210,9 @@ func damaged() map[string][2]string {
 		"version 0":           {edit(`"version":4`, `"version":0`), "positive whole number"},
 		"version 4.0":         {edit(`"version":4`, `"version":4.0`), "whole number"},
 		"version in quotes":   {edit(`"version":4`, `"version":"4"`), "whole number"},
-		"second resources +":  {edit(`"check_results":null`, `"resources":[]`), `"resources" comes twice`},
+		"second resources +":  {edit(`"check_results":null`, `"resources":[]`), `"resources" occurs twice`},
 		"other letter case +": {edit(`"check_results":null`, `"RESOURCES":[]`), "letter case"},
-		"instances twice +":   {edit(`"instances":[`, `"instances":[],"instances":[`), `"instances" comes twice`},
+		"instances twice +":   {edit(`"instances":[`, `"instances":[],"instances":[`), `"instances" occurs twice`},
 		"instance twice": {
 			edit(`{"schema_version":0,"attributes":{"id":"1"}}`,
 				`{"schema_version":0,"attributes":{}},{"schema_version":0,"attributes":{}}`), "t.x is listed twice"},
@@ -270,7 +270,7 @@ func TestDecodeRefusesDamagedDocuments(t *testing.T) {
 	}
 }
 
-func TestDecodeErrorsSayWhere(t *testing.T) {
+func TestDecodeErrorsHavePositions(t *testing.T) {
 	_, err := Decode(
 		[]byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"x","provider":"provider[\"h/t\"]","instances":[{},{"index_key":1,"status":"q"}]}]}`))
 	want := `invalid state at byte 134, in resources[0] (data.t.x).instances[1]: unknown status "q"`
@@ -292,7 +292,7 @@ func TestEveryCutOfAStateIsRefused(t *testing.T) {
 	}
 }
 
-func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
+func TestEncodeRefusesInvalidJSONAttributes(t *testing.T) {
 	b := (*State)(nil).Builder()
 	b.Fold(Edit{Put: &PutObject{Addr: instance("t.x"), Object: &Object{Attributes: json.RawMessage(`{"a":`)}}})
 	if err := b.State().Encode(&bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "t.x") {
@@ -300,7 +300,7 @@ func TestEncodeRefusesAttributesThatAreNoJSON(t *testing.T) {
 	}
 }
 
-func TestEmptyStateIsWhatTerraformWrites(t *testing.T) {
+func TestEmptyStateEqualsTerraform(t *testing.T) {
 	want := "{\n  \"version\": 4,\n  \"terraform_version\": \"1.15.9\",\n  \"serial\": 1,\n  \"lineage\": \"x\",\n  " +
 		"\"outputs\": {},\n  \"resources\": [],\n  \"check_results\": null\n}\n"
 	if got := encode(t, &State{Serial: 1, Lineage: "x"}); got != want {

@@ -57,8 +57,8 @@ func (e *DecodeError) Error() string {
 	return b.String()
 }
 
-const adviceRestore = "Nothing was changed. Restore an earlier state, from a backup (of a file usually *.backup " +
-	"beside it) or from the history of its store, in a service with state push -force; do not apply before that, " +
+const adviceRestore = "Nothing was changed. Restore an earlier state from a backup (for a file, usually *.backup " +
+	"next to it) or from the history of its store (for a service, with state push -force). Do not apply before that, " +
 	"because a run without the state would create everything again"
 
 // Read decodes a state document from a stream, up to its end: nothing may follow the document. Problems of the document
@@ -88,8 +88,8 @@ func sniff(s *scanner) error {
 		if !errors.Is(s.readErr, io.EOF) {
 			return s.readErr
 		}
-		return &DecodeError{Damage: Empty, What: "the file is empty (zero bytes), which no tool leaves behind on " +
-			"purpose: it is what a run of Terraform leaves that was killed while it wrote its state",
+		return &DecodeError{Damage: Empty, What: "the file is empty (zero bytes), as after a run of Terraform that " +
+			"was killed while it wrote the state",
 			Advice: adviceRestore + ". If nothing was ever created with this configuration, remove the empty file"}
 	}
 	foreign := func(what string) error {
@@ -100,7 +100,8 @@ func sniff(s *scanner) error {
 	case head[0] == 0:
 		return foreign("the file starts with NUL bytes, as after a crash of the system while the file was written")
 	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
-		return foreign("the file starts with a byte order mark, which some editors add: it was changed by hand")
+		return foreign("the file starts with a byte order mark, which some editors add, so it was probably changed " +
+			"by hand")
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return foreign("the file is a zip archive, such as a plan file")
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -159,7 +160,7 @@ const encryptedData = "encrypted_data"
 
 // strangers holds members that identify a document without a version.
 var strangers = map[string]string{
-	encryptedData:      "the state is encrypted, and there are no encryption settings for it",
+	encryptedData:      "the state is encrypted, but there are no encryption settings for it",
 	"format_version":   "this is the JSON form that `show -json` prints, for programs to read; it is not a state",
 	"resource_changes": "this is a plan in JSON form, not a state",
 }
@@ -203,11 +204,11 @@ func (d *decoder) document() (*State, error) {
 	case err != nil:
 		return nil, err
 	case stranger == strangers[encryptedData] && version < 0:
-		return nil, &DecodeError{Damage: Encrypted, What: stranger, Advice: "Nothing was changed. Give the settings " +
-			"that it was written with: the encryption block of the configuration, or the variable TF_ENCRYPTION"}
+		return nil, &DecodeError{Damage: Encrypted, What: stranger, Advice: "Nothing was changed. Add the settings " +
+			"that it was written with, in the encryption block of the configuration or the variable TF_ENCRYPTION"}
 	case stranger != "" && version < 0:
 		return nil, &DecodeError{Damage: Foreign, What: stranger,
-			Advice: "Nothing was changed. Give the state file itself"}
+			Advice: "Nothing was changed. Use the state file itself"}
 	case version < 0:
 		return nil, &DecodeError{Damage: Foreign, What: `the document has no "version", which every state has`,
 			Advice: adviceRestore}
@@ -225,7 +226,7 @@ func (d *decoder) version() (int, error) {
 		return 0, &scanError{at, "the version must be a positive whole number"}
 	case n > FormatVersion:
 		return 0, &DecodeError{Damage: NewerState, Offset: at, Where: "version",
-			What:   fmt.Sprintf("the state has format version %d, and this program reads version %d", n, FormatVersion),
+			What:   fmt.Sprintf("the state has format version %d, but this program reads version %d", n, FormatVersion),
 			Advice: "A newer program wrote it. Use that program, or restore the state as it was before"}
 	case n < FormatVersion:
 		return 0, &DecodeError{Damage: OlderState, Offset: at, Where: "version",
@@ -244,7 +245,7 @@ func (d *decoder) outputs(into map[string]*Output) error {
 	return d.object(func(name string) error {
 		d.section = "outputs." + name
 		if into[name] != nil {
-			return d.errorf("the output comes twice")
+			return d.errorf("the output is listed twice")
 		}
 		o, err := d.output()
 		into[name] = o

@@ -326,7 +326,7 @@ func (d *decoder) place(withObject bool) (p place, err error) {
 	p.resource, p.provider = r.Addr, r.Provider
 	if err == nil && (r.Addr.Resource.Mode == 0 || r.Addr.Resource.Type == "" || r.Addr.Resource.Name == "" ||
 		withObject && p.stored == nil) {
-		err = &scanError{at, "the place of an object is not complete"}
+		err = &scanError{at, "the address of an object is incomplete"}
 	}
 	return p, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-func TestDependenciesFollowWhatMoves(t *testing.T) {
+func TestDependenciesFollowMoves(t *testing.T) {
 	instance := func(s string) addr.AbsResourceInstance {
 		a, diags := addr.ParseInstance(s)
 		if diags.HasErrors() {

@@ -152,12 +152,12 @@ func (s *scanner) fields(names []string, each func(i int) error, other func(name
 		if i < 0 {
 			for _, n := range names {
 				if strings.EqualFold(n, string(b)) {
-					return &scanError{at, fmt.Sprintf("the member %q differs from %q in letter case only, so that "+
-						"programs would not agree on what it means", b, n)}
+					return &scanError{at, fmt.Sprintf("the member %q differs from %q only in letter case, so "+
+						"programs could read it differently", b, n)}
 				}
 			}
 		} else if seen&(1<<i) != 0 {
-			return &scanError{at, fmt.Sprintf("the member %q comes twice", b)}
+			return &scanError{at, fmt.Sprintf("the member %q occurs twice", b)}
 		} else {
 			seen |= 1 << i
 		}

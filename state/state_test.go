@@ -60,7 +60,7 @@ func TestStatesDoNotChangeUnderTheirReaders(t *testing.T) {
 	}
 }
 
-func TestEditsFoldAsTheySay(t *testing.T) {
+func TestEditsAreFolded(t *testing.T) {
 	a := instance("t.a").Instance
 	for name, c := range map[string]struct {
 		edits []Edit
@@ -106,7 +106,7 @@ func TestEditsFoldAsTheySay(t *testing.T) {
 	}
 }
 
-func TestDecodeEditsRefusesWhatIsNotWhole(t *testing.T) {
+func TestDecodeEditsRefusesIncompleteEdits(t *testing.T) {
 	for _, text := range []string{
 		``, `{}`, `[{}]`, `[{"put":{"mode":"managed","type":"t","name":"a"}}]`, `[{"drop":{"type":"t","name":"a"}}]`,
 		`[{"drop":{"mode":"managed","type":"t","name":"a"},"checks":null}]`,

@@ -343,7 +343,7 @@ func Fits(old, st *State) error {
 	case old.Lineage != "" && st.Lineage != "" && old.Lineage != st.Lineage:
 		return &ConflictError{Found: fmt.Sprintf("lineage %q", old.Lineage), Expected: fmt.Sprintf("lineage %q",
 			st.Lineage),
-			Advice: "The two states are not versions of one another"}
+			Advice: "The two states are not versions of the same state"}
 	case st.Serial < old.Serial:
 		return &ConflictError{Found: fmt.Sprintf("serial %d", old.Serial),
 			Expected: fmt.Sprintf("at most serial %d", st.Serial),
@@ -355,8 +355,8 @@ func Fits(old, st *State) error {
 // CheckWorkspaceName returns an error for an invalid workspace name.
 func CheckWorkspaceName(name string) error {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
-		return fmt.Errorf("the workspace name %q is not allowed: it must be usable as a part of a URL and as the name "+
-			"of a folder", name)
+		return fmt.Errorf("the workspace name %q is not allowed: it must be usable in a URL and as the name of a "+
+			"folder", name)
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ export const groups = [
       "guides/programs": "docs/programs.md",
       "guides/program-providers": "docs/program-providers.md",
       "guides/http-providers": "docs/http-providers.md",
+      "guides/openapi": "docs/openapi.md",
       "guides/providers-in-go": "docs/providers-in-go.md",
       "guides/state-programs": "docs/state-programs.md",
       "guides/provisioners": "docs/provisioners.md",

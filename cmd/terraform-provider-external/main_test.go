@@ -150,7 +150,7 @@ func TestTerraformUsesTheDocumentedResource(t *testing.T) {
 	}
 }
 
-func TestTerraformRunsThePluginFromADevelopersDirectory(t *testing.T) {
+func TestTerraformRunsThePluginWithDevOverrides(t *testing.T) {
 	dir := t.TempDir()
 	p := newProject(t, fmt.Sprintf("dev_overrides {\n \"hashicorp/external\" = %q\n}", dir))
 	plugin(t, dir, "terraform-provider-external")

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -24,6 +25,9 @@ func Mistakes(seed uint64) []byte {
 		versions: []map[string]string{files}}
 	return []byte(strings.Replace(string(c.Archive()), "tier: 2\n", "tier: 2\nplugin: world\n", 1))
 }
+
+// IsMistakes reports whether the archive of a case comes from Mistakes.
+func IsMistakes(archive []byte) bool { return bytes.Contains(archive, []byte(`module "right" {`)) }
 
 const (
 	rightRoot = `terraform {

@@ -49,6 +49,23 @@ func TestConsulIsSharedWithTerraform(t *testing.T) {
 	})
 }
 
+// Consul itself is the place of the same life, and of one with encrypted states.
+func TestConsulItselfIsSharedWithTerraform(t *testing.T) {
+	inFull(t)
+	address := consultest.Agent(t)
+	for n, p := range peers {
+		t.Run(p.name, func(t *testing.T) {
+			other := theirs(t, p.onPath, p.variable)
+			for name, more := range map[string]string{"json": "", "gzip": "gzip = true"} {
+				t.Run(name, func(t *testing.T) {
+					place{block: fmt.Sprintf("backend \"consul\" {\n  address = %q\n  path = \"team%d/%s\"\n  %s\n}",
+						address, n, name, more), lockEnds: true}.live(t, other)
+				})
+			}
+		})
+	}
+}
+
 // What init records is the same to the byte.
 func TestRecordsOfConsulAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")

@@ -36,7 +36,7 @@ func TestPlansAreSealedWithEveryKey(t *testing.T) {
 				}
 				members = append(members, m)
 			}
-			const alien = "made by Terraform or OpenTofu"
+			const alien = "Terraform or OpenTofu made it"
 			for _, m := range members {
 				theirs, foreign := made["tofu"], alien
 				if m.name == "tofu" {

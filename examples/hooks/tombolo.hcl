@@ -1,4 +1,4 @@
-# Nothing deletes a database that has no backup.
+# A database without a backup must not be deleted.
 hook "backup" {
   events      = ["before_object"]
   objects     = ["terraform_data.database"]
@@ -8,7 +8,7 @@ hook "backup" {
   timeout     = "30s"
 }
 
-# A log of what was done. If it cannot be written, that is only a warning.
+# A log of all changes. If it cannot be written, that is only a warning.
 hook "log" {
   events     = ["after_object", "after_apply"]
   command    = ["python3", "hooks/log.py"]

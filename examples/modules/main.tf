@@ -1,6 +1,6 @@
-# Modules, count and for_each: the shape of a larger configuration, with objects that live in the state alone.
+# Modules, count and for_each: the structure of a larger configuration, with objects that only exist in the state.
 #
-#   tombolo init       records where the modules are; needed once, and after adding one
+#   tombolo init       records the directories of the modules; necessary once, and after adding a module
 #   tombolo apply
 
 variable "environments" {
@@ -20,7 +20,7 @@ module "network" {
   zones    = ["a", "b"]
 }
 
-# A service in each network. What it needs of the network flows through that module's outputs.
+# A service in each network. It gets the values of the network from that module's outputs.
 module "service" {
   source   = "./service"
   for_each = module.network

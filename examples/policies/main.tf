@@ -1,4 +1,4 @@
-# Three policies judge this configuration. The second address list breaks one of them.
+# Three policies check this configuration. The second address list violates one of them.
 variable "open_to" {
   type    = list(string)
   default = ["10.0.0.0/8"]

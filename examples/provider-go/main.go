@@ -1,4 +1,4 @@
-// Command terraform-provider-pgrows keeps tables of PostgreSQL and the rows in them: see package pgrows.
+// Command terraform-provider-pgrows manages PostgreSQL tables and their rows: see package pgrows.
 package main
 
 import (

@@ -2,7 +2,7 @@
 // A provider for the links of service.js: the actions of its types, over HTTP.
 const tombolo = require('./tombolo.js');
 
-/** Sends one request to the service. What is not there is null. */
+/** Sends one request to the service. It returns null for missing objects. */
 async function ask(call, method, path, body) {
   const address = call.provider.url ?? process.env.LINKS_URL;
   if (!address) throw new tombolo.ProviderError('No service', { detail: 'Set url in the provider block, or LINKS_URL.' });
@@ -26,7 +26,7 @@ async function ask(call, method, path, body) {
   return answer;
 }
 
-/** The attributes of a link: what the service says, and its short address. */
+/** Returns the attributes of a link: those from the service, and its short address. */
 function attributes(call, link) {
   return link && { ...link, short_url: new URL(link.slug, call.provider.url ?? process.env.LINKS_URL).href };
 }
@@ -54,14 +54,14 @@ class Link extends tombolo.Resource {
     await ask(call, 'DELETE', place(call.state));
   }
 
-  /** People know slugs, not numbers; an identity is a number. */
+  /** The id for users is the slug; the identity is the number. */
   async import(call) {
     if (call.identity) return attributes(call, await ask(call, 'GET', place(call.identity)));
     const [link] = await ask(call, 'GET', `/links?slug=${encodeURIComponent(call.id)}`);
     return attributes(call, link ?? null);
   }
 
-  /** All links whose names begin alike, whoever made them. */
+  /** Returns all links whose names have a prefix, managed or not. */
   async list(call) {
     const links = await ask(call, 'GET', `/links?prefix=${encodeURIComponent(call.config.prefix)}`);
     return links.slice(0, call.limit).map((link) => ({
@@ -70,7 +70,7 @@ class Link extends tombolo.Resource {
   }
 }
 
-/** Follows short addresses once, so that caches on the way have them. */
+/** Requests short addresses once, so that caches store them. */
 class Warm extends tombolo.Action {
   async invoke(call) {
     const links = await ask(call, 'GET', `/links?prefix=${encodeURIComponent(call.config.prefix)}`);

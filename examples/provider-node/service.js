@@ -36,7 +36,7 @@ function create({ slug = randomBytes(4).toString('hex'), ...rest }) {
   return link;
 }
 
-/** What the service answers: a status and a value. */
+/** Returns the response of the service: a status and a value. */
 function answer(method, url, body) {
   const [, root, id] = url.pathname.split('/');
   if (root !== 'links') return [404];

@@ -1,4 +1,4 @@
-// Command terraform-provider-notes keeps notes: files in a directory.
+// Command terraform-provider-notes manages notes: files in a directory.
 package main
 
 import (
@@ -53,14 +53,14 @@ func writeNote(d *schema.ResourceData, meta interface{}) error {
 	if err := os.WriteFile(file(title, meta), []byte(d.Get("text").(string)), 0o666); err != nil {
 		return err
 	}
-	d.SetId(title) // from here on there is an object
+	d.SetId(title) // the object exists from here on
 	return readNote(d, meta)
 }
 
 func readNote(d *schema.ResourceData, meta interface{}) error {
 	text, err := os.ReadFile(file(d.Id(), meta))
 	if errors.Is(err, fs.ErrNotExist) {
-		d.SetId("") // it is gone
+		d.SetId("") // it no longer exists
 		return nil
 	}
 	if err != nil {

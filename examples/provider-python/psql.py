@@ -1,4 +1,4 @@
-"""Statements for psql: one process for each, which gets everything secret in its environment and everything else on its standard input."""
+"""Statements for psql: one process for each, with secrets in its environment and everything else on standard input."""
 import json
 import os
 import re
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import tombolo
 
-# What a word of a connection string is called in the environment of psql.
+# The environment variables of psql by keyword of a connection string.
 _VARIABLES = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME", "host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT", "user": "PGUSER",
               "password": "PGPASSWORD", "passfile": "PGPASSFILE", "options": "PGOPTIONS", "sslmode": "PGSSLMODE", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY",
               "sslrootcert": "PGSSLROOTCERT", "connect_timeout": "PGCONNECT_TIMEOUT", "service": "PGSERVICE", "channel_binding": "PGCHANNELBINDING",
@@ -15,7 +15,7 @@ _VARIABLES = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME", "host": "
 
 
 def environment(dsn):
-    """A connection string, an address or "host=… dbname=…", as variables: arguments of a process can be read by everybody."""
+    """A connection string, an address or "host=… dbname=…", as environment variables, because all users can read the arguments of a process."""
     if re.match("postgres(ql)?://", dsn):
         url = urlsplit(dsn)
         words = [("host", unquote(url.hostname or "")), ("port", str(url.port or "")), ("user", unquote(url.username or "")),
@@ -41,7 +41,7 @@ class Statement:
     def _set(self, text):
         if "\0" in text:
             raise tombolo.Error("A value cannot be stored", "PostgreSQL stores no text with the character U+0000.")
-        # Every byte is escaped but those that mean nothing to psql, whatever it takes for special.
+        # Every byte is escaped except for those without a special meaning in psql.
         quoted = "".join(chr(b) if chr(b).isalnum() and b < 128 else "\\x%02x" % b for b in text.encode("utf-8"))
         self.lines.append("\\set v%d '%s'" % (len(self.lines), quoted))
         return "v%d" % (len(self.lines) - 1)
@@ -50,11 +50,11 @@ class Statement:
         return "NULL" if text is None else ":'%s'" % self._set(text)
 
     def name(self, text):
-        """A name, with its schema or without."""
+        """Returns a name, with or without a schema."""
         return ".".join(':"%s"' % self._set(part) for part in text.split("."))
 
     def run(self, call, sql):
-        """What the statement says, which is a JSON value a line."""
+        """Returns the output of the statement: one JSON value per line."""
         dsn = call.provider["dsn"] or os.environ.get("SQLROWS_DSN") or ""
         text = "\n".join(["\\set ON_ERROR_STOP on", "\\encoding UTF8"] + self.lines + [sql, ";", ""])
         done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-w", "-f", "-"], input=text.encode("utf-8"), env=environment(dsn),

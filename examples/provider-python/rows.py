@@ -29,7 +29,7 @@ class Row(tombolo.Resource):
 
     def read(self, call):
         state, s = call.state, Statement()
-        # PostgreSQL writes values in forms of its own: what it takes for the same stays as the user wrote it. ROW makes null the same as null.
+        # PostgreSQL normalizes values: equal values keep the spelling of the user. ROW makes null equal to null.
         same = ["json_build_object('c', %s::text, 'v', CASE WHEN r.%s IS NOT DISTINCT FROM %s THEN %s::text ELSE r.%s::text END)" % (
             s.literal(c), s.name(c), s.literal(v), s.literal(v), s.name(c)) for c, v in (state["values"] or {}).items()]
         found = s.run(call, "SELECT json_build_object('row', %s::json, 'values', json_build_array(%s))::text FROM %s AS r WHERE %s" % (
@@ -42,7 +42,7 @@ class Row(tombolo.Resource):
 
     def update(self, call):
         planned, s = call.planned, Statement()
-        # Columns that are not configured any more get what the table gives new rows.
+        # Columns that are no longer configured get the default of the table.
         values = ["%s = %s" % (s.name(c), s.literal(v)) for c, v in planned["values"].items()]
         values += ["%s = DEFAULT" % s.name(c) for c in call.prior["values"] if c not in planned["values"]]
         stored = s.run(call, "UPDATE %s AS r SET %s WHERE %s RETURNING %s" % (s.name(planned["table"]), ", ".join(values), where(s, planned["key"]), WHOLE))
@@ -55,7 +55,7 @@ class Row(tombolo.Resource):
         s.run(call, "DELETE FROM %s AS r WHERE %s" % (s.name(call.state["table"]), where(s, call.state["key"])))
 
     def import_(self, call):
-        """Takes what the attribute id of a row is: ["table", {"column": "value"}], and in a third member the columns that are managed, if not all."""
+        """Imports by the attribute id of a row: ["table", {"column": "value"}], optionally with the managed columns as a third member."""
         try:
             table, key, *columns = json.loads(call.id)
             known = isinstance(table, str) and key and all(isinstance(v, str) for v in key.values())

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Manages a folder: run with create, read, update or delete, and a request on standard input.
 #
-# Every answer but that to delete tells the id of the object, the arguments as they really are, and results.
+# Every response except that to delete has the id of the object, the actual arguments, and results.
 set -eu
 . "${0%/*}/json.sh"
 
@@ -26,7 +26,7 @@ update)
 	answer
 	;;
 delete)
-	# Only what is empty: what others have put there is not ours.
+	# Only an empty folder: other files in it are not managed here.
 	rmdir "$id" || fail "The folder $id holds more than this configuration has made. Look at it, and remove it by hand."
 	;;
 *)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Reads what the configuration wants to know of this computer: a data source.
+# A data source: returns facts about this computer.
 #
-# It gets {"greeting":"..."} on standard input and answers with one JSON object of strings.
+# It reads {"greeting":"..."} from standard input and writes one JSON object of strings.
 set -eu
 . "${0%/*}/json.sh"
 

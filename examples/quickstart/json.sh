@@ -1,6 +1,6 @@
-# What the programs of this example need to know of JSON. It is read by them with ". json.sh".
+# JSON functions for the programs of this example, which include this file with ". json.sh".
 #
-# Programs in other languages have this on board; in the shell, a page of awk does it.
+# Other languages have JSON libraries; in the shell, a page of awk is sufficient.
 
 # member NAME prints the text of a member of the JSON object in $request: "id", or "arguments.path" for one within another. It prints
 # nothing when there is none.
@@ -9,7 +9,7 @@ member() {
 		{ text = text (NR > 1 ? "\n" : "") $0 }
 		END { at = 1; value("") }
 
-		# value reads the value at the place where we are; name is where it is in the document.
+		# value parses the value at the current position; name is its path in the document.
 		function value(name,    c, key, got) {
 			space()
 			c = substr(text, at, 1)
@@ -32,7 +32,7 @@ member() {
 
 		function space() { while (substr(text, at, 1) ~ /^[ \t\r\n]$/) at++ }
 
-		# word reads a string in quotes, with its escapes.
+		# word parses a quoted string with escapes.
 		function word(    c, out) {
 			at++
 			while (at <= length(text) && (c = substr(text, at, 1)) != "\"") {
@@ -56,7 +56,7 @@ member() {
 			return n
 		}
 
-		# point gives a code point as UTF-8.
+		# point returns a code point as UTF-8.
 		function point(n) {
 			if (n < 128) return sprintf("%c", n)
 			if (n < 2048) return sprintf("%c%c", 192 + int(n / 64), 128 + n % 64)
@@ -82,7 +82,7 @@ quoted() {
 	'
 }
 
-# fail ends the program with a message; the one that ran it shows what stands on standard error.
+# fail ends the program with a message; the engine shows its standard error.
 fail() {
 	echo "$*" >&2
 	exit 1

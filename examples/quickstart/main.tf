@@ -1,8 +1,8 @@
-# A site of a few pages, made of nothing but files and shell programs.
+# A site of a few pages, made only of files and shell programs.
 #
-#   tombolo apply      makes world/site with one file for each page
+#   tombolo apply      creates world/site with one file for each page
 #   tombolo plan       shows what has changed since: edit variables.tf, or a file under world/, and look
-#   tombolo destroy    takes everything away again
+#   tombolo destroy    deletes everything
 
 terraform {
   required_providers {
@@ -11,7 +11,7 @@ terraform {
   }
 }
 
-# Data is read while planning. The program gets `query` on standard input and answers with `result`.
+# Data is read while planning. The program reads `query` from standard input and writes `result`.
 data "external" "host" {
   program = ["sh", "${path.module}/host.sh"]
   query   = { greeting = var.greeting }
@@ -19,7 +19,7 @@ data "external" "host" {
 
 locals {
   footer = "${data.external.host.result.greeting} from ${data.external.host.result.system}."
-  # Values may be texts of several lines; each page ends with the same one.
+  # Values may have several lines; each page ends with the same one.
   texts = { for name, text in var.pages : name => "${text}\n\n${local.footer}" }
 }
 
@@ -30,7 +30,7 @@ resource "external_resource" "site" {
   arguments   = { path = "world/site" }
 }
 
-# One page for each entry of the map. The reference to the site's id makes the site come first, and go last.
+# One page for each entry of the map. The reference to the site's id makes the site be created first and destroyed last.
 resource "external_resource" "page" {
   for_each    = local.texts
   interpreter = "sh"
@@ -52,7 +52,7 @@ resource "external_resource" "index" {
   }
 }
 
-# A resource that lives in the state alone: it is replaced whenever the content of a page changes.
+# A resource that only exists in the state: it is replaced whenever the content of a page changes.
 resource "terraform_data" "release" {
   triggers_replace = { for name, page in external_resource.page : name => page.result.checksum }
 }

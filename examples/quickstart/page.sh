@@ -7,14 +7,14 @@ request=$(cat)
 id=$(member id)
 path=$(member arguments.path)
 
-# answer tells of the file what it really holds, so that changes by others show in the next plan.
+# answer prints the actual content of the file, so that the next plan shows external changes.
 answer() {
 	set -- $(cksum <"$1") "$1"
 	printf '{"id":%s,"arguments":{"path":%s,"text":%s},"result":{"checksum":"%s","bytes":"%s"}}\n' \
 		"$(quoted "$3")" "$(quoted "$3")" "$(quoted "$(cat "$3")")" "$1" "$2"
 }
 
-# put writes the text beside its place and then moves it there: a reader never sees half a page.
+# put writes the text to a temporary file and then renames it, so that readers never see half a page.
 put() {
 	member arguments.text >"$path.new"
 	echo >>"$path.new"

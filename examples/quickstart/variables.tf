@@ -1,4 +1,4 @@
-# Set these with -var 'greeting=Hello', in a file terraform.tfvars, or by TF_VAR_greeting in the environment.
+# Set these with -var 'greeting=Hello', in a file terraform.tfvars, or with TF_VAR_greeting in the environment.
 
 variable "greeting" {
   description = "How every page ends"

@@ -173,17 +173,17 @@ class Store:
         """Refuses whoever has lost the lock. Without a lock (-lock=false), the conditions alone count."""
         holder = self.holder(workspace)["holder"] if lock else None
         if lock and (holder is None or holder["ID"] != lock):
-            raise Failure("the lock is not held any more", "lost")
+            raise Failure("the lock is no longer held", "lost")
 
     def unlock(self, workspace, lock, **_):
         commit = self.repository.ref(self.lock_ref(workspace))
         if commit is None or json.loads(self.repository.file(commit, "info.json"))["ID"] != lock:
-            raise Failure("the lock is not held any more", "lost")
+            raise Failure("the lock is no longer held", "lost")
         try:
             self.repository.move(self.lock_ref(workspace), commit, None)
         except Failure as e:
             if e.data.get("kind") == "changed":
-                raise Failure("the lock is not held any more", "lost")
+                raise Failure("the lock is no longer held", "lost")
             raise
         return {}
 

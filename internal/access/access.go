@@ -1,9 +1,9 @@
 // Package access gives the driver of a walk access to providers. It limits the number of concurrent calls, starts no
-// call once the run is being stopped, configures providers and locates the problems of their configuration, and owns
+// call after the run has been stopped, configures providers and locates the problems of their configuration, and owns
 // the ephemeral objects of the run.
 //
-// Planning and applying embed an Access. Each open ephemeral object has one goroutine, which renews it; CloseAll awaits
-// them all.
+// Planning and applying embed an Access. Each open ephemeral object has one goroutine, which renews it; CloseAll waits
+// for all of them.
 //
 //	a := access.New(ctx, calls, walk, providers, settings)
 //	prov, err := a.Configured(cfg)
@@ -42,7 +42,8 @@ type Providers interface {
 
 // Access is the access to providers for one walk. Its methods may be called concurrently.
 type Access struct {
-	// Calls is the context for calls of providers.
+	// objects are the instances with operations under way, with contexts that hold their spans; empty if tracing is
+	// off.
 	Calls context.Context
 
 	walk       *eval.Walk
@@ -53,14 +54,15 @@ type Access struct {
 	events     event.Sink
 	ephemerals *ephemerals
 
-	mu    sync.Mutex             // guards what follows
-	metas map[*linking.Meta]bool // the provider_meta blocks whose problems are reported
-	// objects are the instances at work, with contexts that carry their spans; empty when nothing is recorded.
+	mu    sync.Mutex             // guards the fields below
+	metas map[*linking.Meta]bool // the provider_meta blocks whose problems were reported
+	// objects are the instances with operations under way, with contexts that hold their spans; empty if tracing is
+	// off.
 	objects map[addr.AbsResourceInstance]context.Context
 }
 
-// New returns the access for a walk, which may have begun. When until ends, no new call starts; calls carries the
-// cancellation of calls under way.
+// New returns the access for a walk, which may have begun. When until ends, no new call starts; calls is the context of
+// provider calls.
 func New(until, calls context.Context, walk *eval.Walk, providers Providers, s Settings) *Access {
 	gate := s.Gate
 	if gate == nil {
@@ -71,9 +73,9 @@ func New(until, calls context.Context, walk *eval.Walk, providers Providers, s S
 		metas: map[*linking.Meta]bool{}}
 }
 
-// Slot waits until one more call may run. Once the run is being stopped, no call may: what waits has not begun, and
-// must not. An operation takes its slot before its intent, so that no intent is written for an operation that does not
-// begin.
+// Slot waits until another call may run. It returns an error after the run has been stopped: waiting calls must not
+// begin then. An operation takes its slot before writing its intent, so that no intent is written for an operation that
+// does not begin.
 func (a *Access) Slot() (release func(), err error) {
 	select {
 	case <-a.until.Done():
@@ -81,15 +83,15 @@ func (a *Access) Slot() (release func(), err error) {
 	case a.slots <- struct{}{}:
 	}
 	release = func() { <-a.slots }
-	if a.until.Err() != nil { // both were possible
+	if a.until.Err() != nil { // both cases were ready
 		release()
 		return nil, context.Cause(a.until)
 	}
 	return release, nil
 }
 
-// CutOff reports whether a call that failed may have been cut off: calls are cancelled, or the run is being stopped and
-// the provider says that a context has ended.
+// CutOff reports whether a failed call may have been interrupted: calls are cancelled, or the run is being stopped and
+// the provider reports that a context has ended.
 func (a *Access) CutOff(failed diag.List) bool {
 	if a.Calls.Err() != nil {
 		return true
@@ -110,7 +112,7 @@ func (a *Access) Call(f func()) error {
 }
 
 // Configure stores the evaluated configuration of a provider block, or of an instance of it, and returns it without
-// marks. The provider starts when it is first needed.
+// marks. The provider starts on first use.
 func (a *Access) Configure(s *linking.Slot, key addr.Key, config cty.Value) cty.Value {
 	var block *provider.Block
 	if schema, _ := a.providers.Schema(s.Provider.Provider); schema != nil && !s.Provider.Mock {
@@ -123,7 +125,7 @@ func (a *Access) Configure(s *linking.Slot, key addr.Key, config cty.Value) cty.
 	return unmarked
 }
 
-// Configured returns a configured provider, or reports why there is none.
+// Configured returns a configured provider, or an error that was reported.
 func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	inst, diags := a.providers.Get(a.Calls, cfg)
 	if err := a.walk.Report(a.walk.Program.LocateProvider(cfg, diags)); err != nil {
@@ -138,7 +140,7 @@ func (a *Access) Configured(cfg addr.AbsProviderConfig) (provider.Provider, erro
 	return inst, nil
 }
 
-// Schema returns the schema of a provider, or reports why there is none. Warnings about a schema are reported once for
+// Schema returns the schema of a provider, or an error that was reported. Warnings about a schema are reported once for
 // a loaded configuration: not for each object, and not again by an apply after its plan.
 func (a *Access) Schema(p addr.Provider) (*provider.Schema, error) {
 	schema, diags := a.providers.Schema(p)
@@ -154,7 +156,7 @@ func (a *Access) Schema(p addr.Provider) (*provider.Schema, error) {
 }
 
 // Meta returns the provider_meta value of a block's module for the block's provider. Its problems are reported once,
-// and fail every block that needs it.
+// and make every block that needs it fail.
 func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 	m := block.Meta()
 	if m == nil {
@@ -173,7 +175,7 @@ func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 	return m.Value, nil
 }
 
-// Open opens an instance of an ephemeral block for this run, and returns its value when the postconditions hold.
+// Open opens an instance of an ephemeral block for this run, and returns its value if the postconditions are true.
 func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
 	config cty.Value) (cty.Value, error) {
 	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
@@ -183,7 +185,7 @@ func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, p
 	}
 	v, diags := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
 	leave(diags)
-	_ = a.Judge(of, 1, diags) // it slows others down; what may be open is not opened again
+	_ = a.Judge(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -197,8 +199,8 @@ func (a *Access) CloseEphemeral(r addr.AbsResource) error {
 	return a.walk.Report(a.ephemerals.CloseBlock(r))
 }
 
-// CloseAll closes the ephemeral objects that are still open: those that providers use, and those that a failure left.
-// Before there is an Access, nothing is open.
+// CloseAll closes the ephemeral objects that are still open: those that providers use, and those left open after a
+// failure. It may be called on a nil Access.
 func (a *Access) CloseAll() diag.List {
 	if a == nil {
 		return nil

@@ -18,13 +18,13 @@ import (
 // closing limits the time to close an object after the run was aborted: it should be closed even then.
 const closing = 10 * time.Second
 
-// An object is not renewed more often than once in shortest, whatever its provider says. The pause grows, up to
-// longest, for one that is overdue again as soon as it has been renewed.
+// An object is not renewed more often than once in shortest, whatever its provider requests. The pause increases, up to
+// longest, for an object that is overdue again immediately after each renewal.
 const (
 	shortest = time.Second
 	longest  = time.Minute
-	// glance is how often the clock is read until a renewal: it may be set, or continue while the machine sleeps, and a
-	// timer notices neither.
+	// glance is how often the clock is read until a renewal: it may be set, or the machine may sleep, which timers do
+	// not notice.
 	glance = 30 * time.Second
 )
 
@@ -32,13 +32,13 @@ const (
 type ephemerals struct {
 	calls  context.Context
 	events event.Sink
-	now    func() time.Time // the clock by which providers say when
+	now    func() time.Time // the clock that renewal times refer to
 
 	mu   sync.Mutex // guards open
 	open map[addr.AbsResourceInstance]*ephemeral
 }
 
-// newEphemerals returns an empty set; calls carries the cancellation of calls under way.
+// newEphemerals returns an empty set; calls is the context of provider calls.
 func newEphemerals(calls context.Context, events event.Sink) *ephemerals {
 	return &ephemerals{calls: calls, events: events, now: time.Now, open: map[addr.AbsResourceInstance]*ephemeral{}}
 }
@@ -55,12 +55,12 @@ type ephemeral struct {
 	once    sync.Once // closes stop
 }
 
-// Open opens an object and returns its value: ephemeral as a whole, and sensitive where the schema says so. The
-// diagnostics have no place yet.
+// Open opens an object and returns its value: ephemeral as a whole, and sensitive according to the schema. The
+// diagnostics have no source range yet.
 func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
 	client provider.ClientCapabilities) (cty.Value, diag.List) {
 	var resp provider.OpenEphemeralResponse
-	_ = s.tell(a, event.Open, func() diag.List {
+	_ = s.withEvents(a, event.Open, func() diag.List {
 		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config,
 			Client: client})
 		return resp.Diagnostics
@@ -95,14 +95,14 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 // renew renews the object whenever it is due, until it is stopped or a renewal fails.
 func (o *ephemeral) renew(at time.Time) {
 	defer close(o.ended)
-	defer func() { // nobody else could recover in this goroutine, and the process would end
+	defer func() { // an unrecovered panic in this goroutine would end the process
 		if v := recover(); v != nil {
 			o.diags = o.diags.Errorf(nil, "The provider crashed", "The provider of %s panicked when it was asked to "+
 				"renew it: %v. %s", o.addr, v, value.ProviderBug)
 		}
 	}()
 	for pause := shortest; !at.IsZero(); {
-		at = at.Round(0) // the clock of the wall alone
+		at = at.Round(0) // strips the monotonic clock
 		wait := at.Sub(o.set.now())
 		if wait > 0 {
 			wait, pause = max(wait, shortest), shortest
@@ -113,7 +113,7 @@ func (o *ephemeral) renew(at time.Time) {
 			return
 		}
 		var resp provider.RenewEphemeralResponse
-		o.diags = o.diags.Extend(o.set.tell(o.addr, event.Renew, func() diag.List {
+		o.diags = o.diags.Extend(o.set.withEvents(o.addr, event.Renew, func() diag.List {
 			resp = o.prov.RenewEphemeral(o.set.calls, provider.RenewEphemeralRequest{Type: o.addr.Resource.Type,
 				Private: o.private})
 			return resp.Diagnostics
@@ -125,8 +125,8 @@ func (o *ephemeral) renew(at time.Time) {
 	}
 }
 
-// wait waits for a time that comes after a pause, or sooner if the clock is moved on. It reports whether the object is
-// still wanted then.
+// wait waits until the given time, but at least for the pause, and takes changes of the clock into account. It reports
+// whether the object is still open.
 func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -147,8 +147,8 @@ func (o *ephemeral) wait(at time.Time, pause time.Duration) bool {
 	}
 }
 
-// rest ends the renewals.
-func (o *ephemeral) rest() {
+// stopRenewals stops the renewals.
+func (o *ephemeral) stopRenewals() {
 	o.once.Do(func() { close(o.stop) })
 	<-o.ended
 }
@@ -162,13 +162,13 @@ func (s *ephemerals) Close(a addr.AbsResourceInstance) diag.List {
 	if o == nil {
 		return nil
 	}
-	o.rest()
+	o.stopRenewals()
 	ctx, cancel := s.calls, context.CancelFunc(func() {})
 	if ctx.Err() != nil {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), closing)
 	}
 	defer cancel()
-	return o.diags.Extend(s.tell(a, event.Close, func() diag.List {
+	return o.diags.Extend(s.withEvents(a, event.Close, func() diag.List {
 		return o.prov.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: a.Resource.Type, Private: o.private})
 	})).InAddress(a.String())
 }
@@ -194,7 +194,7 @@ func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diag
 	}
 	s.mu.Unlock()
 	for _, o := range renewed {
-		o.rest() // of all, before a provider can panic
+		o.stopRenewals() // stops all renewals before a provider can panic
 	}
 	slices.SortFunc(left, func(a, b addr.AbsResourceInstance) int { return b.Compare(a) })
 	for _, a := range left {
@@ -203,8 +203,8 @@ func (s *ephemerals) closeThose(which func(addr.AbsResourceInstance) bool) (diag
 	return diags
 }
 
-// tell brackets a call with events.
-func (s *ephemerals) tell(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
+// withEvents sends events before and after a call.
+func (s *ephemerals) withEvents(a addr.AbsResourceInstance, op event.EphemeralOp, call func() diag.List) diag.List {
 	o := addr.Object{Instance: a}
 	started := time.Now()
 	s.events.Send(event.EphemeralStart{Object: o, Op: op})

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// lender notes when it renews, and is due again after a time.
+// lender records its renewals, each of which requests another one after a given time.
 type lender struct {
 	provider.Base
 	again   time.Duration
@@ -78,7 +78,7 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 	}
 }
 
-// TestRenewalsFollowTheClock sets the clock while an object waits for its renewal, as happens when a machine sleeps.
+// TestRenewalsFollowTheClock sets the clock while an object waits for its renewal, like when a machine sleeps.
 func TestRenewalsFollowTheClock(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -10,23 +10,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Settings configures a walk. The options of planning and of applying embed it, and the engine fills it in one place:
-// no walk lacks the secrets to hide, or the limits of services.
+// Settings configures a walk. The options of planning and of applying embed it, and the engine sets it in one place, so
+// that no walk lacks the secrets to hide or the limits of services.
 type Settings struct {
 	Functions eval.Functions
-	// Variables and VariableRanges are those of eval.Inputs.
+	// Variables and VariableRanges are as in eval.Inputs.
 	Variables      map[string]cty.Value
 	VariableRanges map[string]hcl.Range
 	Workspace      string
 	Cwd            string
-	// Parallelism is how many calls of providers run at a time; below one, it is one.
+	// Parallelism is the maximum number of concurrent provider calls; values below one mean one.
 	Parallelism int
-	// Gate holds calls to services back; nil has no limits.
+	// Gate delays calls to services; nil means no limits.
 	Gate *patience.Gate
-	// Secrets collects the sensitive strings that providers are given, and hides them in what they report.
+	// Secrets collects the sensitive strings that providers receive, to hide them in the providers' messages.
 	Secrets *value.Secrets
 	Events  event.Sink
-	// StandIns, when set, replace some providers and modules by mocks.
+	// StandIns, if set, replace some providers and modules by mocks.
 	StandIns eval.StandIns
 	// Walked is called with the walk after its end, to evaluate more expressions with its values; it may be nil.
 	Walked func(*eval.Walk)

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Object starts the span of what is done with one instance; call the result at the end. Until then, calls of what
-// Traced returns for the instance are parts of it.
+// Object starts the span of an operation on an instance; call the result at its end. Until then, calls of the provider
+// that Traced returns for the instance are recorded within it.
 func (a *Access) Object(what string, inst addr.AbsResourceInstance) (end func(error)) {
 	if !tracing.Recording(a.Calls) {
 		return func(error) {}
@@ -32,7 +32,7 @@ func (a *Access) Object(what string, inst addr.AbsResourceInstance) (end func(er
 	}
 }
 
-// Traced returns a provider whose calls for an instance are recorded if anything is; nil for nil.
+// Traced returns a provider whose calls for an instance are recorded if tracing is on. It returns nil for nil.
 func (a *Access) Traced(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	p provider.Provider) provider.Provider {
 	if p == nil || !tracing.Recording(a.Calls) {
@@ -46,7 +46,7 @@ func (a *Access) Traced(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfi
 	return trace(p, cfg, a.Calls)
 }
 
-// Untraced returns the provider that Configured has wrapped, for callers who wrap it themselves.
+// Untraced returns the provider within the wrapper of Configured, for callers that wrap it themselves.
 func Untraced(p provider.Provider) provider.Provider {
 	if t, ok := p.(*traced); ok {
 		return t.Provider
@@ -61,11 +61,11 @@ func trace(p provider.Provider, cfg addr.AbsProviderConfig, span context.Context
 // traced is a provider whose calls are recorded.
 type traced struct {
 	provider.Provider
-	span context.Context // carries the span that calls are parts of
+	span context.Context // holds the span that contains the calls
 	attr tracing.Attr
 }
 
-// call begins the span of a call.
+// call starts the span of a call.
 func (t *traced) call(ctx context.Context, name string) (context.Context, *tracing.Span) {
 	return tracing.Start(tracing.Carry(ctx, t.span), name, t.attr)
 }

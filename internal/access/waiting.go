@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/patience"
 )
 
-// Of is the object of a call to the service behind a provider. Such calls have the limits of the project, beside the
-// number of calls at a time.
+// Of is the object of a call to the service behind a provider. The limits of the project apply to such calls, in
+// addition to the number of concurrent calls.
 type Of struct {
 	Provider addr.Provider
 	Object   addr.Object
@@ -22,8 +22,8 @@ func (o Of) call() patience.Call {
 	return patience.Call{Provider: o.Provider, Type: o.Object.Instance.Resource.Type}
 }
 
-// Enter waits until one more call to a service may run, as Slot does. The function that it returns is called with the
-// problems of the call at its end, once: further calls do nothing.
+// Enter waits until another call to a service may run, like Slot. The returned function must be called with the
+// problems of the call at its end; further calls of it do nothing.
 func (a *Access) Enter(of Of) (leave func(diag.List), err error) {
 	waited := false
 	done := func() {
@@ -50,8 +50,8 @@ func (a *Access) Enter(of Of) (leave func(diag.List), err error) {
 	}, nil
 }
 
-// Ask performs a call that only reads, again and again where that may help. The function is told which attempt it is,
-// from 1, and returns the problems.
+// Ask performs a call that only reads, and repeats it if that may help. The function gets the number of the attempt,
+// from 1, and returns its problems.
 func (a *Access) Ask(of Of, call func(attempt int) diag.List) error {
 	leave, err := a.Enter(of)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *Access) Ask(of Of, call func(attempt int) diag.List) error {
 	return nil
 }
 
-// Repeat is Ask for a caller that has entered.
+// Repeat is like Ask, for a caller that has already called Enter.
 func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) diag.List) {
 	for attempt := 1; ; attempt++ {
 		problems := call(attempt)
@@ -72,13 +72,13 @@ func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) dia
 		}
 		var err error
 		if leave, err = a.Enter(of); err != nil {
-			return // the problems of the last attempt are what there is to tell
+			return // the problems of the last attempt are reported
 		}
 	}
 }
 
-// Judge reports whether a call may be repeated. One that may have been cut off, or that ended while the run is being
-// stopped, may not.
+// Judge reports whether a call may be repeated. A call that may have been interrupted, or that ended while the run was
+// being stopped, must not be repeated.
 func (a *Access) Judge(of Of, attempt int, problems diag.List) patience.Verdict {
 	v := a.gate.Judge(of.call(), attempt, problems)
 	v.Again = v.Again && a.until.Err() == nil && !a.CutOff(problems)

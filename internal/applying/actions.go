@@ -24,12 +24,12 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// invocations holds the plan's invocations of actions, by the event that they wait for.
+// invocations holds the plan's invocations of actions by triggering event.
 type invocations struct {
 	before map[addr.AbsResourceInstance][]*plan.Invocation
 	after  map[addr.AbsResource][][]*plan.Invocation // a list for each instance
-	asked  map[addr.AbsResource][]*plan.Invocation   // by the block of the action
-	// ending are those of the end of an object, before and after it.
+	asked  map[addr.AbsResource][]*plan.Invocation   // by action block
+	// ending are those on the destruction of an object, before and after it.
 	ending map[addr.AbsResourceInstance]*[2][]*plan.Invocation
 }
 
@@ -68,8 +68,8 @@ func sortInvocations(list []*plan.Invocation) invocations {
 	return out
 }
 
-// atEnd returns the invocations before and after the end of an object. A deposed one has a successor, whose creation
-// was the reason for its end.
+// atEnd returns the invocations before and after the destruction of an object. A deposed object has none of its own,
+// because the replacement's creation triggered its destruction.
 func (a *applier) atEnd(o addr.AbsResourceInstance) (before, after []*plan.Invocation) {
 	if both := a.invocations.ending[o]; both != nil {
 		return both[0], both[1]
@@ -78,7 +78,7 @@ func (a *applier) atEnd(o addr.AbsResourceInstance) (before, after []*plan.Invoc
 }
 
 // addActions adds a node for each block whose changes trigger actions afterwards. If a trigger sets on_failure,
-// dependents of the block wait for that node, too.
+// dependents of the block also wait for that node.
 func (a *applier) addActions() {
 	var gates []graph.Gate
 	for r, lists := range a.invocations.after {
@@ -107,7 +107,7 @@ func (a *applier) addActions() {
 	a.walk.Runner().AddGates(gates)
 }
 
-// mentioned adds the nodes of what the triggers of a resource mention.
+// mentioned adds the nodes that the triggers of a resource refer to.
 func (a *applier) mentioned(deps []graph.ID, r addr.AbsResource) []graph.ID {
 	for _, s := range a.prog.ResourceSlot(r.Config()).Late() {
 		if id := a.walk.Instance(r.Module).Node(s); !slices.Contains(deps, id) {
@@ -137,8 +137,8 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// invokeAll performs invocations one after the other, up to the first that fails. caller is the value of the object
-// that they are for; cty.NilVal for the stored one.
+// invokeAll performs invocations one after another, until one fails. caller is the value of their object; cty.NilVal
+// means the stored one.
 func (a *applier) invokeAll(list []*plan.Invocation, caller cty.Value) error {
 	for _, i := range list {
 		err := a.invoke(i, caller)
@@ -165,7 +165,7 @@ func (a *applier) taint(inst addr.AbsResourceInstance) error {
 		Object: o.WithStatus(state.Tainted)}})
 }
 
-// invoke performs one invocation. Its configuration is evaluated once more, unless it belongs to the end of an object.
+// invoke performs one invocation. Its configuration is evaluated again, unless it is on the destruction of an object.
 func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 	prov, schema, err := a.provider(i.Provider)
 	if err != nil {
@@ -184,8 +184,8 @@ func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 	b := a.actionBlocks[i.Action.AbsResource()]
 	a.mu.Unlock()
 	if b == nil {
-		return a.walk.Report(diag.List{}.Errorf(nil, "Action is not there",
-			"The plan invokes %s, which this run leaves out. Make a new plan.", i.Action))
+		return a.walk.Report(diag.List{}.Errorf(nil, "Action not found",
+			"The plan invokes %s, which is not part of this run. Make a new plan.", i.Action))
 	}
 	if holds, err := a.holds(i, caller); err != nil || !holds {
 		return err
@@ -197,8 +197,8 @@ func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 	return a.performAction(i, prov, schema, config)
 }
 
-// holds evaluates the condition of the trigger that invokes an action, if the plan did not know it. Before a change,
-// what only the change will make known of the object counts as it was.
+// holds evaluates the condition of the trigger that invokes an action, if it was unknown in the plan. Before a change,
+// the old values are used for parts of the object that are unknown until the change.
 func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
 	t := i.Trigger
 	if t == nil || !t.Undecided {
@@ -208,8 +208,9 @@ func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
 	b := a.triggering[t.Resource.AbsResource()]
 	a.mu.Unlock()
 	if b == nil || t.Block >= len(b.Config().ActionTriggers) {
-		return false, a.walk.Report(diag.List{}.Errorf(t.Range.Ptr(), "Action is not there",
-			"The plan invokes %s for %s, whose trigger this run does not have. Make a new plan.", i.Action, t.Resource))
+		return false, a.walk.Report(diag.List{}.Errorf(t.Range.Ptr(), "Action not found",
+			"The plan invokes %s for %s, but the configuration of this run has no such trigger. Make a new plan.",
+			i.Action, t.Resource))
 	}
 	objects := []cty.Value{caller}
 	if c := a.byBlock[t.Resource.AbsResource()][t.Resource.Key]; caller == cty.NilVal {
@@ -231,11 +232,11 @@ func (a *applier) holds(i *plan.Invocation, caller cty.Value) (bool, error) {
 		}
 	}
 	return false, a.walk.Report(diag.List{}.Errorf(b.Config().ActionTriggers[t.Block].Condition.Range().Ptr(),
-		"Condition must be known", "The condition decides whether %s is invoked for %s, and uses values that are "+
-			"known only later. Use other values, or an event after the change.", i.Action, t.Resource))
+		"Condition must be known", "The condition decides whether %s is invoked for %s, and uses values that are not "+
+			"known before the change. Use other values, or an event after the change.", i.Action, t.Resource))
 }
 
-// actionConfiguration evaluates the configuration of an action, with the object that it is for if it refers to that.
+// actionConfiguration evaluates the configuration of an action, with its object if it refers to its caller.
 func (a *applier) actionConfiguration(b *eval.Block, i *plan.Invocation, caller cty.Value) (config cty.Value,
 	err error) {
 	if len(b.Slot.CalledBy) == 0 {
@@ -265,11 +266,11 @@ func (a *applier) actionConfiguration(b *eval.Block, i *plan.Invocation, caller 
 	return config, err
 }
 
-// storedCaller returns the value of an object as it is stored by now, with marks.
+// storedCaller returns the value of an object as currently stored, with marks.
 func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error) {
 	o, slot := a.journal.Working().Object(addr.Object{Instance: inst}), a.prog.ResourceSlot(inst.Config())
 	if o == nil || slot == nil || slot.Type == nil {
-		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(nil, "Object is not there",
+		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(nil, "Object not found",
 			"The plan invokes an action for %s, which does not exist. Make a new plan.", inst))
 	}
 	v, err := o.Value(slot.Type.Block.ImpliedType())
@@ -279,8 +280,8 @@ func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error)
 	return value.MarkSensitive(v, value.SensitivePaths(slot.Type.Block, v, o.Sensitive)), nil
 }
 
-// performAction performs the call with the journal around it. It is an operation like any other, but leaves nothing in
-// the state: when its answer is lost it stays in flight, until the next run has told of it.
+// performAction performs the call and records it in the journal. It is an operation like any other, but leaves nothing
+// in the state: if its response is lost, it stays in flight until the next run has reported it.
 func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, schema *provider.Schema,
 	config cty.Value) error {
 	of := access.Of{Provider: i.Provider.Provider, Object: addr.Object{Instance: i.Action}}
@@ -321,7 +322,7 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 		}
 	}
 	diags := invocationProblems(i, resp.Diagnostics)
-	if a.goesOn(i) {
+	if a.continuesOnFailure(i) {
 		diags = asWarnings(diags)
 	}
 	if err := a.walk.Report(diags); err != nil {
@@ -333,22 +334,22 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 	return nil
 }
 
-// goesOn reports whether a failure of an invocation is only a warning: if its trigger says so, and at the end of
-// objects when everything is destroyed.
-func (a *applier) goesOn(i *plan.Invocation) bool {
+// continuesOnFailure reports whether a failure of an invocation is only a warning: if its trigger says so, or if it is
+// on the destruction of an object while everything is destroyed.
+func (a *applier) continuesOnFailure(i *plan.Invocation) bool {
 	t := i.Trigger
 	return t != nil && (t.OnFailure == string(config.ActionContinue) ||
 		t.Event.OfDestruction() && a.plan.Mode == plan.Destroy)
 }
 
 func asWarnings(diags diag.List) diag.List {
-	for _, d := range diags { // copies of the provider's messages
+	for _, d := range diags { // copies the provider's diagnostics
 		d.Severity = diag.Warning
 	}
 	return diags
 }
 
-// invocationProblems returns the problems of a provider's answer, located at the trigger of the action.
+// invocationProblems returns the problems of a provider's response, located at the trigger of the action.
 func invocationProblems(i *plan.Invocation, diags diag.List) diag.List {
 	out := make(diag.List, 0, len(diags))
 	for _, d := range diags {

@@ -1,8 +1,8 @@
-// Package applying performs a plan: exactly its actions, in an order that its edges allow, each at most once.
+// Package applying performs exactly the actions of a plan, in an order that its edges allow, each at most once.
 //
-// It walks the configuration again, now with the values that become known. The graph is complete before the first node
-// runs: module instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block
-// creates and updates its instances; destroy steps have their own nodes.
+// It walks the configuration again, now with known values. The graph is complete before the first node runs: module
+// instances come from the plan, and the plan's steps are added as nodes and edges. The node of a block creates and
+// updates its instances; destroy steps have their own nodes.
 //
 // Every provider call is journaled: its intent is durable before the call, and its result before any dependent
 // operation begins. Objects that exist only in the state need neither. After the first error of the journal no
@@ -34,29 +34,30 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options are the surroundings of a run.
+// Options configures a run.
 type Options struct {
 	access.Settings
 	// Waves limit the changes of objects.
 	Waves []Wave
-	// Hooks run around the operations on objects; nil has none.
+	// Hooks run around the operations on objects; may be nil.
 	Hooks *hook.Set
 	// Dir is the base of relative names of provisioners; empty means the working directory.
 	Dir string
-	// ReadAt is stored with each object that is written, as the time of its last look; 0 stores none.
+	// ReadAt is stored with each written object as the time of its last read, in seconds since 1970; 0 means that none
+	// is stored.
 	ReadAt int64
 	// RunID is a part of the token of every operation.
 	RunID string
 	// KeepOutputs keeps the stored values of outputs that are unknown because they refer to objects that do not exist
 	// yet.
 	KeepOutputs bool
-	// LeaveOutputs names root outputs that stay as the state has them.
+	// LeaveOutputs names root outputs that are not changed in the state.
 	LeaveOutputs []string
-	// Rest is a sentence about the remaining changes after an interrupt; empty means that apply has to be run again.
+	// Rest is a sentence about the remaining changes after an interrupt; "" means a sentence to run apply again.
 	Rest string
 	// Recorded is called for each operation whose result is durable; it may be nil.
 	Recorded func(op string)
-	// Lost returns why the state's lock is not held any more; it may be nil.
+	// Lost returns the reason why the state's lock is no longer held; it may be nil.
 	Lost func() error
 }
 
@@ -67,11 +68,12 @@ func (o Options) lost() error {
 	return o.Lost()
 }
 
-// Counts holds how many objects were added, changed, destroyed and read, and how many actions invoked.
+// Counts holds how many objects were added, changed, destroyed and imported and forgotten, and how many actions were
+// invoked.
 type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int }
 
-// Run applies the plan into the journal. ctx stops the start of anything new; calls carries the cancellation of calls
-// under way.
+// Run applies the plan and records it in the journal. When ctx ends, nothing new starts; calls is the context of
+// provider calls.
 func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers access.Providers,
 	journal state.Journal, o Options) (Counts, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -105,7 +107,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	a.unsettled = linking.Select(p.Unsettled)
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(ctx, calls, a.walk, providers, o.Settings)
-	defer func() { a.CloseAll() }() // after a panic in something that the calling program brought
+	defer func() { a.CloseAll() }() // after a panic in code of the calling program
 	a.addSteps()
 	a.addActions()
 	o.Events.Send(event.Total{Operations: a.total()})
@@ -132,21 +134,21 @@ type applier struct {
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
 	until     context.Context // when it ends, nothing new starts
 	waves     []*wave
-	unsettled *linking.Selection   // interrupted creations, which the plan leaves alone
-	planned   map[string]cty.Value // root outputs whose values the plan knew, unmarked
+	unsettled *linking.Selection   // interrupted creations, which the plan does not touch
+	planned   map[string]cty.Value // root outputs that were known in the plan, unmarked
 
 	invocations invocations
 
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	counts       Counts
-	actionBlocks map[addr.AbsResource]*eval.Block // those whose nodes have run
+	actionBlocks map[addr.AbsResource]*eval.Block // action blocks whose nodes have run
 	triggering   map[addr.AbsResource]*eval.Block // the resources with triggers whose nodes run or have run
 	ops          int
 	outputs      map[string]bool // root outputs that were evaluated
 	broken       bool
 }
 
-// holding decides about blocks that depend on instances which the plan leaves alone, as planning did.
+// holding returns how to treat blocks that depend on instances that the plan does not touch, as in planning.
 func (a *applier) holding() eval.Hold {
 	switch {
 	case a.unsettled == nil || a.plan.Mode == plan.Destroy:
@@ -157,7 +159,8 @@ func (a *applier) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// isUnsettled reports whether the plan leaves an instance alone. Such an instance may still be planned, to be imported.
+// isUnsettled reports whether an instance has an unsettled creation. Such an instance may still be planned, to be
+// imported.
 func (a *applier) isUnsettled(inst addr.AbsResourceInstance, c *plan.Change) bool {
 	return c == nil && a.unsettled.Contains(inst)
 }
@@ -195,7 +198,7 @@ func (a *applier) addSteps() {
 	}
 }
 
-// blockNode finds the node of a block that the plan writes.
+// blockNode returns the node of a block that the plan writes.
 func (a *applier) blockNode(r addr.AbsResource) graph.ID {
 	slot := a.prog.ResourceSlot(r.Config())
 	inst := a.walk.Instance(r.Module)
@@ -260,8 +263,8 @@ func (a *applier) finish(complete bool) {
 	}
 }
 
-// dropData drops the data sources when everything was to be destroyed. Until then provider configurations could refer
-// to them.
+// dropData removes the data sources after everything was destroyed. Until then provider configurations could refer to
+// them.
 func (a *applier) dropData() (edits []state.Edit) {
 	for _, r := range a.journal.Working().State().Resources() {
 		if r.Addr.Resource.Mode != addr.Data {
@@ -275,7 +278,7 @@ func (a *applier) dropData() (edits []state.Edit) {
 	return edits
 }
 
-// checkResults joins what this walk found with what the plan had found: nothing has changed since a refresh-only plan,
+// checkResults merges the results of this walk with those in the plan: nothing has changed since a refresh-only plan,
 // an object without instances still has none, and the result of anything else that this walk did not check is unknown.
 func (a *applier) checkResults() []state.CheckResult {
 	if a.plan.Mode == plan.RefreshOnly {
@@ -321,9 +324,9 @@ func (a *applier) Provider(s *linking.Slot, key addr.Key, config cty.Value) erro
 	return nil
 }
 
-// RootOutput implements eval.Driver: it records the value at once, so that it survives whatever happens later. A value
-// that the plan knew, and showed, is the one that is applied, as in Terraform: with functions like try, an expression
-// may have another value once everything is known.
+// RootOutput implements eval.Driver: it records the value immediately, so that later errors do not affect it. As in
+// Terraform, a value that was known and shown in the plan is used: with functions like try, an expression may have
+// another value when everything is known.
 func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	a.mu.Lock()
 	a.outputs[s.Name] = true
@@ -344,11 +347,11 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 		case !ctyfast.WhollyKnown(unmarked) && a.opts.KeepOutputs:
 			return nil
 		case !ctyfast.WhollyKnown(unmarked) && (a.plan.Partial() || a.plan.Mode == plan.RefreshOnly):
-			unmarked = cty.UnknownAsNull(unmarked) // of instances that targets left out, or that do not exist yet
+			unmarked = cty.UnknownAsNull(unmarked) // from excluded or missing instances
 		case !ctyfast.WhollyKnown(unmarked):
 			return a.walk.Report(diag.List{}.Errorf(s.Output.Range.Ptr(), "Output value not known", "The value of "+
-				"output %q is still unknown after apply. This is a bug in a provider or in the engine; the former "+
-				"value is kept.", s.Name))
+				"output %q is still unknown after apply. This is a bug in a provider or in the engine. The state "+
+				"keeps the previous value.", s.Name))
 		}
 		set.Value = &state.Output{Value: unmarked, Sensitive: s.Output.Sensitive}
 	}
@@ -360,7 +363,7 @@ func (a *applier) RootOutput(s *linking.Slot, v cty.Value) error {
 	return a.record(state.Edit{Output: set})
 }
 
-// record appends edits on which nothing outside depends.
+// record appends edits that no external effect depends on.
 func (a *applier) record(edits ...state.Edit) error {
 	err := a.journal.Record(edits...)
 	if err := a.unstorable(err, edits...); err != nil {
@@ -372,7 +375,7 @@ func (a *applier) record(edits ...state.Edit) error {
 	return nil
 }
 
-// unstorable reports a value that cannot be stored as a problem of its object or output: the journal is intact. The
+// unstorable reports a value that cannot be stored as an error of its object or output: the journal is not broken. The
 // operation that returned the value stays in flight.
 func (a *applier) unstorable(err error, edits ...state.Edit) error {
 	encoding := (*state.EncodingError)(nil)
@@ -394,7 +397,7 @@ func (a *applier) unstorable(err error, edits ...state.Edit) error {
 	return a.walk.Report(diag.List{d})
 }
 
-// breakdown reports a failure of the journal once, and starts no more operations.
+// breakdown reports a failure of the journal once, and prevents further operations.
 func (a *applier) breakdown(err error) error {
 	a.stop()
 	a.mu.Lock()
@@ -414,7 +417,7 @@ func journalBroken(err error) diag.List {
 			"permissions), then run apply again.", err).Because(err)
 }
 
-// provider returns a configured provider, or reports why there is none.
+// provider returns a configured provider, or an error that was reported.
 func (a *applier) provider(cfg addr.AbsProviderConfig) (provider.Provider, *provider.Schema, error) {
 	inst, err := a.Configured(cfg)
 	if err != nil {
@@ -437,7 +440,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	case addr.Action:
 		return a.action(n, b)
 	case addr.List:
-		return nil // a query, which is no part of a plan
+		return nil // a query, which is not part of a plan
 	}
 	changes := a.byBlock[b.Addr()]
 	exp, diags := b.Expand()
@@ -475,7 +478,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	}, func() error {
 		byKey := make(map[addr.Key]cty.Value, len(values))
 		for i, key := range keys {
-			if values[i] != cty.NilVal { // otherwise it does not exist, or targets leave it out
+			if values[i] != cty.NilVal { // otherwise it does not exist, or is excluded
 				byKey[key] = values[i]
 			}
 		}
@@ -485,7 +488,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// withOrphans returns the instances of a block, with existing ones that the configuration no longer has.
+// withOrphans returns the instances of a block, including existing ones that are no longer in the configuration.
 func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 	keys := slices.Clip(exp.Keys)
 	if stored := a.journal.Working().State().Resource(b.Addr()); stored != nil && b.Config().Addr.Mode == addr.Managed {
@@ -507,7 +510,7 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 		return a.stored(b, key)
 	}
 	if c.Importing != nil {
-		a.tookOver(c)
+		a.reportImport(c)
 	}
 	switch c.Action {
 	case plan.NoOp:
@@ -522,15 +525,15 @@ func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Val
 	return a.write(b, key, c)
 }
 
-// tookOver reports an import. The object is in the state already: it was recorded first of all, as refreshing found it.
-func (a *applier) tookOver(c *plan.Change) {
+// reportImport reports an import. The object is already in the state: the refreshed object was recorded first.
+func (a *applier) reportImport(c *plan.Change) {
 	id := event.ID{Key: c.Importing.Argument(), Value: c.Importing.Shown()}
 	a.opts.Events.Send(event.ImportStart{Object: c.Object, ID: id})
 	a.opts.Events.Send(event.ImportDone{Object: c.Object, ID: id})
 	a.count(func(n *Counts) { n.Imported++ })
 }
 
-// stored returns the value of an instance that the plan does not mention: a data source that was read while planning.
+// stored returns the value of an instance that is not in the plan: a data source that was read while planning.
 func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
@@ -543,8 +546,8 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 		}
 		return cty.DynamicVal, a.walk.Report(diag.List{}.Errorf(b.Config().DeclRange.Ptr(),
 			"Instance is not in the plan",
-			"The configuration now wants %s, which is not in the plan: count or for_each has a different result than "+
-				"during planning. Make a new plan.", inst))
+			"The configuration now declares %s, which is not in the plan: count or for_each has a different result "+
+				"than during planning. Make a new plan.", inst))
 	}
 	v, err := o.Value(b.Slot.Type.Block.ImpliedType())
 	if err != nil {
@@ -553,7 +556,7 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return value.MarkSensitive(v, value.SensitivePaths(b.Slot.Type.Block, v, o.Sensitive)), nil
 }
 
-// operation brackets one call with events.
+// operation sends events before and after one call.
 func (a *applier) operation(o addr.Object, action plan.Action, id event.ID, f func() (event.ID, bool)) {
 	started := time.Now()
 	a.opts.Events.Send(event.OperationStart{Object: o, Action: action, ID: id, Started: started})

@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// history is the one list of what journal and provider did, in order.
+// history is the common list of operations of the journal and the provider, in order.
 type history struct {
 	mu    sync.Mutex
 	lines []string
@@ -56,7 +56,7 @@ var labBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
 	"token": {Type: cty.String, Optional: true, WriteOnly: true},
 }}
 
-// lab is a provider whose behaviour is scripted by the name of the object.
+// lab is a provider whose behaviour is determined by the name of the object.
 type lab struct {
 	provider.Base
 	h      *history
@@ -100,7 +100,7 @@ func (l *lab) Apply(_ context.Context, req provider.ApplyRequest) provider.Apply
 	return provider.ApplyResponse{State: done(req)}
 }
 
-// done is the planned object with its unknown attributes filled in.
+// done returns the planned object with its unknown attributes filled in.
 func done(req provider.ApplyRequest) cty.Value {
 	vals := req.Planned.AsValueMap()
 	if !vals["id"].IsKnown() {
@@ -112,13 +112,13 @@ func done(req provider.ApplyRequest) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// watched notes what reaches the journal, and breaks it after a number of records when told so.
+// watched records writes to the journal, and optionally breaks it after a number of records.
 type watched struct {
 	state.Journal
 	h     *history
 	names map[string]string
 	mu    sync.Mutex
-	left  int // operations until the journal breaks; negative: never
+	left  int // operations until the journal breaks; negative means never
 }
 
 func (w *watched) spend() error {
@@ -336,7 +336,7 @@ func TestFailedCreationWithAnObjectIsStoredAsTaintedAndReplaced(t *testing.T) {
 	}
 }
 
-func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
+func TestFailedUpdateKeepsTheReturnedObject(t *testing.T) {
 	s := newSite(t)
 	s.run(`resource "lab_thing" "a" { name = "a" }`)
 	s.lab.answer["a"] = func(req provider.ApplyRequest) provider.ApplyResponse {
@@ -349,7 +349,7 @@ func TestFailedUpdateKeepsWhatTheProviderSaysExists(t *testing.T) {
 	}
 }
 
-func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
+func TestFailedDeletionKeepsTheObject(t *testing.T) {
 	for title, answer := range map[string]cty.Value{
 		"no object": cty.NilVal, "a null object": cty.NullVal(labBlock.ImpliedType())} {
 		s := newSite(t)
@@ -369,7 +369,7 @@ func TestFailedDeletionKeepsTheObjectWhateverTheAnswerHolds(t *testing.T) {
 }
 
 // Invariant 4.
-func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
+func TestInvalidResponsesNameProviderObjectAndAttribute(t *testing.T) {
 	change := func(name string, v cty.Value) func(provider.ApplyRequest) provider.ApplyResponse {
 		return func(req provider.ApplyRequest) provider.ApplyResponse {
 			vals := done(req).AsValueMap()
@@ -404,9 +404,9 @@ func TestBadAnswersNameProviderObjectAndAttribute(t *testing.T) {
 	})
 }
 
-// TestWriteOnlyValuesInAnswersAreNamedAndNotKept has a provider answer every kind of change with a value for a
-// write-only attribute, with and without an error of its own, in the strict and in the legacy type system.
-func TestWriteOnlyValuesInAnswersAreNamedAndNotKept(t *testing.T) {
+// TestWriteOnlyValuesInResponsesAreErrors uses a provider that returns a value for a write-only attribute in
+// every kind of change, with and without its own error, in the strict and in the legacy type system.
+func TestWriteOnlyValuesInResponsesAreErrors(t *testing.T) {
 	const before = `resource "lab_thing" "a" { name = "a" }`
 	for name, c := range map[string]struct{ before, config, answers string }{
 		"create": {"", before, "a"},

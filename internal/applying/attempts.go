@@ -11,10 +11,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// attempts performs a call that changes an object, again where that may help and can do no harm. Each attempt
-// is an operation of its own in the journal, and the result of one is durable before the next one begins. The first
-// attempt has its intent, op, and its place, leave; intent writes that of another. It returns the last answer with its
-// operation, which is empty if its result is recorded already.
+// attempts performs a call that changes an object, and repeats it if that may help and can do no harm. Each attempt is
+// a separate operation in the journal, and its result is durable before the next one begins. The first attempt has its
+// intent, op, and its slot, leave; intent writes the intent of another one. It returns the last response with its
+// operation, which is "" if its result is already recorded.
 func (a *applier) attempts(of access.Of, op string, leave func(diag.List), intent func() (string, error),
 	call func(op string) provider.ApplyResponse,
 	repeatable func(provider.ApplyResponse, patience.Verdict) bool) (provider.ApplyResponse, string) {
@@ -39,8 +39,8 @@ func (a *applier) attempts(of access.Of, op string, leave func(diag.List), inten
 	}
 }
 
-// repeatable reports whether a creation or update that failed may be made again. A creation may if the service has
-// refused it: any other error may have come after the object was made. An update may, too, if it has changed nothing.
+// repeatable reports whether a failed creation or update may be repeated. A creation may be repeated if the service
+// refused it: after any other error the object may exist. An update may also be repeated if it has changed nothing.
 func (w *writing) repeatable(resp provider.ApplyResponse, v patience.Verdict) bool {
 	answered := resp.State != cty.NilVal && resp.State.IsKnown()
 	switch none := answered && resp.State.IsNull(); {

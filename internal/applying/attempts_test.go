@@ -28,9 +28,9 @@ func impatient(attempts int) *patience.Gate {
 // outcome is one way in which a call may fail.
 type outcome struct {
 	name  string
-	text  string // of the error; "" is success
+	text  string // error text; "" means success
 	state func(provider.ApplyRequest) cty.Value
-	// creates, updates, deletes say whether the operation may be made again.
+	// creates, updates, deletes report whether the operation may be repeated.
 	creates, updates, deletes bool
 }
 
@@ -38,7 +38,7 @@ func nothing(provider.ApplyRequest) cty.Value  { return cty.NullVal(labBlock.Imp
 func silent(provider.ApplyRequest) cty.Value   { return cty.NilVal }
 func before(r provider.ApplyRequest) cty.Value { return r.Prior }
 
-// something is an object: the new one, or that which was to be deleted.
+// something returns an object: the new one, or the one to be deleted.
 func something(r provider.ApplyRequest) cty.Value {
 	if r.Planned.IsNull() {
 		return r.Prior
@@ -58,10 +58,10 @@ var outcomes = []outcome{
 	{"wrong for good", "no such size", nothing, false, false, false},
 }
 
-// TestOnlyWhatDidNothingIsMadeAgain lets calls fail in random ways, and compares what the engine did with a model: how
-// often each call was made, that each attempt is an operation of its own whose result comes before the next one, and
-// what exists in the end.
-func TestOnlyWhatDidNothingIsMadeAgain(t *testing.T) {
+// TestOnlyCallsWithoutEffectAreRepeated makes calls fail in random ways, and compares the engine with a model: how
+// often each call is made, that each attempt is a separate operation with a result before the next one, and which
+// objects exist in the end.
+func TestOnlyCallsWithoutEffectAreRepeated(t *testing.T) {
 	for seed := range uint64(120) {
 		random := rand.New(rand.NewPCG(1, seed))
 		s := newSite(t)
@@ -114,7 +114,7 @@ func TestOnlyWhatDidNothingIsMadeAgain(t *testing.T) {
 	}
 }
 
-// model returns how often a call is made when its first attempts end in the ways of a script, and whether it fails.
+// model returns how often a call is made if its first attempts have the outcomes in script, and whether it fails.
 func model(op string, script []outcome, attempts int) (calls int, failed bool) {
 	for _, o := range script {
 		calls++
@@ -127,7 +127,7 @@ func model(op string, script []outcome, attempts int) (calls int, failed bool) {
 }
 
 // framed reports whether each call comes after an intent and before a result, in turn. The last creation has no result
-// if it was not answered: it stays open.
+// if it got no response: it stays open.
 func framed(lines []string, op, word string, calls int, script []outcome) bool {
 	var want []string
 	for i := range calls {
@@ -139,8 +139,8 @@ func framed(lines []string, op, word string, calls int, script []outcome) bool {
 	return slices.Equal(lines, want)
 }
 
-// A service that is asked too often is not asked for anything more, by nobody, until the time that it names has passed.
-func TestARefusalHoldsEveryCallOfTheProviderBack(t *testing.T) {
+// If a service reports too many requests, it gets no requests at all until the time that it specifies has passed.
+func TestTooManyRequestsDelaysAllCalls(t *testing.T) {
 	s := newSite(t)
 	s.gate = impatient(2)
 	refused, early := time.Time{}, 0

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
-// openEphemeral opens an ephemeral resource again: what planning opened was closed with the plan.
+// openEphemeral opens an ephemeral resource again: the plan closed those that it opened.
 func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
 	cfg, err := b.ConfiguredBy(key)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// hooked is an operation on an object with the hooks of the project around it. Those before it run before anything is
-// journaled: if the run is killed then, the operation has not begun, and the next run does both. Those after it have an
-// operation of their own in the journal, which begins before the operation on the object and ends when they have run:
-// if the run is killed in between, the next one runs them again.
+// hooked is an operation on an object with the hooks of the project around it. Hooks before it run before anything is
+// written to the journal: if the run is killed then, the operation has not begun, and the next run does both. Hooks
+// after it have their own operation in the journal, which begins before the operation on the object and ends when they
+// have run: if the run is killed in between, the next run runs them again.
 type hooked struct {
 	a      *applier
 	around *hook.Around
@@ -41,7 +41,7 @@ func (h *hooked) before() error {
 	return h.a.walk.Report(h.around.Before(h.a.Calls))
 }
 
-// begin announces the hooks after the operation.
+// begin records the hooks after the operation in the journal.
 func (h *hooked) begin() error {
 	if !h.around.HasAfter() {
 		return nil
@@ -59,8 +59,8 @@ func (h *hooked) begin() error {
 	return nil
 }
 
-// end runs the hooks after the operation, and returns its error or, if there is none, theirs. Hooks that an interrupt
-// has cut off are left open in the journal: the next run runs them again.
+// end runs the hooks after the operation, and returns its error or, if there is none, theirs. Interrupted hooks stay
+// open in the journal: the next run runs them again.
 func (h *hooked) end(failed error, after plan.Value) error {
 	if h.op == "" {
 		return failed
@@ -81,13 +81,13 @@ func (h *hooked) end(failed error, after plan.Value) error {
 	return failed
 }
 
-// drop takes the announcement back: the operation does not begin.
+// drop removes the hooks after the operation from the journal, because the operation does not begin.
 func (h *hooked) drop() {
 	if h.op != "" {
-		_ = h.a.result(h.op) // a failure of the journal is reported by it
+		_ = h.a.result(h.op) // a failure of the journal was reported
 	}
 	h.op = ""
 }
 
-// noValue is the value of an object that is not there.
+// noValue is the value of an object that does not exist.
 var noValue = plan.Value{Value: cty.NilVal}

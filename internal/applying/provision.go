@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// provision runs the provisioners of an object that has just been created. The state holds it as tainted until the last
-// of them has ended; the intent makes that durable before the first one begins.
+// provision runs the provisioners of a new object. It is tainted in the state until the last of them has ended; the
+// intent makes that durable before the first one begins.
 func (w *writing) provision(v cty.Value) error {
 	list := w.b.Slot.When(config.WhenCreate)
 	if w.action != plan.Create || len(list) == 0 {
@@ -45,8 +45,8 @@ func (w *writing) provision(v cty.Value) error {
 	})
 }
 
-// unprovision runs the provisioners for the end of an object. A tainted one was never complete, and a deposed one has a
-// successor that uses what they would remove.
+// unprovision runs the provisioners for the destruction of an object. A tainted object was never complete, and the
+// successor of a deposed one uses the resources that they would remove.
 func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Object) error {
 	if o.Deposed != "" || stored.Status == state.Tainted {
 		return nil
@@ -67,8 +67,8 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 	}, func() ([]state.Edit, error) { return nil, nil })
 }
 
-// provisioning runs provisioners one after the other as one operation of the journal, which ends with the edits of done
-// if all went well.
+// provisioning runs provisioners one after another as one operation of the journal, which ends with the edits of done
+// if there is no error.
 func (a *applier) provisioning(o addr.Object, cfg addr.AbsProviderConfig, list []*linking.Provisioner,
 	configOf func(*linking.Provisioner) (eval.Provisioning, diag.List), done func() ([]state.Edit, error)) error {
 	op := a.operationID()

@@ -34,12 +34,12 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if err := hooks.before(); err != nil {
 		return cty.DynamicVal, err
 	}
-	v, err := w.look(hooks)
+	v, err := w.readData(hooks)
 	if err := hooks.end(err, w.shown(v)); err != nil {
 		return cty.DynamicVal, err
 	}
 	if !ctyfast.WhollyKnown(v) {
-		return w.marked(v), nil // a check has failed with it; the earlier result stays
+		return w.marked(v), nil // the check has failed with it; the earlier result is kept
 	}
 	o, err := state.NewObject(v, w.block.ImpliedType(), state.Object{SchemaVersion: b.Slot.Type.Version,
 		Sensitive: value.SensitivePaths(w.block, v, w.marks.Stored())})
@@ -53,8 +53,8 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	return result, a.walk.Report(b.Postconditions(key, result))
 }
 
-// look reads the data source when it is its turn.
-func (w *writing) look(hooks *hooked) (cty.Value, error) {
+// readData reads the data source after waiting for a slot.
+func (w *writing) readData(hooks *hooked) (cty.Value, error) {
 	a, b, c := w.a, w.b, w.c
 	of := access.Of{Provider: c.Provider.Provider, Object: c.Object}
 	leave, err := a.Enter(of)

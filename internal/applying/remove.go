@@ -42,7 +42,7 @@ func (a *applier) removeWithActions(c *plan.Change, dispose bool) error {
 	return a.invokeAll(after, cty.NilVal)
 }
 
-// removeObject deletes or forgets the object that a change gives up: the current one, a deposed one, or the one that a
+// removeObject deletes or forgets the old object of a change: the current one, a deposed one, or the one that a
 // replacement has deposed.
 func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	o := c.Object
@@ -94,7 +94,7 @@ type deletion struct {
 	hooks  *hooked
 }
 
-// delete calls the provider when it is its turn, with the journal around that.
+// delete calls the provider after waiting for a slot, and records the call in the journal.
 func (d *deletion) delete() error {
 	a, o, c := d.a, d.o, d.c
 	null, of := cty.NullVal(d.rt.Block.ImpliedType()), access.Of{Provider: c.Provider.Provider, Object: o}
@@ -136,7 +136,7 @@ func (d *deletion) delete() error {
 	return failed
 }
 
-// always is for calls that can be repeated after every failure: what is gone can be deleted again.
+// always is for calls that can be repeated after every failure: deleting a deleted object does no harm.
 func always(provider.ApplyResponse, patience.Verdict) bool { return true }
 
 // deletable returns the stored object that a plan deletes, and its type.
@@ -156,7 +156,7 @@ func (a *applier) deletable(o addr.Object, c *plan.Change, schema *provider.Sche
 	return stored, rt, nil
 }
 
-// removed checks the answer to a deletion and records it.
+// removed checks the response to a deletion and records it.
 func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceType, stored *state.Object, op string,
 	resp provider.ApplyResponse) error {
 	diags := resp.Diagnostics.InAddress(o.String())
@@ -176,8 +176,8 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 				{Problem: "the object is unknown as a whole, so it is not known whether it still exists"}}))
 		return a.keepAfter(op, diags)
 	case v.IsNull() && diags.HasErrors():
-		// Many providers answer a failure without an object. The object may still exist, and dropping it here would
-		// lose it. If it is gone, the next refresh finds out.
+		// Many providers return no object after a failure. The object may still exist, and removing it from the state
+		// would lose it. If it does not, the next refresh detects that.
 		return a.keepAfter(op, diags)
 	case !v.IsNull():
 		if !diags.HasErrors() {

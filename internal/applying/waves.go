@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// Wave limits the changes of some objects: AtOnce of them change at a time, from the call of an object to its
+// Wave limits the changes of some objects: AtOnce of them change at a time, from the call for an object to its
 // postconditions, and with Stop none begins after one has failed.
 type Wave struct {
 	Name   string
@@ -24,14 +24,14 @@ type Wave struct {
 	Stop   bool
 }
 
-// wave is a Wave at work.
+// wave is a Wave during a run.
 type wave struct {
 	Wave
-	slots chan struct{} // nil without a limit
+	slots chan struct{} // nil if there is no limit
 
-	mu      sync.Mutex // guards what follows
-	failed  string     // the object that has failed first, with Stop
-	skipped int        // objects that were not begun for it
+	mu      sync.Mutex // guards the fields below
+	failed  string     // with Stop, the first object that failed
+	skipped int        // objects that were skipped because of it
 }
 
 func newWaves(list []Wave) (out []*wave) {
@@ -45,8 +45,8 @@ func newWaves(list []Wave) (out []*wave) {
 	return out
 }
 
-// begin waits until an object may change in all of its waves, which are entered in their order, so that nobody waits
-// for somebody who waits. end must be called with the result.
+// begin waits until an object may change in all of its waves, which are entered in order to avoid deadlocks. end must
+// be called with the result.
 func (a *applier) begin(o addr.Object) (end func(error), err error) {
 	var entered []*wave
 	leave := func() {
@@ -80,7 +80,7 @@ func (a *applier) begin(o addr.Object) (end func(error), err error) {
 	}, nil
 }
 
-// enter waits for a place in a wave.
+// enter waits for a slot in a wave.
 func (a *applier) enter(w *wave, o addr.Object) error {
 	if w.slots == nil {
 		return nil
@@ -100,7 +100,7 @@ func (a *applier) enter(w *wave, o addr.Object) error {
 	}
 }
 
-// skips reports whether an object must not begin, and counts it.
+// skips reports whether an object must not begin, and if so counts it.
 func (w *wave) skips() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *wave) skips() bool {
 	return true
 }
 
-// note notes the end of an object.
+// note records the end of an operation on an object.
 func (w *wave) note(o addr.Object, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,20 +120,20 @@ func (w *wave) note(o addr.Object, err error) {
 	}
 }
 
-// stopped reports the waves that a failure has stopped.
+// stopped returns errors for the waves that a failure has stopped.
 func (a *applier) stopped() (diags diag.List) {
 	for _, w := range a.waves {
 		if w.skipped > 0 {
-			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so that the remaining "+
-				"changes of %s (%d) were not begun: stop_on_failure is set for them in the project file. When the "+
-				"cause is removed, run apply again.", w.failed, w.Name, w.skipped)
+			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so the remaining changes "+
+				"of %s (%d) were not started: the project file sets stop_on_failure for them. Fix the cause, then "+
+				"run apply again.", w.failed, w.Name, w.skipped)
 		}
 	}
 	return diags
 }
 
-// fan does the work of a step for each of its instances. Those that wait for each other in a wave take no more workers
-// of the walk than can be at work.
+// fan does the work of a step for each of its instances. Instances that wait for each other in a wave occupy no more
+// workers of the walk than can run.
 func (a *applier) fan(n *graph.Node, count int, inst func(i int) addr.AbsResourceInstance, work func(i int) error,
 	end func() error) {
 	width := count

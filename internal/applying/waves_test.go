@@ -17,9 +17,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestWavesHoldAtEveryMoment changes objects of two blocks in random waves, some of which fail, and looks at each call
-// how many objects of each wave change at that moment, and whether one has failed that stops the others.
-func TestWavesHoldAtEveryMoment(t *testing.T) {
+// TestWavesLimitConcurrentChanges changes objects of two blocks in random waves, some of which fail, and checks during
+// each call how many objects of each wave are changing, and whether a failure should have stopped the wave.
+func TestWavesLimitConcurrentChanges(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(3, seed))
 		s := newSite(t)
@@ -94,7 +94,7 @@ func TestWavesHoldAtEveryMoment(t *testing.T) {
 	}
 }
 
-// watchedWave counts what is at work in a wave.
+// watchedWave counts the running changes of a wave.
 type watchedWave struct {
 	applying.Wave
 	active int
@@ -109,7 +109,7 @@ func (w *watchedWave) enter(a addr.AbsResourceInstance) string {
 	if w.AtOnce > 0 && w.active > w.AtOnce {
 		return fmt.Sprintf("%d of %s change at once, at most %d may", w.active, w.Name, w.AtOnce)
 	}
-	// With one at a time, the failure of one is known before the next begins.
+	// With AtOnce = 1, a failure is known before the next change begins.
 	if w.failed && w.AtOnce == 1 {
 		return fmt.Sprintf("it begins after another one of %s has failed", w.Name)
 	}
@@ -123,7 +123,7 @@ func (w *watchedWave) leave(a addr.AbsResourceInstance, failed bool) {
 	}
 }
 
-// An object that fails for its postcondition stops its wave, too.
+// An object that fails because of its postcondition stops its wave, too.
 func TestAFailedConditionStopsAWave(t *testing.T) {
 	s := newSite(t)
 	s.waves = []applying.Wave{{Name: "lab_thing.a", AtOnce: 1, Stop: true,
@@ -146,7 +146,7 @@ func TestAFailedConditionStopsAWave(t *testing.T) {
 			}
 		}
 	}`)
-	if counts.Added != 1 || !strings.Contains(fmt.Sprint(diags), "lab_thing.a (3) were not begun") {
+	if counts.Added != 1 || !strings.Contains(fmt.Sprint(diags), "lab_thing.a (3) were not started") {
 		t.Errorf("%+v, %v", counts, diags)
 	}
 }

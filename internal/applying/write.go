@@ -40,10 +40,10 @@ type writing struct {
 	config  cty.Value
 	marks   value.MarkedPaths
 	planned cty.Value
-	private []byte // planned, then the provider's answer
-	// identity is the planned one, then the provider's answer, or cty.NilVal if there is none.
+	private []byte // the planned private data, then that of the response
+	// identity is the planned one, then that of the response, or cty.NilVal if there is none.
 	identity cty.Value
-	// sketched is set when the provider has told of an object before its answer.
+	// sketched is set when the provider has reported an object before its response.
 	sketched atomic.Bool
 }
 
@@ -74,7 +74,7 @@ func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value,
 	return v, err
 }
 
-// change performs the change with the actions before it, and judges its result.
+// change performs the change with the actions before it, and checks its result.
 func (w *writing) change(key addr.Key) (cty.Value, error) {
 	if err := w.a.invokeAll(w.a.invocations.before[w.inst], w.marked(w.planned)); err != nil {
 		return cty.DynamicVal, err
@@ -86,19 +86,19 @@ func (w *writing) change(key addr.Key) (cty.Value, error) {
 	return v, w.a.walk.Report(w.b.Postconditions(key, v))
 }
 
-// perform brings the object to its planned value with the smallest operation that does so.
+// perform changes the object to its planned value with the smallest possible operation.
 func (w *writing) perform() (cty.Value, error) {
 	if w.action != plan.Update || !ctyfast.RawEquals(w.planned, w.prior) {
 		return w.apply()
 	}
 	o := w.a.journal.Working().Object(w.c.Object)
 	if o != nil && value.EqualPaths(o.Sensitive, value.SensitivePaths(w.block, w.prior, w.marks.Stored())) {
-		return w.marked(w.prior), nil // the unknown values turned out as they were before: there is nothing to do
+		return w.marked(w.prior), nil // the unknown values became the old ones, so there is nothing to do
 	}
 	return w.sensitivityOnly()
 }
 
-// configuration evaluates a block for one instance whose preconditions hold, for its provider: its values are known by
+// configuration evaluates a block for one instance whose preconditions are true, for its provider; its values are known
 // now.
 func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.MarkedPaths, error) {
 	if err := a.walk.Report(b.Preconditions(key)); err != nil {
@@ -111,7 +111,7 @@ func (a *applier) configuration(b *eval.Block, key addr.Key) (cty.Value, value.M
 	return a.known(b, key, marked)
 }
 
-// known returns the configuration of an instance without its marks, or reports that parts of it are unknown.
+// known returns the configuration of an instance without its marks, or an error if parts of it are unknown.
 func (a *applier) known(b *eval.Block, key addr.Key, marked cty.Value) (cty.Value, value.MarkedPaths, error) {
 	config, marks := a.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
 	if ctyfast.WhollyKnown(config) {
@@ -127,8 +127,8 @@ func (a *applier) known(b *eval.Block, key addr.Key, marked cty.Value) (cty.Valu
 				paths(value.UnknownPaths(config)))}})
 }
 
-// settle evaluates the configuration with what is known now and, where that can change the planned value, asks the
-// provider again.
+// settle evaluates the configuration with the values that are known now and, if that can change the planned value,
+// requests a new plan from the provider.
 func (w *writing) settle(key addr.Key) (err error) {
 	if w.config, w.marks, err = w.a.configuration(w.b, key); err != nil {
 		return err
@@ -172,8 +172,8 @@ func (w *writing) settle(key addr.Key) (err error) {
 	return nil
 }
 
-// priorPrivate returns the private data that the provider planned from: that of the stored object for an update, none
-// for a creation.
+// priorPrivate returns the private data that the provider planned from: that of the stored object for an update, and
+// nil for a creation.
 func (w *writing) priorPrivate() []byte {
 	if w.action == plan.Create {
 		return nil
@@ -191,7 +191,7 @@ func (w *writing) priorIdentity() cty.Value {
 	return w.c.BeforeIdentity
 }
 
-// sensitivityOnly stores an object of which only the sensitivity changed: the provider has nothing to do.
+// sensitivityOnly stores an object of which only the sensitivity changed, without calling the provider.
 func (w *writing) sensitivityOnly() (cty.Value, error) {
 	o, err := w.object(w.planned, w.private, state.Ready)
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 	return w.marked(w.planned), nil
 }
 
-// apply performs the call with the journal around it.
+// apply performs the call and records it in the journal.
 func (w *writing) apply() (cty.Value, error) {
 	hooks := w.hooks()
 	if err := hooks.before(); err != nil {
@@ -231,7 +231,7 @@ func (w *writing) hooks() *hooked {
 	return w.a.hooksOf(op, w.c.Provider)
 }
 
-// shown returns a result of the change for hooks, which may be none.
+// shown returns a result of the change for hooks, which may be missing.
 func (w *writing) shown(v cty.Value) plan.Value {
 	if v == cty.NilVal || !v.IsKnown() {
 		return noValue
@@ -239,8 +239,8 @@ func (w *writing) shown(v cty.Value) plan.Value {
 	return plan.Value{Value: v, Sensitive: w.marks.Sensitive}
 }
 
-// enter calls the provider when it is its turn. It returns the new value, without marks; after an error as far as it is
-// known.
+// enter calls the provider after waiting for a slot. It returns the new value, without marks; after an error, as far as
+// it is known.
 func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 	of := access.Of{Provider: w.c.Provider.Provider, Object: w.c.Object}
 	leave, err := w.a.Enter(of)
@@ -272,7 +272,7 @@ func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 		resp, op := w.a.attempts(of, op, leave, intent, w.call, w.repeatable)
 		result, failed = w.conclude(op, resp)
 		if failed == nil {
-			if failed = w.provision(result); failed != nil { // the object exists all the same, and so can be judged
+			if failed = w.provision(result); failed != nil { // the object exists, so its postconditions can be checked
 				_ = w.a.walk.Report(w.b.Postconditions(w.inst.Key, w.marked(result)))
 			}
 		}
@@ -300,10 +300,10 @@ func (w *writing) call(op string) provider.ApplyResponse {
 		Type: w.inst.Resource.Type, Prior: w.prior, Planned: w.planned, Config: w.config, PlannedPrivate: w.private,
 		PlannedIdentity: w.identity, Meta: w.meta,
 		Intent: state.Token(state.RunInfo{ID: w.a.opts.RunID}, op),
-		Record: w.sketch,
+		Record: w.storedForm,
 		Partial: func(v cty.Value, private []byte) {
 			if errs := value.Conforms(w.block, v); len(errs) > 0 {
-				w.sketched.Store(true) // there is something, whatever it is
+				w.sketched.Store(true) // some object exists
 				mu.Lock()
 				defer mu.Unlock()
 				wrong = errs
@@ -316,7 +316,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 			v = value.NullWriteOnly(w.block, value.UnknownAsNull(v))
 			if o, err := w.object(v, private, state.Tainted); err == nil && op != "" {
 				if err := w.a.journal.Partial(op, o); err != nil {
-					_ = w.a.breakdown(err) // it was reported; the call goes on, and its result may find another place
+					_ = w.a.breakdown(err) // it was reported; the call continues, and its result may be saved elsewhere
 				}
 			}
 		},
@@ -324,15 +324,15 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, d := range value.BadAnswer(w.c.Object, w.c.Provider, "Provider recorded an invalid object", wrong) {
-		d.Severity = diag.Warning // the answer itself decides; only a crash would have needed the part
+		d.Severity = diag.Warning // the response is used instead; the partial result is only needed after a crash
 		resp.Diagnostics = append(slices.Clone(resp.Diagnostics), d)
 	}
 	return resp
 }
 
-// sketch returns the object as it will be stored, without its attributes. The run that finds an answer which outlived
+// storedForm returns the object in its stored form, without its attributes. A run that finds a response which outlived
 // this process completes it.
-func (w *writing) sketch() []byte {
+func (w *writing) storedForm() []byte {
 	o, err := w.object(value.UnknownAsNull(w.planned), nil, w.status())
 	if err != nil {
 		return nil
@@ -352,7 +352,7 @@ func (w *writing) status() state.Status {
 	return state.Ready
 }
 
-// conclude checks the answer and records the object. It returns the new value, without marks.
+// conclude checks the response and records the object. It returns the new value, without marks.
 func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, error) {
 	status := w.status()
 	v, unanswered, problems := w.accept(resp)
@@ -377,8 +377,9 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 		diags = diags.AppendError("Cannot store "+w.inst.String(), err)
 	}
 	if w.action == plan.Create && op != "" && (unanswered || err != nil) {
-		// It is unknown whether this created an object: the operation stays in flight in the journal, until a person
-		// has checked. (An update needs no such care: its object is in the state, and refreshing finds out.)
+		// It is unknown whether this created an object: the operation stays in flight in the journal until the user has
+		// checked it. (For an update this is not necessary: its object is in the state, and refreshing detects
+		// changes.)
 		return v, w.a.walk.Report(diags)
 	}
 	if err := w.a.result(op, edits...); err != nil {
@@ -388,10 +389,10 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	return v, w.a.walk.Report(diags)
 }
 
-// accept returns the object of an answer that can be stored, null for none, and the violations that no provider is
-// allowed. unanswered reports that the answer does not show whether an object exists: there is none, it is not an
-// object of this type, unknown as a whole, or null without an error. A failure without an object means that none was
-// created, unless the call was cut off: then its end was not awaited.
+// accept returns the object of a response that can be stored, or null if there is none, and the violations that are
+// errors for every provider. unanswered reports whether the response does not show if an object exists: it is missing,
+// not an object of this type, unknown as a whole, or null without an error. A failure without an object means that none
+// was created, unless the call was interrupted: then the provider did not wait for its end.
 func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered bool, diags diag.List) {
 	none := cty.NullVal(w.block.ImpliedType())
 	const summary = "Provider returned invalid result object after apply"
@@ -403,7 +404,7 @@ func (w *writing) accept(resp provider.ApplyResponse) (v cty.Value, unanswered b
 	}
 	switch {
 	case !v.IsKnown() && resp.Diagnostics.HasErrors():
-		return none, true, nil // as a provider that crashed says it
+		return none, true, nil // as after a crash of the provider
 	case !v.IsKnown():
 		return none, true,
 			w.bad(summary, []value.PathError{
@@ -450,7 +451,7 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
 }
 
-// identified returns the identity of the object as the answer has it, or else the one that was known before.
+// identified returns the identity in the response, otherwise the former one.
 func (w *writing) identified(answered cty.Value) cty.Value {
 	switch {
 	case answered != cty.NilVal && !answered.IsNull():
@@ -461,7 +462,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 	return cty.NilVal
 }
 
-// object returns the form of a value that a state stores.
+// object returns the form of a value for the state.
 func (w *writing) object(v cty.Value, private []byte, status state.Status) (*state.Object, error) {
 	var identity []byte
 	version := int64(0)
@@ -483,7 +484,7 @@ func (w *writing) object(v cty.Value, private []byte, status state.Status) (*sta
 	}, w.b.Slot.Type.Newer...)
 }
 
-// marked returns a value the sensitivity of configuration and schema.
+// marked adds the marks of configuration and schema to a value.
 func (w *writing) marked(v cty.Value) cty.Value {
 	return value.MarkSensitive(v, value.SensitivePaths(w.block, v, w.marks.Stored()))
 }
@@ -505,13 +506,14 @@ func paths(list []cty.Path) string {
 	return out
 }
 
-// identify names an object to people. An ID that is not sensitive in the schema may be derived from a secret.
+// identify returns the displayed identity of an object. An id that is not sensitive in the schema may still derive from
+// a secret.
 func (a *applier) identify(b *provider.Block, v cty.Value, marks value.MarkedPaths) event.ID {
 	key, text := value.Identify(b, v, marks.Sensitive)
 	return event.ID{Key: key, Value: a.opts.Secrets.Redact(text)}
 }
 
-// intent writes the intent of an operation durably and returns its ID; objects that live in the state alone need none.
+// intent durably writes the intent of an operation and returns its id; objects that only exist in the state need none.
 func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	planned cty.Value, c *plan.Change) (string, error) {
 	if schema.StateOnly {
@@ -533,7 +535,7 @@ func (a *applier) intent(o addr.Object, action plan.Action, cfg addr.AbsProvider
 	return id, nil
 }
 
-// operationID returns the ID of an operation within the run.
+// operationID returns a new id for an operation within the run.
 func (a *applier) operationID() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -67,7 +67,7 @@ func ours(kind string) (theirs, more types) {
 
 // The blocks of all backends accept the arguments of Terraform and OpenTofu, with their types. The output of these
 // programs is stored; TOMBOLO_BACKEND_ARGUMENTS=write runs them again, and =check compares.
-func TestBackendsHaveTheArgumentsOfOthers(t *testing.T) {
+func TestBackendsHaveTheArgumentsOfOtherPrograms(t *testing.T) {
 	var stored map[string]map[string]types
 	text, err := os.ReadFile(storedArguments)
 	if err == nil {

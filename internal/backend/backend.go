@@ -102,7 +102,7 @@ func (b *Backend) Body(body hcl.Body) (attrs hcl.Attributes, diags diag.List) {
 		several := b.attributes()[block.Type].ImpliedType().IsSetType()
 		if attrs[block.Type] != nil && !several {
 			diags = diags.Errorf(&block.DefRange, "Duplicate "+block.Type+" block", "The backend can have only one "+
-				"block %s. Remove the others.", block.Type)
+				"%s block. Remove the others.", block.Type)
 			continue
 		}
 		inner, hclDiags := block.Body.JustAttributes()
@@ -253,7 +253,7 @@ func (b *Backend) Set(attrs hcl.Attributes) (diags diag.List) {
 		v, err := convert.Convert(v, a.ConfigType())
 		if err != nil {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Incorrect attribute value type",
-				"The argument %s of the backend has another type: %s.", name, wanted(a.ImpliedType(), err))
+				"The argument %s of the backend has the wrong type: %s.", name, wanted(a.ImpliedType(), err))
 			continue
 		}
 		values[name] = v
@@ -526,7 +526,7 @@ func recordedConfig(text json.RawMessage, schema map[string]*provider.Attribute)
 		}
 		v, err := ctyjson.Unmarshal(recorded[name], a.ImpliedType())
 		if err != nil {
-			return cty.NilVal, fmt.Errorf("the argument %s has another type", name)
+			return cty.NilVal, fmt.Errorf("the argument %s has the wrong type", name)
 		}
 		values[name] = v
 	}

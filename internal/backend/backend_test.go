@@ -28,7 +28,7 @@ func TestHashes(t *testing.T) {
 }
 
 // The records are from Terraform 1.11.4 and OpenTofu 1.12.6, whose backend "http" has one more argument.
-func TestRecordsOfOtherProgramsAreTheSameBlock(t *testing.T) {
+func TestRecordsOfOtherProgramsMatchTheBlock(t *testing.T) {
 	const (
 		block = "backend \"http\" {\n address = \"http://127.0.0.1:1/x\"\n retry_max = \"0\"\n }"
 		names = `"client_ca_certificate_pem": null, "client_certificate_pem": null, "client_private_key_pem": null,

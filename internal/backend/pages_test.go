@@ -30,7 +30,7 @@ var (
 
 // The pages in docs/backends are correct: the examples are valid blocks, the tables name existing arguments and
 // variables, and each page has all arguments of its backend.
-func TestPagesNameArgumentsThatThereAre(t *testing.T) {
+func TestPagesNameExistingArguments(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/backends/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func checkTables(t *testing.T, text string, known map[string]bool, reads func(va
 }
 
 // The methods and key providers in docs/encryption.md are checked in the same way.
-func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
+func TestThePageAboutEncryptionNamesExistingArguments(t *testing.T) {
 	page, err := os.ReadFile("../../docs/encryption.md")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestThePageAboutEncryptionNamesArgumentsThatThereAre(t *testing.T) {
 			for _, q := range quoted.FindAllStringSubmatch(cells[2], -1) {
 				if variable.MatchString(q[1]) && !strings.HasPrefix(q[1], "AES_") &&
 					!slices.Contains(read["tombolo"][name], q[1]) &&
-					q[1] != "GOOGLE_KMS_CUSTOM_ENDPOINT" && // TestKeysOfCloudKMSOpenAndSeal sets it
+					q[1] != "GOOGLE_KMS_CUSTOM_ENDPOINT" && // TestCloudKMSKeysEncryptAndDecrypt sets it
 					!strings.Contains(cells[2], "except for the variable `"+q[1]) {
 					t.Errorf("nothing reads the variable %s for %s", q[1], name)
 				}

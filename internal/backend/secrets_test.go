@@ -7,7 +7,7 @@ import (
 )
 
 // Arguments that may be secret in some backend are hidden in source excerpts, and no others are.
-func TestSecretArgumentsAreCovered(t *testing.T) {
+func TestSecretArgumentsAreHidden(t *testing.T) {
 	secrets := map[string]bool{}
 	for kind := range kinds {
 		for name, a := range (&Backend{Type: kind}).attributes() {

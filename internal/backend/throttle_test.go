@@ -43,7 +43,7 @@ func (b *busy) before(w http.ResponseWriter, r *http.Request, body []byte) bool 
 }
 
 // Requested pauses are kept: a state is written after the pause, and not before.
-func TestBusyServicesAreLeftAlone(t *testing.T) {
+func TestRequestedPausesAreKept(t *testing.T) {
 	for _, kind := range backendtest.Kinds() {
 		for name, status := range map[string]int{"too many": http.StatusTooManyRequests,
 			"unavailable": http.StatusServiceUnavailable} {

@@ -51,10 +51,11 @@ func (f *backendFile) read(text []byte) error {
 	}
 	switch {
 	case f.Version != 0 && f.Version != 3:
-		return fmt.Errorf("it has version %d, and this program reads version 3. Use a program that wrote it", f.Version)
+		return fmt.Errorf("it has version %d, and this program reads version 3. Use the program that wrote it",
+			f.Version)
 	case len(f.Remote) > 0 && string(f.Remote) != "null":
 		return errors.New("this working directory uses legacy remote state and so must first be upgraded using " +
-			"Terraform v0.9. Nothing here reads that state, and without it every object would be created again")
+			"Terraform v0.9. This program cannot read that state, and without it every object would be created again")
 	}
 	return nil
 }

@@ -2,7 +2,7 @@
 // resource type terraform_data, the data source terraform_remote_state, and functions that read and write the syntax of
 // the language.
 //
-// It reads states through Stores of the caller, and knows no backend itself.
+// It reads states through a function of the caller, and does not implement backends.
 package builtin
 
 import (
@@ -20,11 +20,12 @@ import (
 
 // Options holds the provider's dependencies.
 type Options struct {
-	// RemoteState opens the state that a backend configuration names, for a data source. The backend's own settings are
-	// in config.
+	// RemoteState returns the state at a backend configuration, for a data source. The backend's own settings are in
+	// config.
 	RemoteState func(ctx context.Context, of addr.Object, backend, workspace string, config cty.Value) (*state.State,
 		diag.List)
-	// Backends are the backends that RemoteState knows, with the types of their arguments; nil leaves all checks to it.
+	// Backends are the backends that RemoteState supports, with the types of their arguments; nil leaves all checks to
+	// RemoteState.
 	Backends map[string]cty.Type
 	// NewID returns the ID of a new terraform_data; nil means a random UUID.
 	NewID func() string
@@ -64,7 +65,7 @@ var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribut
 		Description:     "The arguments of the backend, as in its `backend` block.",
 		DescriptionKind: provider.Markdown},
 	"defaults": {Type: cty.DynamicPseudoType, Optional: true,
-		Description: "Values of outputs that the state does not have.", DescriptionKind: provider.Markdown},
+		Description: "Default values for outputs that the state does not have.", DescriptionKind: provider.Markdown},
 	"outputs": {Type: cty.DynamicPseudoType, Computed: true,
 		Description: "The outputs of the root module in that state, as an object.", DescriptionKind: provider.Markdown},
 	"workspace": {Type: cty.String, Optional: true,
@@ -72,12 +73,13 @@ var remoteStateBlock = &provider.Block{Attributes: map[string]*provider.Attribut
 		DescriptionKind: provider.Markdown},
 }}
 
-// dataIdentity lets import blocks name an object by identity. As in Terraform no state holds it: it is the id again.
+// dataIdentity lets import blocks identify an object by identity. As in Terraform, it is not stored, because it equals
+// the id.
 var dataIdentity = &provider.IdentitySchema{Attributes: map[string]*provider.IdentityAttribute{
 	"id": {Type: cty.String, RequiredForImport: true, Description: "The ID of the object."},
 }}
 
-// types are shared: schemas are immutable, and deriving types from one costs something once.
+// types are shared: schemas are immutable, and deriving types from one is expensive once.
 var types = struct{ data, remoteState *provider.ResourceType }{
 	&provider.ResourceType{Block: dataBlock, Identity: dataIdentity, Newer: []string{"store"}},
 	&provider.ResourceType{Block: remoteStateBlock}}
@@ -98,7 +100,7 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 	if req.Type != typeData {
 		return t.Base.UpgradeState(ctx, req)
 	}
-	// Without the block, as older versions store objects, and we do.
+	// Without the block "store", as older versions and this one store objects.
 	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, withoutStore); ok {
 		vals := v.AsValueMap()
 		vals["store"] = cty.NullVal(storeBlock.Block.ImpliedType())
@@ -110,7 +112,7 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 var withoutStore = (&provider.Block{Attributes: dataBlock.Attributes}).ImpliedType()
 
 // Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace, or of
-// what is stored if the block says so, replaces.
+// the stored value if the block says so, requires a replacement.
 func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	if req.Type != typeData {
 		return t.Base.Plan(ctx, req)
@@ -139,7 +141,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(ctyfast.Attr(req.Prior, "input")) {
-		planned["output"] = cty.UnknownVal(input.Type()) // even if there is no input any more
+		planned["output"] = cty.UnknownVal(input.Type()) // even if the input was removed
 	}
 	resp.Planned = cty.ObjectVal(planned)
 	return resp
@@ -170,7 +172,7 @@ func (t *terraform) Apply(ctx context.Context, req provider.ApplyRequest) provid
 	return provider.ApplyResponse{State: cty.ObjectVal(vals), Private: req.PlannedPrivate}
 }
 
-// Import implements provider.Provider: the id is taken as it is.
+// Import implements provider.Provider: the id is used unchanged.
 func (t *terraform) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	if req.Type != typeData {
 		return t.Base.Import(ctx, req)

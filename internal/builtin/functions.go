@@ -24,7 +24,7 @@ var functions = map[string]function.Function{
 	"encode_tfvars": encodeTfvarsFunc,
 }
 
-// signatures describes the functions as the contract wants it.
+// signatures returns the functions in the form of the provider contract.
 func signatures() map[string]*provider.Function {
 	out := make(map[string]*provider.Function, len(functions))
 	for name, f := range functions {
@@ -106,7 +106,7 @@ var decodeTfvarsFunc = function.New(&function.Spec{
 	},
 })
 
-// encodeExprFunc returns a prefix of the text even for a value that is not known yet.
+// encodeExprFunc returns a prefix of the text even for an unknown value.
 var encodeExprFunc = function.New(&function.Spec{
 	Description: "Encodes a value as an expression.",
 	Params: []function.Parameter{{
@@ -128,8 +128,8 @@ var encodeExprFunc = function.New(&function.Spec{
 	},
 })
 
-// expressionStart returns the beginning of the expression for an unknown value. A value that may be null can become the
-// word null, whatever its type.
+// expressionStart returns the beginning of the expression for an unknown value. A value that may be null can become
+// null, whatever its type.
 func expressionStart(v cty.Value) string {
 	if !v.Range().DefinitelyNotNull() {
 		return ""

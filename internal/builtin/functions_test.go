@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestEncodeExprTellsHowUnknownTextBegins(t *testing.T) {
+func TestEncodeExprHasPrefixOfUnknownText(t *testing.T) {
 	unknown := cty.UnknownVal(cty.String)
 	for _, test := range []struct {
 		arg    cty.Value

@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	identity := func(v cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id")}) }
 	imported := &providertest.Import{
 		ID: id, Identity: identity,
-		// Only the id can be known.
+		// An import only returns the id.
 		Want: func(v cty.Value) cty.Value {
 			return cty.ObjectVal(map[string]cty.Value{"id": v.GetAttr("id"), "input": null, "output": null,
 				"triggers_replace": null, "store": cty.NullVal(storeBlock.Block.ImpliedType())})

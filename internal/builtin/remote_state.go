@@ -39,13 +39,13 @@ func (t *terraform) ValidateResource(_ context.Context, req provider.ValidateRes
 	return append(diags, t.checkBackend(req.Config.GetAttr("backend"), req.Config.GetAttr("config"))...)
 }
 
-// isObject reports whether v has named members, or may have them once it is known.
+// isObject reports whether v has named members, or may have them when it is known.
 func isObject(v cty.Value) bool {
 	ty := v.Type()
 	return v.IsNull() || ty.IsObjectType() || ty.IsMapType() || ty == cty.DynamicPseudoType
 }
 
-// checkBackend checks the configuration of a backend against its arguments, once both are known.
+// checkBackend checks the configuration of a backend against its arguments, if both are known.
 func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 	if t.opts.Backends == nil || !backend.IsKnown() || backend.IsNull() {
 		return nil
@@ -77,7 +77,7 @@ func (t *terraform) checkBackend(backend, config cty.Value) diag.List {
 			diags = append(diags, invalid("config", "The backend %q has no argument %q. It takes: %s.", name, argument,
 				strings.Join(names, ", ")))
 		} else if _, err := convert.Convert(v, takes.AttributeType(argument)); err != nil {
-			diags = append(diags, invalid("config", "The argument %q of the backend %q is unsuitable: %s.", argument,
+			diags = append(diags, invalid("config", "The argument %q of the backend %q cannot be used: %s.", argument,
 				name, err))
 		}
 	}
@@ -96,7 +96,7 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 	}
 	if t.opts.RemoteState == nil {
 		return provider.ReadDataResponse{Diagnostics: diag.List{}.Errorf(nil, "Remote states are not available",
-			"The embedding program gives no access to other states.")}
+			"The embedding program does not allow access to other states.")}
 	}
 	s, diags := t.opts.RemoteState(ctx, req.Object, config.GetAttr("backend").AsString(), workspace,
 		config.GetAttr("config"))
@@ -115,8 +115,7 @@ func (t *terraform) ReadData(ctx context.Context, req provider.ReadDataRequest) 
 			Diagnostics: append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Unable to find remote state",
 				Path: cty.GetAttrPath("workspace"),
 				Detail: "The backend keeps no state for this workspace. Check \"config\" and \"workspace\", or apply " +
-					"the " +
-					"configuration that makes it."})}
+					"the configuration that creates the state."})}
 	}
 	for _, name := range s.OutputNames() {
 		outputs[name] = s.Output(name).Value

@@ -8,9 +8,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The block store of terraform_data keeps a value that is read only when it is wanted: input is write-only, so that it
-// may be ephemeral, and goes to output, or to sensitive_output, when it differs from what is stored or, with version,
-// when that changes (conformance newer/data_store).
+// The block store of terraform_data stores a value that is only read when necessary: input is write-only, so that it
+// may be ephemeral. It is copied to output, or to sensitive_output, if it differs from the stored value or, with
+// version, if that changes (conformance newer/data_store).
 var storeBlock = &provider.NestedBlock{Nesting: provider.NestingSingle, Block: provider.Block{
 	Attributes: map[string]*provider.Attribute{
 		"input":            {Type: cty.DynamicPseudoType, Optional: true, WriteOnly: true},
@@ -24,8 +24,8 @@ var storeBlock = &provider.NestedBlock{Nesting: provider.NestingSingle, Block: p
 
 var nullValue = cty.NullVal(cty.DynamicPseudoType)
 
-// planStore returns the planned block; anew reports that the whole object is new, or replaced, replaces that the block
-// wants it to be. prior is null for a new object.
+// planStore returns the planned block. anew means that the whole object is new or replaced; replaces reports whether
+// the block requires a replacement. prior is null for a new object.
 func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces bool, diags diag.List) {
 	if config.IsNull() {
 		return config, false, nil
@@ -38,8 +38,8 @@ func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces 
 		v := block[name]
 		if !v.IsKnown() {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Value not known in plan",
-				Path: cty.GetAttrPath("store").GetAttr(name), Detail: "The argument \"" + name + "\" decides about " +
-					"the plan, so its value must be known before apply. Use a value that does not depend on other " +
+				Path: cty.GetAttrPath("store").GetAttr(name), Detail: "The argument \"" + name + "\" determines the " +
+					"plan, so its value must be known before apply. Use a value that does not depend on other " +
 					"objects."})
 			return false
 		}
@@ -66,7 +66,7 @@ func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces 
 	return cty.ObjectVal(block), replace && differs, nil
 }
 
-// storedDiffers reports whether the input is to be stored again: because of the version, or of the value itself.
+// storedDiffers reports whether the input must be stored again, because the version or the value differs.
 func storedDiffers(prior cty.Value, block map[string]cty.Value) bool {
 	version := block["version"]
 	if version.IsKnown() && version.IsNull() {
@@ -75,7 +75,7 @@ func storedDiffers(prior cty.Value, block map[string]cty.Value) bool {
 	return !version.RawEquals(ctyfast.Attr(prior, "version"))
 }
 
-// stored returns the value that a block has stored.
+// stored returns the value stored in a block.
 func stored(prior cty.Value) cty.Value {
 	if v := ctyfast.Attr(prior, "sensitive"); !v.IsNull() && v.True() {
 		return ctyfast.Attr(prior, "sensitive_output")
@@ -83,7 +83,7 @@ func stored(prior cty.Value) cty.Value {
 	return ctyfast.Attr(prior, "output")
 }
 
-// applyStore returns the block with the input where the plan left room for it.
+// applyStore returns the block with the input in place of the planned unknown value.
 func applyStore(planned, config cty.Value) cty.Value {
 	if planned.IsNull() {
 		return planned

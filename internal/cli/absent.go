@@ -39,7 +39,7 @@ func instead(name, short, long string) *command.Command {
 // env returns the family with the old name of workspace. Its members are those of workspace, with a warning.
 func env(workspace *command.Command) *command.Command {
 	family := &command.Command{
-		Name: "env", Short: "The old name of workspace", Hidden: true,
+		Name: "env", Short: "Old name of the command workspace", Hidden: true,
 		Long: "Use \"~ workspace\" instead. The old name is kept for existing scripts.",
 	}
 	for _, member := range workspace.Members {

@@ -50,7 +50,7 @@ func Main() int {
 	out := command.NewOutput(os.Stdout)
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ(), Keeps: true},
 		In: command.NewInput(os.Stdin), Out: out, Err: os.Stderr}
-	a.Program, a.Title, a.Persona = persona(os.Args[0])
+	a.Program, a.Title, a.CalledAs = calledAs(os.Args[0])
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		a.OutTerminal = true
 		a.Width, _, _ = term.GetSize(fd)
@@ -70,16 +70,16 @@ func Main() int {
 // RemoteState reads states of other configurations for a program that is served as a plugin.
 func RemoteState() handler.RemoteState {
 	s := engine.Surroundings{Environ: os.Environ()}
-	s.Program, s.Title, s.Persona = persona("")
+	s.Program, s.Title, s.CalledAs = calledAs("")
 	if wd, err := os.Getwd(); err == nil {
 		s.StartDir = wd
 	}
 	return s.RemoteState()
 }
 
-// persona returns the name by which the program was called: under that of Terraform or OpenTofu it presents itself as
+// calledAs returns the name by which the program was called: under that of Terraform or OpenTofu it presents itself as
 // that.
-func persona(path string) (program, title string, named flavor.Flavor) {
+func calledAs(path string) (program, title string, named flavor.Flavor) {
 	named = flavor.OfCommand(strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe"))
 	if named != flavor.Unset {
 		return named.Command(), named.Title(), named

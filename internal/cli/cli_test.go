@@ -115,7 +115,7 @@ func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
 		"tombolo": "tombolo", "tombolo.exe": "tombolo", "/opt/terraform/tombolo": "tombolo",
 		"terraform-1.11": "tombolo", "": "tombolo",
 	} {
-		if got, _, _ := persona(path); got != want {
+		if got, _, _ := calledAs(path); got != want {
 			t.Errorf("called as %q: %s, want %s", path, got, want)
 		}
 	}

@@ -59,7 +59,7 @@ func TestProviderDocsOfAProgramProvider(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "- `title` (String) Its title.\n") {
 		t.Errorf("%v\n%s", err, page)
 	}
-	p.wants(p.run(nil, "provider", "docs", "shelf/empty"), 1, "No program provider there", "tombolo-provider.json")
+	p.wants(p.run(nil, "provider", "docs", "shelf/empty"), 1, "No program provider found", "tombolo-provider.json")
 }
 
 func TestProviderDocsSayWhatIsMissing(t *testing.T) {

@@ -222,7 +222,7 @@ func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 		"configure-exit": {"tombolo/bad", "Plugin did not respond", "exit status 7", "ConfigureProvider",
 			`provider["registry.terraform.io/tombolo/bad"]`},
 		"schema-words":   {"tombolo/bad", "Licence expired"},
-		"schema-version": {"tombolo/bad", "resource world_object: -5 is no version of a schema"},
+		"schema-version": {"tombolo/bad", "resource world_object: -5 is not a valid version of a schema"},
 		"plan-panic": {"tombolo/bad", "Plugin did not respond", "panic: no plan", "PlanResourceChange",
 			"with world_object.bad"},
 	} {
@@ -278,9 +278,9 @@ func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
 func TestAnAnswerThatMakesNoSenseIsNoObject(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"nothing":       {"with world_object.bad"},
-		"garbage":       {"with world_object.bad", "makes no sense"},
+		"garbage":       {"with world_object.bad", "invalid answer"},
 		"other-message": {"with world_object.bad"},
-		"huge":          {"with world_object.bad", "makes no sense"},
+		"huge":          {"with world_object.bad", "invalid answer"},
 		"too-huge":      {"with world_object.bad"},
 	} {
 		t.Run(mode, func(t *testing.T) {
@@ -304,7 +304,7 @@ func TestAPlanOfNonsenseIsNone(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"plan-problems":     {"One of many", "with world_object.first", "100000 problems"},
 		"plan-long-problem": {"One long", "with world_object.first", "bytes more)"},
-		"plan-infinite":     {"with world_object.first", "makes no sense"},
+		"plan-infinite":     {"with world_object.first", "invalid answer"},
 		"upgrade-nothing":   {"tombolo/bad", "with world_object.first", "the upgrade of the stored object"},
 	} {
 		t.Run(mode, func(t *testing.T) {

@@ -16,7 +16,7 @@ func traced(ctx context.Context, a *command.App, path string,
 	run func(context.Context) command.Outcome) command.Outcome {
 	r, err := tracing.New(tracing.Options{Getenv: a.Getenv, Name: a.Title, Version: engine.Version})
 	if err != nil {
-		fmt.Fprintf(a.Err, "Warning: No traces are recorded: %s.\n", view.Clean(err.Error()))
+		fmt.Fprintf(a.Err, "Warning: Traces are not recorded: %s.\n", view.Clean(err.Error()))
 	}
 	ctx, span := r.Begin(ctx, a.Program+" "+path)
 	o := run(ctx)

@@ -130,7 +130,7 @@ resource "terraform_data" "b" {
 func TestTracesThatGoNowhereAreAWarning(t *testing.T) {
 	for _, environ := range [][]string{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "Traces are incomplete"},
-		{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "No traces are recorded"},
+		{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "Traces are not recorded"},
 	} {
 		p := &planting{newMistake(t)}
 		p.environ = append(p.environ, "OTEL_TRACES_EXPORTER=otlp", environ[0])

@@ -4,7 +4,7 @@ package compat
 // flags, one on a block or body to what is in it, unless they have their own.
 var remarks = map[string]Remark{
 	"command login": {
-		Differs, "It asks for a token that you make in a browser, and opens none: there is no OAuth."},
+		Differs, "It asks for a token that you create in a browser, and does not open the browser: there is no OAuth."},
 	"flag test cloud-run": {Refused, "There is no service that runs tests."},
 	"flag test filter": {
 		Differs, "Any spelling of a file's path is accepted, and a missing file is a warning."},
@@ -25,33 +25,34 @@ var remarks = map[string]Remark{
 	"flag apply suppress-forget-errors":   {Differs, forgetErrors},
 	"flag destroy suppress-forget-errors": {Differs, forgetErrors},
 
-	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage and archives packed with " +
-		"xz are refused, and so are packages with links that lead out of them."},
+	"argument module source": {Differs, "Mercurial, S3, Google Cloud Storage, xz archives, and packages with links " +
+		"to places outside of them are refused."},
 	"block terraform cloud": {Differs, neverThere},
 
 	"backend remote": {Differs, neverThere},
 
 	"setting providers": {
 		Absent, "An old form: `dev_overrides` in `provider_installation` names programs of providers."},
-	"setting provisioners": {Moot, "Provisioners are not plugins any more; Terraform ignores the setting, too."},
+	"setting provisioners": {Moot, "Provisioners are no longer plugins; Terraform ignores the setting, too."},
 
 	"variable CHECKPOINT_DISABLE": {
-		Moot, "Tombolo never asks a service for new versions."},
+		Moot, "Tombolo never checks a service for new versions."},
 	"variable TF_CLI_ARGS":      {Differs, notAShell},
 	"variable TF_CLI_ARGS_NAME": {Differs, notAShell},
 	"variable TF_FORCE_LOCAL_BACKEND": {
-		Differs, "Runs are local anyway; it allows them where those of the workspace belong to the service."},
+		Differs, "Runs are always local; the variable allows them even if the workspace's own runs belong to the " +
+			"service."},
 	"variable TF_STATE_PERSIST_INTERVAL": {
 		Moot, "Every result is written to the journal before the next step begins."},
 }
 
 const (
-	neverThere = "States, locks and workspaces are shared. Plans and applies are always local: where those of a " +
-		"workspace run in the service, they are refused unless `TF_FORCE_LOCAL_BACKEND` is set."
+	neverThere = "States, locks and workspaces are shared. Plans and applies are always local: if a workspace runs " +
+		"them in the service, they are refused unless `TF_FORCE_LOCAL_BACKEND` is set."
 	keptByPlugins = "An experiment of Terraform: states kept by plugins."
-	unknownLevel  = "Another level than `module:all`, `module:local` and `module:none` is refused; OpenTofu takes it " +
-		"for `module:all`. Lines of JSON have all warnings in both."
-	forgetErrors = "There is such an error in projects of OpenTofu alone."
+	unknownLevel  = "Levels other than `module:all`, `module:local` and `module:none` are refused; OpenTofu treats " +
+		"them as `module:all`. In both, JSON output has all warnings."
+	forgetErrors = "Only projects of OpenTofu have this error."
 	notAShell    = "Shell operators such as `;`, `&` and `>` are ordinary characters, quoted or not; Terraform " +
 		"drops what follows an unquoted one."
 )

@@ -107,14 +107,14 @@ func decodeActionTrigger(block *hcl.Block) (*ActionTrigger, diag.List) {
 	if t.Condition != nil && slices.Contains(t.Events, BeforeCreate) {
 		if name := objectIn(t.Condition); name != "" {
 			diags = diags.Errorf(t.Condition.Range().Ptr(), "Reference to self in before_create condition",
-				"Before it is created there is no object that %s could refer to. Put the other events into an "+
-					"action_trigger block of its own.", name)
+				"Before the object is created, %s has no object to refer to. Move the other events to a separate "+
+					"action_trigger block.", name)
 		}
 	}
 	if t.Condition != nil && t.OfDestruction() {
-		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with events of "+
-			"destruction has no condition: by then, the objects that it refers to may be gone. Put the events of "+
-			"destruction into an action_trigger block without one.")
+		diags = diags.Errorf(t.Condition.Range().Ptr(), "Condition on destroy action", "A trigger with destroy "+
+			"events cannot have a condition: the objects that it refers to may already be destroyed. Move the "+
+			"destroy events to an action_trigger block without a condition.")
 	}
 	if attr, ok := content.Attributes["on_failure"]; ok {
 		diags = diags.Extend(t.decodeFailure(attr))
@@ -232,7 +232,7 @@ func (t *ActionTrigger) decodeAction(expr hcl.Expression) (diags diag.List) {
 			actions++
 		case actionOfModule(traversal):
 			return diags.Errorf(&at, "Invalid reference to action outside this module",
-				"An action can only be invoked by resources of the module that its block is in.")
+				"Only resources of the module that declares an action can invoke it.")
 		case ref.Kind != addr.RefCount && ref.Kind != addr.RefEach:
 			others = true
 		}

@@ -129,7 +129,7 @@ func place(d *diag.Diagnostic) string {
 	return fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)
 }
 
-func TestBadConfigurationsGiveTheErrorsWrittenOnTheirLines(t *testing.T) {
+func TestBadConfigurationsReportExpectedErrors(t *testing.T) {
 	for _, name := range archives(t) {
 		archive, cases := readArchive(t, name)
 		for _, c := range cases {
@@ -226,9 +226,9 @@ func rewriteWants(archive *txtar.Archive, c badCase, diags diag.List) {
 	}
 }
 
-// TestBadConfigurationsAreJudgedAsByTheRealProgram compares summaries and positions with `terraform validate -json`.
+// TestBadConfigurationsMatchTerraform compares summaries and positions with `terraform validate -json`.
 // Differences listed in intended.txt are required.
-func TestBadConfigurationsAreJudgedAsByTheRealProgram(t *testing.T) {
+func TestBadConfigurationsMatchTerraform(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil || testing.Short() {
 		t.Skip("needs terraform on PATH, and runs without -short")

@@ -149,8 +149,8 @@ func decodePassedProviders(attr *hcl.Attribute) ([]PassedProvider, diag.List) {
 		parent, key, parentDiags := decodeProviderRef(pair.Value, "providers")
 		if childKey != nil {
 			childDiags = childDiags.Errorf(childKey.Range().Ptr(), "Invalid provider configuration reference",
-				"A called module has one configuration under each name: a key can only follow the name in this "+
-					"module, on the right.")
+				"A called module has one provider configuration for each name. Only the name on the right, in this "+
+					"module, can have a key.")
 		}
 		diags = diags.Extend(childDiags).Extend(parentDiags)
 		if childDiags.HasErrors() || parentDiags.HasErrors() {

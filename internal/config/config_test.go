@@ -64,7 +64,7 @@ func TestBothSyntaxesGiveTheSameModule(t *testing.T) {
 	}
 }
 
-func TestModuleHoldsAllThatTheFilesSay(t *testing.T) {
+func TestModuleHasTheContentOfItsFiles(t *testing.T) {
 	cfg := load(t, everything)
 	got := outline(cfg.Root)
 	for _, want := range []string{
@@ -344,8 +344,8 @@ func TestSourceKinds(t *testing.T) {
 	}
 }
 
-// TestBodiesServeTheWalkOfExpressions checks that the bodies of this package can replace hcl's.
-func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
+// TestBodiesCanReplaceHCLBodies checks that the bodies of this package can replace hcl's.
+func TestBodiesCanReplaceHCLBodies(t *testing.T) {
 	cfg := load(t, "-- main.tf --\nresource \"x_y\" \"z\" {\n  a = local.a\n  _ {\n    count = local.b\n  }\n}\n"+
 		"locals {\n  a = 1\n  b = 2\n}\n-- override.tf --\nresource \"x_y\" \"z\" {\n  a = local.b\n}\n")
 	for _, r := range cfg.Root.Resources {
@@ -365,7 +365,7 @@ func TestBodiesServeTheWalkOfExpressions(t *testing.T) {
 	}
 }
 
-func TestModulesThatAreNotUnderstoodGiveNoFollowUpErrors(t *testing.T) {
+func TestUnparseableModulesCauseNoFurtherErrors(t *testing.T) {
 	const root = `
 -- main.tf --
 module "m" {

@@ -103,8 +103,8 @@ func (f *Function) addParameter(block *hcl.Block) diag.List {
 		diags = diags.Errorf(&rng, "Invalid parameter", "The parameter %q takes any number of arguments, even none, "+
 			"so it cannot have a default.", v.Name)
 	case optional && v.raw == cty.NilVal && !variadic:
-		diags = diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q has no default, but one before it "+
-			"has, which could then not be left out. Move parameters with a default to the end.", v.Name)
+		diags = diags.Errorf(&rng, "Invalid order of parameters", "The parameter %q has no default, but a parameter "+
+			"before it has one. Move parameters with a default to the end.", v.Name)
 	}
 	if variadic {
 		f.Variadic = v.finish()
@@ -157,14 +157,15 @@ func (f *Function) checkResult() (diags diag.List) {
 			diags = diags.Errorf(&rng, "Invalid reference in function", "Write param.%s for the parameter of that "+
 				"name.", t.RootName())
 		default:
-			diags = diags.Errorf(&rng, "Invalid reference in function", "The result of a function depends on its "+
-				"arguments alone, so it can refer to nothing but param.NAME. Add a parameter for this value.")
+			diags = diags.Errorf(&rng, "Invalid reference in function", "The result of a function depends only on "+
+				"its arguments, so it can refer only to param.NAME. Add a parameter for this value.")
 		}
 	}
 	for _, call := range funcs.Calls(f.Result) {
 		if name := strings.TrimPrefix(call.Name, "core::"); slices.Contains(impure, name) {
-			diags = diags.Errorf(&call.Range, "Impure function in function", "The result of a function depends on its "+
-				"arguments alone, but %s returns something else in every run. Add a parameter for this value.", name)
+			diags = diags.Errorf(&call.Range, "Impure function in function", "The result of a function depends only "+
+				"on its arguments, but %s returns a different value in every run. Add a parameter for this value.",
+				name)
 		}
 	}
 	return diags
@@ -189,13 +190,13 @@ func (m *Module) checkCalls() (diags diag.List) {
 			if at := slices.Index(within, name); at >= 0 {
 				chain := append(slices.Clone(within[at:]), name)
 				diags = diags.Errorf(&call.Range, "Function calls itself", "Functions cannot be recursive, but %s%s. "+
-					"Use a for expression, or pass on a fixed number of levels.", OwnFunctions,
+					"Use a for expression, or write a function for each level.", OwnFunctions,
 					strings.Join(chain, " calls "+OwnFunctions))
 				continue
 			}
 			if len(within) >= maxFunctionDepth {
 				diags = diags.Errorf(&call.Range, "Functions nested too deep",
-					"More than %d functions call each other here, each the next.", maxFunctionDepth)
+					"This is a chain of more than %d function calls.", maxFunctionDepth)
 				continue
 			}
 			depth = max(depth, visit(next)+1)
@@ -274,7 +275,7 @@ func (f *Function) call(args []cty.Value, table map[string]function.Function) (c
 	return f.evaluate(params, table)
 }
 
-// convertArgument is ConvertValue with errors that show no marked values.
+// convertArgument is like ConvertValue, with errors that show no marked values.
 func (v *Variable) convertArgument(raw cty.Value) (cty.Value, error) {
 	out, err := v.ConvertValue(raw)
 	if err != nil && raw != cty.NilVal && raw.ContainsMarked() && !errors.Is(err, ErrNull) {
@@ -294,7 +295,7 @@ func (f *Function) argument(i int, p *Variable, err error) error {
 	if i < required || len(f.all())-required == 1 {
 		return function.NewArgErrorf(i, "%s", text)
 	}
-	return fmt.Errorf("the argument for its parameter %q is not suitable: %s", p.Name, text)
+	return fmt.Errorf("the argument for its parameter %q cannot be used: %s", p.Name, text)
 }
 
 // gathered returns the arguments for the variadic parameter as one value: a list, or a tuple if their types can differ.

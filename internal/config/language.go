@@ -87,7 +87,7 @@ func checkEdition(attr *hcl.Attribute) diag.List {
 			"The edition must be a bare word. The only edition is %s, which is the default.", opentofuEdition)
 	default:
 		return diag.List(nil).Errorf(&rng, "Unsupported language edition", "There is no edition %s of the language, "+
-			"only %s. The module needs a newer or a different program.", word, opentofuEdition)
+			"only %s. The module needs a newer or another program.", word, opentofuEdition)
 	}
 }
 

@@ -237,6 +237,18 @@ func oneRepetition(count, forEach, enabled hcl.Expression) (diags diag.List) {
 
 // decodeConditionBlock reads a validation, precondition, postcondition or assert block.
 func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
+	c, diags := readConditionBlock(block, override)
+	if !c.whole() {
+		return nil, diags
+	}
+	return c, diags
+}
+
+// whole reports whether a condition has both of its arguments.
+func (c *Condition) whole() bool { return c != nil && c.Condition != nil && c.ErrorMessage != nil }
+
+// readConditionBlock is decodeConditionBlock for those who judge what there is. It returns nil for no condition at all.
+func readConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List) {
 	var diags diag.List
 	if override {
 		return nil, diags.Errorf(block.DefRange.Ptr(), fmt.Sprintf("Can't override %s blocks", block.Type),
@@ -256,9 +268,6 @@ func decodeConditionBlock(block *hcl.Block, override bool) (*Condition, diag.Lis
 	if attr, ok := content.Attributes["error_message"]; ok {
 		c.ErrorMessage = attr.Expr
 	}
-	if c.Condition == nil || c.ErrorMessage == nil {
-		return nil, diags
-	}
 	return c, diags
 }
 
@@ -277,8 +286,8 @@ func escaped(rest hcl.Body, blocks hcl.Blocks, owner, meaning string) (hcl.Body,
 		}
 		if first != nil {
 			diags = diags.Errorf(block.DefRange.Ptr(), "Duplicate escaping block", "A %s block may have one \"_\" "+
-				"block, whose content is taken as %s even where a name has a meaning in the language. The first one "+
-				"is at %s.", owner, meaning, first.DefRange)
+				"block, whose content is read as %s even if the language reserves a name. The first one is at %s.",
+				owner, meaning, first.DefRange)
 			continue
 		}
 		first = block

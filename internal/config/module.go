@@ -245,9 +245,9 @@ func (a *assembly) checkImports() {
 		}
 		if r := a.Resources[i.To.Resource]; i.ProviderRef != nil && i.To.Module.IsRoot() && r != nil &&
 			(r.ProviderRef == nil || *r.ProviderRef != *i.ProviderRef) {
-			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s decides "+
-				"which provider is used. Use the argument here only if the resource block is to be generated; "+
-				"otherwise it must be the same as in that block.", i.To)
+			a.diags = a.diags.Errorf(&i.ProviderRefRange, "Invalid import provider argument", "The block %s selects "+
+				"the provider. Use the argument here only if the resource block is to be generated; otherwise it "+
+				"must be the same as in that block.", i.To)
 		}
 		key, ok := staticText(i.ToExpr)
 		if !ok {

@@ -165,7 +165,8 @@ func (t *Types) meaning(name string, at hcl.Range) *meaning {
 		from := slices.Index(t.within, name)
 		chain := append(slices.Clone(t.within[from:]), name)
 		t.diags = t.diags.Errorf(&at, "Type refers to itself", "The type %q is defined by itself: type.%s. Types "+
-			"cannot be recursive. Use \"any\" at one of these places.", name, strings.Join(chain, " refers to type."))
+			"cannot be recursive. Use \"any\" in one of these definitions.",
+			name, strings.Join(chain, " refers to type."))
 		return nil
 	}
 	def := t.module.Types[name]
@@ -177,8 +178,8 @@ func (t *Types) meaning(name string, at hcl.Range) *meaning {
 	m = &meaning{}
 	t.meanings[name] = m
 	if len(t.within) >= maxTypeDepth {
-		t.diags = t.diags.Errorf(&at, "Types nested too deep", "More than %d types are defined by each other here. "+
-			"Write some of them out.", maxTypeDepth)
+		t.diags = t.diags.Errorf(&at, "Types nested too deep", "This is a chain of more than %d named types. Write "+
+			"some of them out.", maxTypeDepth)
 		m.expr = anyType(at)
 		return m
 	}
@@ -257,8 +258,8 @@ type expander struct {
 // finish reports a type that is too large after expansion.
 func (x *expander) finish(at hcl.Range) {
 	if x.size > maxTypeSize || x.depth > maxTypeDepth {
-		x.diags = x.diags.Errorf(&at, "Type too large", "Written out, this type has more than %d parts, or more than "+
-			"%d levels. Use \"any\" for some of its parts.", maxTypeSize, maxTypeDepth)
+		x.diags = x.diags.Errorf(&at, "Type too large", "With its names resolved, this type has more than %d parts, "+
+			"or more than %d levels. Use \"any\" for some of its parts.", maxTypeSize, maxTypeDepth)
 	}
 }
 
@@ -338,7 +339,7 @@ func (x *expander) name(t hcl.Traversal, depth int) hclsyntax.Expression {
 	for _, step := range t[1:] {
 		attr, ok := step.(hcl.TraverseAttr)
 		if !ok {
-			return wrong("Invalid type specification", "The name of a type has no index. Write \"type.NAME\".")
+			return wrong("Invalid type specification", "The name of a type cannot have an index. Write \"type.NAME\".")
 		}
 		steps = append(steps, attr.Name)
 	}
@@ -365,8 +366,9 @@ func (x *expander) name(t hcl.Traversal, depth int) hclsyntax.Expression {
 		return wrong("Invalid type specification", "There is no type %s. A type is a word such as \"string\", a call "+
 			"such as list(string), or the name of a type: type.NAME, module.CALL.NAME or resource.TYPE.", text)
 	}
-	return wrong("Invalid type specification", "%s is no name of a type. Write type.NAME for a type of this module, "+
-		"module.CALL.NAME for one of a called module, or resource.TYPE for that of the objects of a resource type.",
+	return wrong("Invalid type specification", "%s is not the name of a type. Write type.NAME for a type of this "+
+		"module, module.CALL.NAME for a type of a called module, or resource.TYPE for the type of a resource's "+
+		"objects.",
 		text)
 }
 

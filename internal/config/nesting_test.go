@@ -75,7 +75,7 @@ func TestDeepNestingIsRefusedInJSON(t *testing.T) {
 	}
 }
 
-func TestWhatTheLimitsAllowIsParsedInReasonableTime(t *testing.T) {
+func TestTextWithinLimitsIsParsedFast(t *testing.T) {
 	r := strings.Repeat
 	for name, src := range map[string]string{
 		"brackets":       "locals {\n  a = " + r("[", 990) + r("]", 990) + "\n}\n",

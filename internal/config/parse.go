@@ -293,9 +293,9 @@ func (l *loader) checkVersions(parsed []*parsedFile, path addr.Module) (diags di
 		if !path.IsRoot() {
 			who = path.String()
 		}
-		diags = diags.Errorf(c.Range.Ptr(), l.flavor.VersionProblem(), "%s requires version %s of the "+
-			"language, but this program implements version %s. Use a program that implements a matching version, or "+
-			"change the constraint if the configuration does not depend on it.", who, c.Text,
+		diags = diags.Errorf(c.Range.Ptr(), l.flavor.VersionProblem(), "%s requires version %s of the language, but "+
+			"this program implements version %s. Use a program that implements a matching version, or relax the "+
+			"constraint if the configuration allows it.", who, c.Text,
 			l.version)
 	}
 	return diags, newer
@@ -355,8 +355,8 @@ func DecodeVariable(block *hcl.Block) (*Variable, diag.List) {
 	v, diags := decodeVariable(block, false)
 	if v.named != nil {
 		rng := v.named.Range()
-		diags = diags.Errorf(&rng, "Invalid type specification", "Types have names only inside of a module. Write the "+
-			"type out here.")
+		diags = diags.Errorf(&rng, "Invalid type specification", "Named types can only be used inside of a module. "+
+			"Write the type out here.")
 	}
 	if diags.HasErrors() {
 		return nil, diags

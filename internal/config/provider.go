@@ -28,6 +28,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	if moreDiags := checkLocalProviderName(p.LocalName, p.Range); moreDiags.HasErrors() {
 		return nil, diags.Extend(moreDiags)
 	}
+	named := true
 	if attr, ok := content.Attributes["alias"]; ok {
 		moreDiags := decodeLiteral(attr.Expr, &p.Alias)
 		if !moreDiags.HasErrors() && !hclsyntax.ValidIdentifier(p.Alias) {
@@ -35,9 +36,7 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 				"%q cannot be an alias. %s", p.Alias, nameRule)
 		}
 		diags = diags.Extend(moreDiags)
-		if moreDiags.HasErrors() {
-			return nil, diags // without its alias it would become the default configuration
-		}
+		named = !moreDiags.HasErrors()
 		p.AliasRange = attr.Expr.Range().Ptr()
 	}
 	if attr, ok := content.Attributes["version"]; ok {
@@ -50,10 +49,10 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	}
 	if attr, ok := content.Attributes["for_each"]; ok {
 		p.ForEach = attr.Expr
-		if p.Alias == "" {
-			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Alias required when using \"for_each\"", "A provider block "+
-				"with \"for_each\" needs an \"alias\" too: its instances are named as %s.ALIAS[\"KEY\"]. The "+
-				"configuration without an alias is always a single one.", p.LocalName)
+		if p.Alias == "" && named {
+			diags = diags.Errorf(attr.Expr.Range().Ptr(), "Alias required when using \"for_each\"", "A provider "+
+				"block with \"for_each\" needs an \"alias\" too: its instances are named as %s.ALIAS[\"KEY\"]. The "+
+				"configuration without an alias always has a single instance.", p.LocalName)
 		}
 	}
 	for _, name := range []string{"count", "depends_on", "source"} {
@@ -70,6 +69,9 @@ func decodeProvider(block *hcl.Block) (*ProviderConfig, diag.List) {
 	}
 	body, moreDiags := escaped(rest, content.Blocks, "provider", "arguments of the provider")
 	p.Body = body
+	if !named { // it would be taken for the default configuration
+		return nil, diags.Extend(moreDiags)
+	}
 	return p, diags.Extend(moreDiags)
 }
 
@@ -152,7 +154,7 @@ func (m *Module) ProviderFor(localName string) addr.Provider {
 	if r := m.RequiredProviders[localName]; r != nil {
 		return r.Source
 	}
-	return addr.DefaultProviderIn(localName, m.host)
+	return addr.DefaultProviderIn(strings.ToLower(localName), m.host) // that of a type such as Terraform_data
 }
 
 // assumedProvider returns the provider of a local name in a providers argument, where the built-in provider must be
@@ -287,6 +289,9 @@ func (a *assembly) finishMetas() {
 	first := map[addr.Provider]*ProviderMeta{}
 	for _, b := range blocks {
 		b.Provider = a.ProviderFor(b.LocalName)
+		if checkLocalProviderName(b.LocalName, b.Range).HasErrors() {
+			continue // which was reported
+		}
 		if other := first[b.Provider]; other != nil {
 			a.duplicateMeta(b, other)
 			delete(a.ProviderMeta, b.LocalName)
@@ -341,14 +346,14 @@ func (c *Config) checkInstance(m *Module, ref addr.LocalProviderConfig, key hcl.
 		return diags.Errorf(&at, "Invalid "+by.kind+" provider configuration", "The provider block %s has "+
 			"for_each, so it has several instances. Name one by its key, for example %s[each.key].", ref, ref)
 	case !several && key != nil:
-		return diags.Errorf(by.at.Ptr(), "Invalid "+by.kind+" provider configuration", "The provider configuration %s "+
-			"is a single one in %s: only a provider block with for_each, in the same module, has instances to choose "+
-			"from. Remove the brackets.", ref, where(m.Path))
+		return diags.Errorf(by.at.Ptr(), "Invalid "+by.kind+" provider configuration", "The provider configuration "+
+			"%s has no instances in %s: only a provider block with for_each in the same module has them. Remove the "+
+			"brackets.", ref, where(m.Path))
 	case several && by.forEach != nil && len(by.forEach.Variables()) > 0 && c.sameText(block.ForEach, by.forEach):
 		return diags.Warnf(by.forEach.Range().Ptr(), "Provider configuration for_each matches "+by.kind,
-			"%s and the provider block %s have the same for_each. Removing an element then also removes the instance "+
-				"of the provider that has to destroy the objects, and the plan fails. Give the provider block "+
-				"a removed element for one apply longer, for example by a collection of its own.", by.name,
+			"%s and the provider block %s have the same for_each. Removing an element then also removes the provider "+
+				"instance that must destroy the objects, and the plan fails. Use a separate collection in the "+
+				"provider block, and keep a removed element there until the next apply is done.", by.name,
 			ref)
 	}
 	return nil

@@ -151,7 +151,7 @@ func (r *removedDecl) decode(content *hcl.BodyContent, ok bool) (diags diag.List
 		case "lifecycle":
 			if lifecycle != nil {
 				diags = diags.Warnf(b.DefRange.Ptr(), "Duplicate lifecycle block",
-					"This removed block already has a lifecycle block at %s. The last one counts.", lifecycle.DefRange)
+					"This removed block already has a lifecycle block at %s. The last one is used.", lifecycle.DefRange)
 			}
 			lifecycle = b
 			lc, hclDiags := b.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}})

@@ -205,7 +205,7 @@ func noProvisioners(content *hcl.BodyContent) (diags diag.List) {
 	for _, b := range content.Blocks {
 		if b.Type == "provisioner" || b.Type == "connection" {
 			diags = diags.Errorf(b.DefRange.Ptr(), "Invalid "+b.Type+" block", "A removed block that names instances "+
-				"cannot have %s blocks: what runs before they are destroyed stands in the block of their resource.",
+				"cannot have %s blocks. Write them in the resource block, which still exists.",
 				b.Type)
 		}
 	}

@@ -49,7 +49,7 @@ func (a address) instance(t *testing.T) addr.AbsResourceInstance {
 
 // A removed block with some keys of an instance contains that instance, and not those with another value for one of the
 // keys.
-func TestRemovedBlocksNameTheInstancesOfTheirKeys(t *testing.T) {
+func TestRemovedBlocksMatchInstancesByKeys(t *testing.T) {
 	keys := []string{"", "0", "1", `"a"`, `"b"`, `"a.b"`}
 	r := rand.New(rand.NewPCG(1, 2))
 	named, others := 0, 0
@@ -98,7 +98,7 @@ func TestRemovedBlocksNameTheInstancesOfTheirKeys(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyOwnFilesHaveIsRefusedElsewhere(t *testing.T) {
+func TestOwnFeaturesAreRefusedInOtherFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"moved {\n for_each = {}\n from = a.b\n to = a.c\n}":     "for_each",
 		"moved {\n from = a.b[local.k]\n to = a.c\n}":            "must be literals",

@@ -212,10 +212,10 @@ func (r *Resource) checkOwnReferences(c *Condition, what string) (diags diag.Lis
 			if moreDiags.HasErrors() || ref.Kind != addr.RefResource || ref.Resource != r.Addr {
 				continue
 			}
-			advice := "A precondition is checked before the instance is planned: refer to the values it is made from " +
-				"instead."
+			advice := "A precondition is checked before the instance is planned. Refer to the values that its " +
+				"arguments use instead."
 			if what == "postcondition" {
-				advice = "Use self for the instance that was planned or changed."
+				advice = "Use self to refer to the planned or changed instance."
 			}
 			diags = diags.Errorf(expr.Range().Ptr(), "Invalid reference in "+what,
 				"The conditions of %s cannot refer to it by its address. %s", r.Addr, advice)
@@ -331,8 +331,8 @@ func decodeIgnored(attr *hcl.Attribute) (Ignored, diag.List) {
 		}
 	}
 	if isChosen(expr) && !own {
-		return Ignored{}, diag.List{}.Errorf(expr.Range().Ptr(), "Invalid expression", "Expected a list of "+
-			"attributes, written out, or the word all. Found an expression that selects from several.%s", onlyOwn)
+		return Ignored{}, diag.List{}.Errorf(expr.Range().Ptr(), "Invalid expression", "Expected a literal list of "+
+			"attributes, or the word all. Found an expression that selects one of several.%s", onlyOwn)
 	}
 	var out Ignored
 	diags := out.add(expr)
@@ -372,8 +372,8 @@ func (i *Ignored) add(expr hcl.Expression) (diags diag.List) {
 			break
 		}
 		if e.ExpandFinal {
-			return diags.Errorf(e.Range().Ptr(), "Invalid expression", "The lists that ignore_changes joins must be "+
-				"written out: remove the dots behind the last argument of concat.")
+			return diags.Errorf(e.Range().Ptr(), "Invalid expression", "The arguments of concat in ignore_changes "+
+				"must be literal lists: remove the dots after the last argument.")
 		}
 		for _, arg := range e.Args {
 			diags = diags.Extend(i.add(arg))
@@ -438,7 +438,7 @@ func decodeTrigger(expr hcl.Expression) (hcl.Expression, diag.List) {
 				"Only each.key can be used here, not other attributes of each.")
 		default:
 			diags = diags.Errorf(&rng, "Invalid reference in "+what+" expression", "Only resources, count.index and "+
-				"each.key can be used here. To trigger a replacement with a plain value, store it in a "+
+				"each.key can be used here. To trigger a replacement with another value, store it in a "+
 				"terraform_data resource and refer to that.")
 		}
 	}

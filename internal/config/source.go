@@ -182,7 +182,8 @@ func detect(source string) (string, error) {
 	switch {
 	case parts[0] == "github.com" && len(parts) > 1:
 		if len(parts) < 3 || parts[1] == "" || parts[2] == "" {
-			return "", fmt.Errorf("%q must name a repository as github.com/OWNER/REPOSITORY", ShownSource(source))
+			return "", fmt.Errorf("%q must name a repository in the form github.com/OWNER/REPOSITORY",
+				ShownSource(source))
 		}
 		return joinSource("git", "https://"+withGit(strings.Join(parts[:3], "/"))+query, path.Join(parts[3:]...)), nil
 	case parts[0] == "bitbucket.org" && len(parts) > 1:

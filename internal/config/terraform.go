@@ -90,7 +90,7 @@ func checkLanguage(attr *hcl.Attribute) diag.List {
 			"The language argument must be a bare word. The only edition is %s, which is the default.", languageEdition)
 	default:
 		return diags.Errorf(&rng, "Unsupported language edition",
-			"This program knows only the language edition %s. The module needs a newer program.", languageEdition)
+			"This program supports only the language edition %s. The module needs a newer program.", languageEdition)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTriggersSayWhatIsWrongWithThem decodes invalid action_trigger blocks in both syntaxes.
-func TestTriggersSayWhatIsWrongWithThem(t *testing.T) {
+// TestInvalidTriggersAreReported decodes invalid action_trigger blocks in both syntaxes.
+func TestInvalidTriggersAreReported(t *testing.T) {
 	for body, want := range map[string]string{
 		"events = [before_destroy, after_destroy]":                            "",
 		"events = [after_create]\n on_failure = taint":                        "",

@@ -161,7 +161,7 @@ func parseOption(raw string) (name, text string, diags diag.List) {
 	switch {
 	case !ok:
 		return "", "", diags.Errorf(nil, summary, "The option -var %q must be a name and a value with an equals sign "+
-			"between, as in -var=\"key=value\".", raw)
+			"between them, as in -var=\"key=value\".", raw)
 	case strings.HasSuffix(name, " "):
 		return "", "", diags.Errorf(nil, summary, "The name %q ends in a space. Did you mean -var=\"%s=...\"?", name,
 			strings.TrimSpace(name))

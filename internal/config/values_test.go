@@ -158,7 +158,7 @@ func TestConversionOfValues(t *testing.T) {
 	}
 }
 
-func TestTextIsReadByTheVariablesMode(t *testing.T) {
+func TestTextIsParsedByTheVariablesMode(t *testing.T) {
 	vars := load(t, declarations).Root.Variables
 	for _, tt := range []struct{ name, text, want string }{
 		{"string", "${x}", show(cty.StringVal("${x}"))},
@@ -254,7 +254,7 @@ func TestProblemsWithValuesNameNoValue(t *testing.T) {
 	}
 }
 
-func TestUnsetVariablesAreThoseToAskFor(t *testing.T) {
+func TestUnsetVariablesAreListed(t *testing.T) {
 	root := load(t, declarations).Root
 	if got := root.Unset(nil); len(got) != 1 || got[0].Name != "needed" {
 		t.Errorf("got %v", got)

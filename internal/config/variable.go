@@ -69,10 +69,12 @@ func decodeVariable(block *hcl.Block, override bool) (*variableDecl, diag.List) 
 	}
 	diags = diags.Extend(v.setDefault(typeOK && (!override || v.has("type")), override))
 	for _, b := range content.Blocks {
-		c, moreDiags := decodeConditionBlock(b, override)
+		c, moreDiags := readConditionBlock(b, override)
 		diags = diags.Extend(moreDiags)
-		if c != nil {
+		if c != nil && c.Condition != nil {
 			diags = diags.Extend(v.checkCondition(c))
+		}
+		if c.whole() {
 			v.Validations = append(v.Validations, c)
 		}
 	}

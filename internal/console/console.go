@@ -1,9 +1,8 @@
-// Package console is the dialogue of an interactive session: it joins lines of input to expressions, has them
-// evaluated, and prints values in the syntax of the language, as Terraform's console does, but with visible control
-// characters, as in all output to a terminal.
+// Package console implements interactive sessions: it joins input lines to expressions, evaluates them with an
+// Evaluator, and prints values in the syntax of the language, like Terraform's console, but with visible control
+// characters, as in all terminal output.
 //
-// It evaluates nothing itself: the Evaluator does, which package engine creates for a project. The caller reads lines
-// from a terminal or a pipe.
+// Package engine creates the Evaluator for a project. The caller reads lines from a terminal or a pipe.
 //
 //	s := console.NewSession(evaluate, redact)
 //	for each line {
@@ -35,23 +34,23 @@ const (
 	Continuing = ": "
 )
 
-// Evaluator returns the value of an expression, marks included. src is the text that it was parsed from.
+// Evaluator returns the value of an expression, with marks. src is the text that it was parsed from.
 type Evaluator func(expr hcl.Expression, src []byte) (cty.Value, diag.List)
 
-// Redactor removes secrets from texts. Types name what is in a value, and have no marks.
+// Redactor removes secrets from texts, such as types, which contain names and have no marks.
 type Redactor func(text string) string
 
-// Answer is the answer of a session to one input.
+// Answer is the response of a session to one input.
 type Answer struct {
-	// Text is to be printed, without the newline at its end.
+	// Text is the text to print, without a newline at the end.
 	Text string
 	// Exit ends the session.
 	Exit bool
-	// Diagnostics hold an error when the input could not be evaluated; Text is empty then.
+	// Diagnostics holds the errors of the evaluation; then Text is empty.
 	Diagnostics diag.List
 }
 
-// Session joins lines and answers them. It must not be used concurrently.
+// Session joins lines and evaluates them. It must not be used concurrently.
 type Session struct {
 	evaluate Evaluator
 	redact   Redactor
@@ -64,7 +63,7 @@ func NewSession(evaluate Evaluator, redact Redactor) *Session {
 	return &Session{evaluate: evaluate, redact: redact}
 }
 
-// Add adds a line, given without its newline.
+// Add adds a line, without its newline.
 func (s *Session) Add(line string) {
 	s.lines = append(s.lines, line)
 	s.depth.add(line)
@@ -74,7 +73,7 @@ func (s *Session) Add(line string) {
 // continues in the next one.
 func (s *Session) Open() bool { return s.depth.open() }
 
-// Pending reports whether there are unanswered lines.
+// Pending reports whether there are lines that were not evaluated yet.
 func (s *Session) Pending() bool { return len(s.lines) > 0 }
 
 // Answer evaluates the lines since the last answer.
@@ -94,10 +93,10 @@ func (s *Session) Answer() Answer {
 }
 
 const help = `Type an expression of the language and press enter to see its value, for
-example "upper(var.name)" or, for an object that the state has,
+example "upper(var.name)" or, for an object in the state,
 "aws_instance.web.id".
 
-An open bracket or heredoc continues in the next line. type(EXPRESSION) prints a
+An open bracket or heredoc continues on the next line. type(EXPRESSION) prints a
 type. To leave, type "exit" or press Control-D.`
 
 // trim removes white space around an input, but not the newline that ends a heredoc.

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// constants evaluates expressions that refer to nothing.
+// constants evaluates expressions without references.
 func constants(expr hcl.Expression, _ []byte) (cty.Value, diag.List) {
 	v, diags := expr.Value(&hcl.EvalContext{})
 	return v, diag.List(nil).AppendHCL(diags)
@@ -41,7 +41,7 @@ func TestSessionIsOpenWhileBracketsOrHeredocsAre(t *testing.T) {
 	}
 }
 
-func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
+func TestSessionRestartsAfterAnAnswer(t *testing.T) {
 	s := NewSession(constants, strings.ToLower)
 	s.Add("[1,")
 	if a := s.Answer(); !a.Diagnostics.HasErrors() {
@@ -57,7 +57,7 @@ func TestSessionStartsAnewAfterAnAnswer(t *testing.T) {
 	}
 }
 
-func TestFormatShowsNothingThatIsMarked(t *testing.T) {
+func TestFormatHidesMarkedValues(t *testing.T) {
 	const secret = "hunter2"
 	s := cty.StringVal(secret)
 	for _, mark := range []any{value.Sensitive, value.Ephemeral} {
@@ -74,10 +74,10 @@ func TestFormatShowsNothingThatIsMarked(t *testing.T) {
 	}
 }
 
-// long finds numbers with many digits.
+// long matches numbers with many digits.
 var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
-// FuzzSession types anything: each input is answered or continues, and nothing panics.
+// FuzzSession enters arbitrary text: each input is answered or continues, without a panic.
 func FuzzSession(f *testing.F) {
 	for _, seed := range []string{"1", "[1,\n2]", "<<EOT\n${1}\nEOT", "\"%{ if true }x%{ endif }\"",
 		"{a = <<-X\n  y\n  X\n}", "[for x in [1] : x]", ")", "exit", "<<", "\"${\"${1}\"}\""} {
@@ -85,7 +85,7 @@ func FuzzSession(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, input string) {
 		if long.MatchString(input) {
-			return // it takes the square of the exponent to write that down
+			return // formatting it takes time quadratic in the exponent
 		}
 		defer time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("still at %q", input)) }).Stop()
 		s := NewSession(constants, strings.ToLower)

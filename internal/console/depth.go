@@ -11,9 +11,9 @@ import (
 // keeps them.
 type depth struct {
 	brackets int
-	// text is the current line, or everything since the beginning of a heredoc, whose tokens must be scanned together.
+	// text is the current line, or all lines since the start of a heredoc, whose tokens must be scanned together.
 	text   []byte
-	marker string // closes the heredoc that is open, if one is
+	marker string // closing marker of the open heredoc, if any
 }
 
 // open reports whether the expression continues. A surplus closing bracket ends it, with an error.
@@ -36,7 +36,7 @@ func (d *depth) add(line string) {
 	d.brackets += brackets
 }
 
-// scan counts the brackets that a text leaves open, and finds the marker of an open heredoc.
+// scan counts the brackets that a text leaves open, and returns the marker of an open heredoc.
 func scan(text []byte) (brackets int, marker string) {
 	tokens, _ := hclsyntax.LexExpression(text, Filename, hcl.InitialPos)
 	var heredocs []string

@@ -40,7 +40,7 @@ func (r *room) refused(why string) {
 }
 
 // The very first apply has no state yet; its operations must be known nevertheless.
-func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
+func TestKilledFirstApplyIsNotRepeated(t *testing.T) {
 	config, expected := objects(3, `behave = { delay = "1h" }`)
 	r := newRoom(t, config)
 	cmd := r.job.command()
@@ -63,7 +63,7 @@ func TestKilledFirstApplyIsNotRepeatedBlindly(t *testing.T) {
 	r.aftermath(expected)
 }
 
-func TestCreationWithoutAnswerStaysOpen(t *testing.T) {
+func TestCreationsWithoutResponseStayOpen(t *testing.T) {
 	config, expected := objects(4, `behave = count.index < 2 ? { half = "lost" } : null`)
 	r := newRoom(t, config)
 	diags := r.job.do(t.Context(), nil)
@@ -145,7 +145,7 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	r.aftermath(expected)
 }
 
-func TestHalfMadeObjectsAreReplaced(t *testing.T) {
+func TestPartlyCreatedObjectsAreReplaced(t *testing.T) {
 	config, expected := objects(3, `behave = { half = "error" }`)
 	r := newRoom(t, config)
 	if diags := r.job.do(t.Context(), nil); !diags.HasErrors() {
@@ -165,7 +165,7 @@ func TestHalfMadeObjectsAreReplaced(t *testing.T) {
 }
 
 // With random faults of every kind, each run ends with equal state and world.
-func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
+func TestRandomFaultsLoseNothing(t *testing.T) {
 	t.Parallel()
 	before, after, expected := everything()
 	trouble := func(config string, n int64) string {
@@ -208,7 +208,7 @@ func TestTroubleOfEveryKindLosesNothing(t *testing.T) {
 
 // An operation that waits for a slot of -parallelism has not begun: an interrupt prevents it, and a kill leaves no
 // trace of it.
-func TestInterruptLeavesWhatWaitsForASlot(t *testing.T) {
+func TestInterruptPreventsQueuedOperations(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(12, `behave = { delay = "2s", deaf = "yes" }`)
 	r := newRoom(t, config)

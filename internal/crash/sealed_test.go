@@ -87,7 +87,7 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 
 // Keys may be replaced between a killed run and the next one: a response is accepted if its key is that of the state or
 // of a fallback. Otherwise it is refused, and kept for a run that has the key.
-func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
+func TestAnswersAreReadAfterKeyReplacement(t *testing.T) {
 	for _, c := range []struct{ before, wrong, after []int }{
 		{[]int{1}, []int{2}, []int{2, 1}},
 		{[]int{1}, []int{2}, []int{0, 1}},
@@ -117,7 +117,7 @@ func TestAnswersAreReadWhileKeysTurn(t *testing.T) {
 }
 
 // If the process that encrypts is killed, the response is lost, but not the record of the operation.
-func TestAKeeperThatIsKilledLosesAnAnswerAlone(t *testing.T) {
+func TestKilledKeepersLoseOnlyTheAnswer(t *testing.T) {
 	t.Setenv(encryption.Variable, encryptiontest.Settings)
 	r := newSpoolRoom(t)
 	const find = "out=$(readlink /proc/$$/fd/1)\nfor p in /proc/[0-9]*; do\n" +

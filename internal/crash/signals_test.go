@@ -224,7 +224,7 @@ func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
 	return said, code
 }
 
-func TestFirstSignalFinishesWhatIsInFlight(t *testing.T) {
+func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGHUP}
 	if full {
 		signals = append(signals, syscall.SIGTERM)
@@ -248,7 +248,7 @@ func TestFirstSignalFinishesWhatIsInFlight(t *testing.T) {
 	}
 }
 
-func TestSecondSignalKeepsWhatIsCutOff(t *testing.T) {
+func TestSecondSignalKeepsInterruptedOperations(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))
 	said, code := r.signalled(syscall.SIGINT, syscall.SIGINT)
@@ -279,7 +279,7 @@ func (r *room) named(s *state.Snapshot) {
 }
 
 // A program outlives the killed engine and creates its object. The next run that acquires the lock stores its response.
-func TestKilledCommandLineNamesWhatProgramsWereMaking(t *testing.T) {
+func TestKilledCommandsReportObjectsBeingCreated(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t, programs(many))
 	said, code := r.signalled(syscall.SIGKILL)

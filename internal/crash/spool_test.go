@@ -234,7 +234,7 @@ func TestAFailureThatOutlivesTheEngineIsTainted(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAnswersThatArrived(t *testing.T) {
+func TestStoredAnswersAreRemoved(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.write("go", "")
 	r.do("apply", "-auto-approve")
@@ -284,7 +284,7 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 }
 
 // A command that resolves an operation whose response has arrived meanwhile succeeds.
-func TestRecoverIsContentWithALateAnswer(t *testing.T) {
+func TestRecoverAcceptsALateAnswer(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.kill("create", true, "apply", "-auto-approve")
 	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "no longer needs recovery") {
@@ -298,7 +298,7 @@ func TestRecoverIsContentWithALateAnswer(t *testing.T) {
 
 // A child process that the program of a killed run leaves behind keeps the response open for as long as it likes: the
 // response is used nevertheless.
-func TestAGrandchildDoesNotHoldUpTheNextRun(t *testing.T) {
+func TestGrandchildrenDoNotDelayTheNextRun(t *testing.T) {
 	r := newSpoolRoom(t)
 	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../",
 		r.dir+"/"))
@@ -362,7 +362,7 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 
 // A cloned repository can contain anything: a link in place of the folder for responses is refused, and its target is
 // unchanged.
-func TestALinkInThePlaceOfTheAnswersIsRefused(t *testing.T) {
+func TestLinksInPlaceOfAnswersAreRefused(t *testing.T) {
 	r := newSpoolRoom(t)
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "letter"), []byte("mine"), 0o600); err != nil {

@@ -61,7 +61,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 	}
 }
 
-// outputs returns outputs for a configuration, each of several things.
+// outputs returns a few outputs, each of which refers to random resources of the configuration.
 func outputs(w wish, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {

@@ -10,12 +10,12 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// many is the number of members from which converting one by one pays off.
+// many is the minimum number of members for converting them one by one.
 const many = 32
 
-// Convert is convert.Convert. To convert a tuple or an object to a collection, cty compares the type of each member
-// with that of every other, even if all are the same, which takes quadratic time for literals in a configuration. Here
-// members are converted one by one.
+// Convert is equivalent to convert.Convert. To convert a tuple or an object to a collection, cty compares the type of
+// each member with that of every other, even if all are the same, which takes quadratic time for literals in a
+// configuration. Here members are converted one by one.
 func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	got := v.Type()
 	if got.Equals(want.WithoutOptionalAttributesDeep()) {
@@ -40,15 +40,15 @@ func Convert(v cty.Value, want cty.Type) (cty.Value, error) {
 	return out, err
 }
 
-// mismatch is convert.MismatchMessage, which names the first of several unsuitable members in Go's random order of a
-// map. Here it is the first by name.
+// mismatch is like convert.MismatchMessage, which names a random one of several unsuitable members. This one names the
+// first by name.
 func mismatch(got, want cty.Type) string {
 	switch {
 	case got.IsObjectType() && want.IsObjectType():
 		wanted := want.AttributeTypes()
 		for name := range wanted {
 			if !got.HasAttribute(name) && !want.AttributeOptional(name) {
-				return convert.MismatchMessage(got, want) // tells all that are missing
+				return convert.MismatchMessage(got, want) // lists all that are missing
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -118,13 +118,13 @@ func isLong(v cty.Value) bool {
 	if v, _ = v.Unmark(); !v.Type().IsCollectionType() || !v.IsKnown() || v.IsNull() {
 		return false
 	}
-	n := v.Length() // which is unknown for some sets
+	n := v.Length() // unknown for some sets
 	return n.IsKnown() && v.LengthInt() >= many
 }
 
-// converted returns the result that cty would return, or false to leave it to cty: if members do not fit, and where
-// cty's result depends on more than the members and their types. As in cty, a type with optional attributes differs
-// from the same without.
+// converted returns the result that cty would return, or false to leave the conversion to cty: if members do not fit,
+// or if cty's result depends on more than the members and their types. As in cty, a type with optional attributes
+// differs from the same type without them.
 func converted(v cty.Value, want cty.Type) (cty.Value, bool) {
 	got := v.Type()
 	if want == cty.DynamicPseudoType || got.Equals(want) {
@@ -208,7 +208,7 @@ func convertedMap(v cty.Value, want cty.Type) (cty.Value, bool) {
 
 func convertedElements(v cty.Value, want cty.Type) (cty.Value, bool) {
 	if v.Type().IsSetType() && !WhollyKnown(v) {
-		return cty.NilVal, false // it is not known how many there are
+		return cty.NilVal, false // their number is unknown
 	}
 	list := sameType(v.Type(), Elements(v), want.ElementType())
 	if list == nil {
@@ -225,8 +225,8 @@ func convertedElements(v cty.Value, want cty.Type) (cty.Value, bool) {
 	return cty.ListVal(list), true
 }
 
-// sameType converts the members of a value to one type, that of the elements of a collection. It returns none if their
-// types remain different, or there are none.
+// sameType converts the members of a value to one type, that of the elements of a collection. It returns nil if their
+// types remain different, or if there are no members.
 func sameType(from cty.Type, members []cty.Value, ety cty.Type) []cty.Value {
 	if ety == cty.DynamicPseudoType && !from.IsCollectionType() {
 		types := make([]cty.Type, len(members))

@@ -12,8 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// written generates values as configurations have them: tuples and objects of few types, null without a type, and the
-// types that variables and functions want.
+// written generates values like those in configurations: tuples and objects of few types, untyped nulls, and the types
+// of variables and parameters.
 type written struct{ r *rand.Rand }
 
 var names = []string{"a", "b", "c", "d"}
@@ -58,7 +58,7 @@ func (g *written) value(depth int) cty.Value {
 
 var capsuleValue = cty.CapsuleVal(capsule, new(int))
 
-// members are often copies of few, as those of long lists are.
+// members are often copies of a few, as in long lists.
 func (g *written) members(depth int) []cty.Value {
 	some := make([]cty.Value, 1+g.r.IntN(3))
 	shape := g.object(depth)
@@ -86,7 +86,7 @@ func (g *written) object(depth int) cty.Value {
 	return cty.ObjectVal(members)
 }
 
-// like returns a value with the same members, some of which are others.
+// like returns a value with the same members, some of which are changed.
 func (g *written) like(v cty.Value) cty.Value {
 	if v.IsMarked() || !v.Type().IsObjectType() || !v.IsKnown() || v.IsNull() {
 		return g.value(0)
@@ -102,7 +102,7 @@ func (g *written) like(v cty.Value) cty.Value {
 	return cty.ObjectVal(members)
 }
 
-// wanted is a type that a value could perhaps have.
+// wanted returns a type that a value could perhaps be converted to.
 func (g *written) wanted(ty cty.Type) cty.Type {
 	inner := func(etys []cty.Type) cty.Type {
 		if len(etys) == 0 || g.r.IntN(4) == 0 {
@@ -154,7 +154,7 @@ func (g *written) wanted(ty cty.Type) cty.Type {
 	return ty
 }
 
-// asked is cty's answer; it panics at some values.
+// asked returns cty's result; cty panics for some values.
 func asked(v cty.Value, want cty.Type) (out cty.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -179,8 +179,8 @@ func checkConversion(t *testing.T, seed uint64) (ours bool) {
 	if !ok {
 		return false
 	}
-	// Of several types that would do cty takes one by chance when they are those of the members of objects. What comes
-	// up once in eight times, as the second of two members does, comes up in four hundred.
+	// If several types are suitable, cty chooses a random one of the members of objects. A choice with a probability of
+	// one in eight, like that of the second of two members, occurs in 400 attempts.
 	for range 400 {
 		if err == nil && theirs.RawEquals(got) {
 			return true
@@ -191,7 +191,7 @@ func checkConversion(t *testing.T, seed uint64) (ours bool) {
 	return false
 }
 
-func TestConversionsAreThoseOfCty(t *testing.T) {
+func TestConversionsEqualCty(t *testing.T) {
 	ours := 0
 	for seed := range uint64(60000) {
 		if checkConversion(t, seed) {
@@ -203,7 +203,7 @@ func TestConversionsAreThoseOfCty(t *testing.T) {
 	}
 }
 
-func FuzzConversionsAreThoseOfCty(f *testing.F) {
+func FuzzConversionsEqualCty(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkConversion(t, seed) })
 }
@@ -244,19 +244,19 @@ func equalTypes(a, b cty.Type) bool {
 	return none == (b == cty.NilType) && (none || a.Equals(b))
 }
 
-func TestUnificationsAreThoseOfCty(t *testing.T) {
+func TestUnificationsEqualCty(t *testing.T) {
 	for seed := range uint64(30000) {
 		checkUnification(t, seed)
 	}
 }
 
-func FuzzUnificationsAreThoseOfCty(f *testing.F) {
+func FuzzUnificationsEqualCty(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(checkUnification)
 }
 
 // ten thousand objects take cty seconds
-func TestLongListsConvertAtOnce(t *testing.T) {
+func TestLongListsConvertFast(t *testing.T) {
 	const n = 20000
 	list := make([]cty.Value, n)
 	members := map[string]cty.Value{}
@@ -291,7 +291,7 @@ func TestLongListsConvertAtOnce(t *testing.T) {
 }
 
 // ten thousand members take cty seconds, wherever they are
-func TestLongTypesUnifyAtOnce(t *testing.T) {
+func TestLongTypesUnifyFast(t *testing.T) {
 	const n = 20000
 	etys := make([]cty.Type, n)
 	atys := map[string]cty.Type{}
@@ -325,7 +325,7 @@ func TestLongTypesUnifyAtOnce(t *testing.T) {
 	}
 }
 
-func TestNumbersAreFoundWhereverTheyAre(t *testing.T) {
+func TestNumbersAreFoundAtAnyDepth(t *testing.T) {
 	long := cty.MustParseNumberVal("1e-999999")
 	for i, n := range []cty.Value{long, cty.PositiveInfinity, cty.NegativeInfinity, cty.MustParseNumberVal("1e99999"),
 		cty.NullVal(cty.Number), cty.UnknownVal(cty.Number)} {

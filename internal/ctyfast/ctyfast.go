@@ -1,9 +1,9 @@
-// Package ctyfast implements operations of cty whose cost does not explode for sets and long tuples. The results are
-// the same, bit for bit.
+// Package ctyfast implements operations of cty without excessive cost for sets and long tuples. The results are
+// identical.
 //
-// cty sorts a set each time that its elements are read, and builds texts to compare two elements. Reading a set of a
+// cty sorts a set each time its elements are read, and builds strings to compare two elements. Reading a set of a
 // thousand objects once takes some 100 ms, and a plan reads it dozens of times: to compare, to encode, to find unknown
-// values. Here the text of an element is built once for each read if the order matters, and not at all otherwise:
+// values. Here the string of an element is built once for each read if the order matters, otherwise not at all:
 //
 //	for _, v := range ctyfast.Elements(set)   the order of cty
 //	ctyfast.RawEquals(a, b)                   cty.Value.RawEquals
@@ -20,8 +20,8 @@
 // checks their layout when the program starts; with another layout, everything is left to cty: slower, with the same
 // results.
 //
-// All functions are pure and safe for concurrent use. Rules of conversion and the construction of values are left to
-// cty.
+// All functions are pure and safe for concurrent use. cty implements the rules of conversion and the construction of
+// values.
 package ctyfast
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// Elements returns the elements of a list, set or tuple that is known, not null and not marked, in the order of cty.
+// Elements returns the elements of a known, non-null and unmarked list, set or tuple, in the order of cty.
 func Elements(v cty.Value) []cty.Value {
 	ty, raw := open(v)
 	s, ok := raw.(set.Set[any])
@@ -52,7 +52,7 @@ func Elements(v cty.Value) []cty.Value {
 	return vals
 }
 
-// Each is cty.Value.Elements: keys and elements of an iterable value.
+// Each is equivalent to cty.Value.Elements: it yields keys and elements of an iterable value.
 func Each(v cty.Value) iter.Seq2[cty.Value, cty.Value] {
 	if !v.Type().IsSetType() {
 		return v.Elements()
@@ -66,7 +66,7 @@ func Each(v cty.Value) iter.Seq2[cty.Value, cty.Value] {
 	}
 }
 
-// RawEquals reports whether two values are the same in type, content, marks and what is known of what is unknown.
+// RawEquals reports whether two values are the same in type, content, marks and refinements.
 func RawEquals(a, b cty.Value) bool {
 	if !inside {
 		return a.RawEquals(b)
@@ -132,8 +132,8 @@ func equal(ty cty.Type, a, b any) bool {
 	return va.RawEquals(vb)
 }
 
-// equalNumbers reports whether two numbers would be written alike, which decides for cty. Equal numbers of one
-// precision are, and so are equal whole numbers.
+// equalNumbers reports whether two numbers have the same text, which cty compares. Equal numbers of one precision do,
+// as do equal whole numbers.
 func equalNumbers(x, y *big.Float) bool {
 	if x.Prec() == y.Prec() || x.IsInt() || y.IsInt() {
 		return x.Cmp(y) == 0
@@ -141,7 +141,7 @@ func equalNumbers(x, y *big.Float) bool {
 	return closed(cty.Number, x).RawEquals(closed(cty.Number, y))
 }
 
-// equalSets compares buckets, which need no order, and only if that is not enough the sorted elements.
+// equalSets compares hash buckets, which need no order, and the sorted elements only if necessary.
 func equalSets(ety cty.Type, a, b set.Set[any]) bool {
 	ba, bb := buckets(a), buckets(b)
 	if a.Length() != b.Length() {
@@ -171,7 +171,7 @@ func equalSets(ety cty.Type, a, b set.Set[any]) bool {
 	return true
 }
 
-// WhollyKnown reports whether nothing in a value is unknown.
+// WhollyKnown reports whether no part of a value is unknown.
 func WhollyKnown(v cty.Value) bool {
 	if !inside {
 		return v.IsWhollyKnown()
@@ -219,7 +219,7 @@ func known(ty cty.Type, raw any) bool {
 	return v.IsWhollyKnown()
 }
 
-// HasMarkDeep reports whether a value or something in it has the mark.
+// HasMarkDeep reports whether a value or any part of it has the mark.
 func HasMarkDeep(v cty.Value, mark any) bool {
 	if !inside {
 		return v.HasMarkDeep(mark)
@@ -228,7 +228,7 @@ func HasMarkDeep(v cty.Value, mark any) bool {
 	return marked(ty, raw, func(v cty.Value) bool { return v.HasMark(mark) })
 }
 
-// ContainsMarked reports whether a value or something in it has any mark.
+// ContainsMarked reports whether a value or any part of it has a mark.
 func ContainsMarked(v cty.Value) bool {
 	if !inside {
 		return v.ContainsMarked()
@@ -239,7 +239,7 @@ func ContainsMarked(v cty.Value) bool {
 
 func marked(ty cty.Type, raw any, is func(cty.Value) bool) bool {
 	switch x := raw.(type) {
-	case nil, string, bool, *big.Float, set.Set[any]: // the marks of what is in a set are those of the set
+	case nil, string, bool, *big.Float, set.Set[any]: // marks of set elements are on the set
 		return false
 	case []any:
 		in := innerOf(ty)
@@ -270,7 +270,7 @@ func marked(ty cty.Type, raw any, is func(cty.Value) bool) bool {
 	return false
 }
 
-// SameType reports whether two types are equal, as Equals does. Parts that were made once are not looked into.
+// SameType reports whether two types are equal, like Equals. It does not compare identical parts.
 func SameType(a, b cty.Type) bool {
 	switch {
 	case a.IsListType() && b.IsListType(), a.IsMapType() && b.IsMapType(), a.IsSetType() && b.IsSetType():
@@ -306,7 +306,7 @@ func NullAttr(v cty.Value, name string) bool {
 	return Attr(v, name).IsNull()
 }
 
-// Attr returns an attribute of an object, as GetAttr does, without looking for the canonical form of its name first.
+// Attr returns an attribute of an object, like GetAttr, without first normalizing its name.
 func Attr(v cty.Value, name string) cty.Value {
 	if inside {
 		ty, raw := open(v)

@@ -17,7 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
-func TestValuesLieInMemoryAsExpected(t *testing.T) {
+func TestValuesHaveTheExpectedMemoryLayout(t *testing.T) {
 	if !inside {
 		t.Error("cty has changed: everything is left to its own, slow functions")
 	}
@@ -127,14 +127,14 @@ func (g *gen) value(ty cty.Type) cty.Value {
 	return cty.ObjectVal(m)
 }
 
-// at returns the chance for what is at a place: the library visits the members of an object in any order.
+// at returns the random source for a path, because the library visits the members of an object in random order.
 func at(seed uint64, path cty.Path) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%#v", path)
 	return rand.New(rand.NewPCG(seed, h.Sum64()))
 }
 
-// pair returns two values of one type, often equal, of which the second has the elements of its sets in another order.
+// pair returns two values of one type, often equal, the second with the elements of its sets in another order.
 func (g *gen) pair() (a, b cty.Value) {
 	ty := g.typ(1 + g.r.IntN(2))
 	seed := g.r.Uint64()
@@ -158,14 +158,14 @@ func (g *gen) pair() (a, b cty.Value) {
 	return a, b
 }
 
-// TestResultsAreThoseOfCty compares every function with the one of cty that it stands for.
-func TestResultsAreThoseOfCty(t *testing.T) {
+// TestResultsEqualCty compares every function with cty's equivalent.
+func TestResultsEqualCty(t *testing.T) {
 	for seed := range uint64(400) {
 		checkSeed(t, seed)
 	}
 }
 
-func FuzzResultsAreThoseOfCty(f *testing.F) {
+func FuzzResultsEqualCty(f *testing.F) {
 	f.Add(uint64(1))
 	f.Fuzz(func(t *testing.T, seed uint64) { checkSeed(t, seed) })
 }
@@ -214,7 +214,7 @@ func checkSeed(t *testing.T, seed uint64) {
 		!SameType(a.Type(), a.Type()) {
 		t.Fatalf("seed %d: SameType is %t, want %t: %#v, %#v", seed, got, want, a.Type(), b.Type())
 	}
-	if ty := a.Type(); ty.IsObjectType() && !a.IsNull() { // neither has attributes of a null object
+	if ty := a.Type(); ty.IsObjectType() && !a.IsNull() { // neither supports attributes of a null object
 		for name := range ty.AttributeTypes() {
 			if got, want := Attr(a, name), a.GetAttr(name); !got.RawEquals(want) || !got.Type().Equals(want.Type()) {
 				t.Fatalf("seed %d: Attr(%q) is %#v, want %#v", seed, name, got, want)
@@ -229,7 +229,7 @@ func checkSeed(t *testing.T, seed uint64) {
 	}
 }
 
-// somewhere marks what is at a random place.
+// somewhere marks a random part of a value.
 func somewhere(g *gen, v cty.Value) cty.Value {
 	seed := g.r.Uint64()
 	out, _ := cty.Transform(v, func(path cty.Path, v cty.Value) (cty.Value, error) {
@@ -276,7 +276,7 @@ func TestSetsOfCapsulesAreLeftToCty(t *testing.T) {
 	}
 }
 
-// BenchmarkSet has one set of a thousand objects.
+// BenchmarkSet measures operations on a set of a thousand objects.
 func BenchmarkSet(b *testing.B) {
 	make1000 := func() cty.Value {
 		vals := make([]cty.Value, 1000)

@@ -2,8 +2,8 @@ package ctyfast
 
 import "github.com/zclconf/go-cty/cty"
 
-// MaxDepth is how deep values in a state or a plan may be nested. It is the limit for answers of plugins; a state
-// stores the type of some values, in brackets that are twice as deep, and readers of JSON give up at 10,000.
+// MaxDepth is the maximum nesting depth of values in a state or a plan. It is the limit for responses of plugins; a
+// state stores the type of some values, in brackets that are twice as deep, and JSON parsers fail at 10,000.
 const MaxDepth = 1000
 
 // TooDeep reports whether a value is nested deeper than states and plans hold.

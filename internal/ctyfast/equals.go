@@ -2,9 +2,9 @@ package ctyfast
 
 import "github.com/zclconf/go-cty/cty"
 
-// Equals is cty's method of that name with a stable result. The library compares the members of objects and maps in
-// Go's random order, and ends at the first that is different or unknown: an object with a differing and an unknown
-// member is sometimes different and sometimes unknown. Here it is different.
+// Equals is cty's method with a deterministic result. The library compares the members of objects and maps in Go's
+// random order, and stops at the first that is different or unknown: an object with a differing and an unknown member
+// is sometimes different and sometimes unknown. Here it is different.
 func Equals(a, b cty.Value) cty.Value {
 	equal := a.Equals(b)
 	if equal.IsKnown() || !a.IsKnown() || !b.IsKnown() || a.Type().IsPrimitiveType() {
@@ -22,7 +22,7 @@ func Equals(a, b cty.Value) cty.Value {
 	return equal
 }
 
-// differ reports whether two partly unknown values are different, whatever the unknown parts will be.
+// differ reports whether two partly unknown values are different, whatever the unknown parts become.
 func differ(a, b cty.Value) bool {
 	equal := a.Equals(b)
 	if equal.IsKnown() {

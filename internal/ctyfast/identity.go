@@ -8,15 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// Identity distinguishes the memory of collections. Two values with the same identity have the same elements, and after
-// the memory is freed no other value gets the identity. It keeps nothing alive.
+// Identity identifies the memory of a collection. Two values with the same identity have the same elements, and after
+// the memory is freed, no other value gets the identity. It does not keep the memory alive.
 type Identity struct {
 	at  weak.Pointer[byte]
 	len int
 }
 
-// IdentityOf returns the identity of a collection without marks of its own, and the beginning of its memory, for
-// runtime.AddCleanup. ok is false for an empty collection and for other values.
+// IdentityOf returns the identity of an unmarked collection, and the start of its memory, for runtime.AddCleanup. ok is
+// false for an empty collection and for other values.
 func IdentityOf(v cty.Value) (id Identity, memory *byte, ok bool) {
 	if !inside {
 		return Identity{}, nil, false

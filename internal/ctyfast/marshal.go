@@ -6,14 +6,14 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// MarshalMsgpack encodes a value as cty/msgpack does.
+// MarshalMsgpack encodes a value like cty/msgpack.
 func MarshalMsgpack(v cty.Value, ty cty.Type) ([]byte, error) { return msgpack.Marshal(listed(v, ty)) }
 
-// listFrom is the number of elements from which turning a set into a list pays off.
+// listFrom is the minimum number of elements for encoding a set as a list.
 const listFrom = 8
 
-// listed returns a value and the type to encode it as, with lists in place of sets. A set is encoded as the list of its
-// elements. A dynamic value is written with its own type, so it is not changed.
+// listed returns a value and the type to encode it with, with lists in place of sets. A set is encoded as the list of
+// its elements. A dynamic value is written with its own type, so it is not changed.
 func listed(v cty.Value, ty cty.Type) (cty.Value, cty.Type) {
 	if !inside {
 		return v, ty
@@ -51,7 +51,7 @@ func sizable(raw any) bool {
 	return false
 }
 
-// listTypes returns the type of a value, and the one to encode it as, with lists for sets.
+// listTypes returns the type of a value, and the one to encode it with, with lists for sets.
 func listTypes(vty, ty cty.Type) (as, wanted cty.Type) {
 	switch {
 	case ty == cty.DynamicPseudoType || vty == cty.DynamicPseudoType:
@@ -80,8 +80,8 @@ func listTypes(vty, ty cty.Type) (as, wanted cty.Type) {
 	return vty, ty
 }
 
-// listRaw returns what is in a value with the elements of its sets in order. It fails for sets whose order only cty
-// knows.
+// listRaw returns the content of a value with the elements of its sets in order. ok is false for sets whose order only
+// cty can determine.
 func listRaw(vty, ty cty.Type, raw any) (any, bool) {
 	if ty == cty.DynamicPseudoType || vty == cty.DynamicPseudoType || !holdsSets(vty) {
 		return raw, true

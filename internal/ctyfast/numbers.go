@@ -10,26 +10,26 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// maxBits and minBits limit numbers as the parser of the configuration does: 1e99999 fits, and 1e-9999. The digits of a
-// number, which are needed to show it, store it, or put it into a set, take the square of the time to write below zero:
-// those of 1e-99999 take seconds, those of 1e-9999999 hours.
+// maxBits and minBits limit numbers like the configuration parser: 1e99999 and 1e-9999 are allowed. Formatting a
+// number, which is needed to show it, to store it, or to put it into a set, takes quadratic time for negative
+// exponents: seconds for 1e-99999, hours for 1e-9999999.
 const (
 	maxBits = 332_200
 	minBits = -33_300
 )
 
-// ErrTooLong is the error that TooLong finds.
+// ErrTooLong is the error for a number that TooLong reports.
 var ErrTooLong = errors.New(
 	"a number has an exponent of more than 5 digits, or of more than 4 below zero, and takes too long to write")
 
-// MaxDigits bounds the digits of a text that becomes a number: reading them takes the square of the time, which is
-// minutes for some millions.
+// MaxDigits limits the digits of a string that is converted to a number: parsing takes quadratic time, which is minutes
+// for some millions.
 const MaxDigits = 100_000
 
-// ErrManyDigits is the error of a text that has more of them in a row.
+// ErrManyDigits is the error for a string with more consecutive digits.
 var ErrManyDigits = fmt.Errorf("a number has more than %d digits", MaxDigits)
 
-// fewDigits returns an error for a text that takes long to be read as a number.
+// fewDigits returns an error for a text that takes too long to parse as a number.
 func fewDigits(text string) error {
 	switch {
 	case len(text) <= 2*MaxDigits || !strings.ContainsAny(text[:1], "+-.0123456789"):
@@ -40,25 +40,25 @@ func fewDigits(text string) error {
 	return errors.New("a number is required")
 }
 
-// TooLong returns an error for a value with a number that takes too long to write.
+// TooLong reports whether a value contains a number that takes too long to format.
 func TooLong(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, long)
 }
 
 func long(n *big.Float) bool {
-	exponent := n.MantExp(nil) // 0 of infinities
+	exponent := n.MantExp(nil) // 0 for infinities
 	return exponent > maxBits || exponent < minBits
 }
 
-// Unstorable reports whether a value contains a number that no state, plan or JSON can hold: an infinite one, or one
-// that is TooLong.
+// Unstorable reports whether a value contains a number that states, plans and JSON cannot represent: an infinite one,
+// or one that is TooLong.
 func Unstorable(v cty.Value) bool {
 	ty, raw := reached(v)
 	return anyNumber(ty, raw, func(n *big.Float) bool { return n.IsInf() || long(n) })
 }
 
-// reached returns the content of a value, nothing for an unexpected layout in memory.
+// reached returns the content of a value, or nil for an unexpected memory layout.
 func reached(v cty.Value) (cty.Type, any) {
 	if !inside {
 		return v.Type(), nil

@@ -13,7 +13,7 @@ import (
 )
 
 // The order of cty: known before unknown before null; strings, numbers and booleans by their value; other elements by a
-// text made of their content. Equal elements in that order keep the order of their buckets.
+// string of their content. Equal elements in that order keep the order of their buckets.
 
 // An element of a set and its sort key.
 type element struct {
@@ -28,7 +28,7 @@ const (
 	classNull
 )
 
-// sortedElements returns the elements of a set in the order of cty. It fails for the few sets that cty itself does not
+// sortedElements returns the elements of a set in the order of cty. ok is false for the few sets that cty does not
 // order reliably.
 func sortedElements(ety cty.Type, s set.Set[any]) ([]any, bool) {
 	vals := buckets(s)
@@ -106,11 +106,11 @@ func unknown(ty cty.Type, raw any) bool {
 // writer formats elements.
 type writer struct{ buf []byte }
 
-// A form holds the facts about the type of elements, computed once for all elements of a set.
+// A form holds properties of the element type, computed once for all elements of a set.
 type form struct {
 	ty      cty.Type
-	members []member // of objects, sorted by name
-	inner   []*form  // of tuples, and one of lists, sets and maps
+	members []member // members of objects, sorted by name
+	inner   []*form  // elements of tuples, or the only element type of lists, sets and maps
 }
 
 type member struct {
@@ -136,7 +136,7 @@ func formOf(ty cty.Type) *form {
 	return f
 }
 
-// value writes the content of an element. It gives up where cty's order is inconsistent: a negative zero equals a
+// value appends the content of an element. It returns false if cty's order is inconsistent: a negative zero equals a
 // positive one, but has another text.
 func (w *writer) value(f *form, raw any) bool {
 	switch x := raw.(type) {

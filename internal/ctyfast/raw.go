@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// rawValue has the memory layout of a cty.Value, rawSet that of the set in one. What is in a value, and in the elements
-// of a collection, is
+// rawValue has the memory layout of a cty.Value, rawSet that of the set in one. The content of a value, and of the
+// elements of a collection, is
 //
 //	nil                 null
 //	string, bool, *big.Float
@@ -17,7 +17,7 @@ import (
 //	map[string]any      a map or object
 //	set.Set[any]        a set
 //
-// and anything else is unknown, marked or encapsulated, and left to cty.
+// Any other content is unknown, marked or encapsulated, and left to cty.
 type rawValue struct {
 	ty cty.Type
 	v  any
@@ -28,7 +28,7 @@ type rawSet struct {
 	rules set.Rules[any]
 }
 
-// inside means that values have the expected memory layout.
+// inside reports whether values have the expected memory layout.
 var inside = alike(reflect.TypeFor[cty.Value](), reflect.TypeFor[rawValue]()) && alike(reflect.TypeFor[set.Set[any]](),
 	reflect.TypeFor[rawSet]()) && readable()
 
@@ -71,10 +71,10 @@ func closed(ty cty.Type, v any) cty.Value {
 	return *(*cty.Value)(unsafe.Pointer(&r))
 }
 
-// buckets returns the elements of a set by their hashes. They must not be changed.
+// buckets returns the elements of a set by their hashes. They must not be modified.
 func buckets(s set.Set[any]) map[int][]any { return (*rawSet)(unsafe.Pointer(&s)).vals }
 
-// inner returns the types of the parts of a value: by name for members, by number for elements.
+// inner returns the types of the parts of a value: by name for members, by index for elements.
 type inner struct {
 	attributes map[string]cty.Type
 	elements   []cty.Type

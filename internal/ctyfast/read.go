@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	maxDepth  = 100  // of brackets
-	maxDigits = 1000 // of a number, with its signs, point and exponent
-	// of the exponent of a number: less than package provider allows for numbers from outside
+	maxDepth  = 100  // maximum nesting of brackets
+	maxDigits = 1000 // maximum length of a number, with signs, point and exponent
+	// maximum exponent: less than package provider allows
 	maxNumberBits = 8192
 )
 
-// UnmarshalJSON decodes a value of a type as cty/json does, to which it leaves everything that ReadJSON gives up on.
+// UnmarshalJSON decodes a value of a type like cty/json, which it calls for everything that ReadJSON does not support.
 func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	if v, ok := ReadJSON(data, ty); ok {
 		return v, nil
@@ -28,16 +28,16 @@ func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 }
 
 // ReadJSON decodes a value of a type in one pass, where cty/json copies and scans the content of brackets once for each
-// level. It reads the output of Marshal, and other text with the same meaning to every program. It gives up on
-// everything else: mistakes, for which Unmarshal of cty/json has the message and the path; what that tolerates, such as
-// text after the value; numbers that take long to write; and deep nesting. Unmarshal reads the same value. The strings
-// of the value share one copy of the data.
+// level. It reads the output of Marshal and other unambiguous JSON. ok is false for everything else: errors, for which
+// cty/json has the message and the path; input that cty/json tolerates, such as text after the value; numbers that take
+// long to format; and deep nesting. cty/json would return the same value. The strings of the value share one copy of
+// the data.
 func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	if !inside {
 		return cty.NilVal, false
 	}
 	defer func() {
-		if recover() != nil { // the data has a contradictory type; Unmarshal decides about it
+		if recover() != nil { // the data has a contradictory type, which is left to Unmarshal
 			v, ok = cty.NilVal, false
 		}
 	}()
@@ -52,14 +52,14 @@ func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 	return closed(is, raw), true
 }
 
-// reader is at a position of a text. Its methods return false for what they cannot read, and reading must end then.
+// reader is at a position of a text. Its methods return false for unsupported input; then reading must end.
 type reader struct {
 	text  string
 	pos   int
 	depth int
 }
 
-// at returns the byte at an offset from the position, and 0 after the end.
+// at returns the byte at an offset from the position, or 0 after the end.
 func (r *reader) at(offset int) byte {
 	if i := r.pos + offset; i < len(r.text) {
 		return r.text[i]
@@ -152,21 +152,21 @@ func (r *reader) members(opening, closing byte, each func() bool) bool {
 	return false
 }
 
-// name reads the name of a member and what separates it from its value.
+// name reads the name of a member and the colon after it.
 func (r *reader) name() (name string, plain, ok bool) {
 	r.space()
 	name, plain, ok = r.string()
 	return name, plain, ok && r.take(':')
 }
 
-// object reads an object. Of a repeated attribute the last one counts, and a missing one is null.
+// object reads an object. The last of repeated attributes is used, and a missing one is null.
 func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 	if len(ty.OptionalAttributes()) > 0 {
 		return nil, cty.NilType, false
 	}
 	atys := ty.AttributeTypes()
 	vals := make(map[string]any, len(atys))
-	var types map[string]cty.Type // of the attributes, if they are not the requested ones
+	var types map[string]cty.Type // types of the attributes, if they are not the requested ones
 	ok := r.members('{', '}', func() bool {
 		name, _, ok := r.name()
 		aty, known := atys[name]
@@ -198,7 +198,7 @@ func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 	return vals, cty.NilType, ok
 }
 
-// keyed reads a map. It gives up on keys that may become the same.
+// keyed reads a map. It does not support keys that may become equal.
 func (r *reader) keyed(ety cty.Type) (map[string]any, bool) {
 	vals := map[string]any{}
 	ok := r.members('{', '}', func() bool {
@@ -213,8 +213,8 @@ func (r *reader) keyed(ety cty.Type) (map[string]any, bool) {
 	return vals, ok
 }
 
-// elements reads the elements of a list or set. It gives up on elements of other types than the requested one: they
-// have to agree.
+// elements reads the elements of a list or set. It does not support elements of other types than the requested one,
+// which would have to be unified.
 func (r *reader) elements(ety cty.Type) ([]any, bool) {
 	vals := []any{}
 	ok := r.members('[', ']', func() bool {
@@ -233,7 +233,7 @@ func (r *reader) set(ety cty.Type) (set.Set[any], bool) {
 	s := empty.(set.Set[any])
 	vals, ok := r.elements(ety)
 	if !ok {
-		return s, false // and the text of a number, which the set needs, may be long
+		return s, false // formatting a number for the set may take long
 	}
 	for _, e := range vals {
 		s.Add(e)
@@ -298,7 +298,7 @@ func (r *reader) dynamic() (any, cty.Type, bool) {
 	return raw, is, ok
 }
 
-// skip goes to the end of a value that is read later, and checks nothing.
+// skip moves to the end of a value that is read later, without validation.
 func (r *reader) skip() bool {
 	from, depth := r.pos, 0
 	for ; r.pos < len(r.text); r.pos++ {
@@ -332,7 +332,7 @@ func (r *reader) skip() bool {
 	return false
 }
 
-// quoted goes to the end of the string that begins here.
+// quoted moves to the end of the current string.
 func (r *reader) quoted() bool {
 	for r.pos++; r.pos < len(r.text); r.pos++ {
 		switch r.text[r.pos] {
@@ -369,7 +369,7 @@ func (r *reader) string() (s string, plain, ok bool) {
 	return "", false, false
 }
 
-// number reads a number exactly, as far as the precision of cty goes.
+// number reads a number exactly, to the precision of cty.
 func (r *reader) number() (*big.Float, bool) {
 	from := r.pos
 	if r.at(0) == '-' {

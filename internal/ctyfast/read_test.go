@@ -14,8 +14,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// TestWhatMarshalWritesIsRead: nothing of that is given up on.
-func TestWhatMarshalWritesIsRead(t *testing.T) {
+// TestReadJSONSupportsMarshalJSON checks that ReadJSON supports all output of MarshalJSON.
+func TestReadJSONSupportsMarshalJSON(t *testing.T) {
 	for seed := range uint64(300) {
 		g := &gen{r: rand.New(rand.NewPCG(seed, 3))}
 		v := g.value(g.typ(1 + g.r.IntN(2)))
@@ -49,7 +49,7 @@ func indented(t *testing.T, text []byte) []byte {
 	return append(out, '\n')
 }
 
-// checkRead compares what is read with what cty reads. It reports whether anything was read.
+// checkRead compares the result with cty's. It reports whether ReadJSON supported the text.
 func checkRead(t *testing.T, text []byte, ty cty.Type) bool {
 	t.Helper()
 	got, ok := ReadJSON(text, ty)
@@ -71,7 +71,7 @@ func checkRead(t *testing.T, text []byte, ty cty.Type) bool {
 	return true
 }
 
-func TestWhatIsNotPlainIsLeftToCty(t *testing.T) {
+func TestUnusualJSONIsLeftToCty(t *testing.T) {
 	object := cty.Object(map[string]cty.Type{"a": cty.String, "n": cty.Number})
 	optional := cty.ObjectWithOptionalAttrs(map[string]cty.Type{"a": cty.String}, []string{"a"})
 	dynamic := cty.DynamicPseudoType
@@ -140,7 +140,7 @@ func guarded(decode func([]byte, cty.Type) (cty.Value, error), text string, ty c
 	return decode([]byte(text), ty)
 }
 
-// anyType generates types with everything in them that types can have.
+// anyType generates arbitrary types.
 func anyType(r *rand.Rand, depth int) cty.Type {
 	n := 20
 	if depth == 0 {
@@ -184,7 +184,7 @@ func anyType(r *rand.Rand, depth int) cty.Type {
 
 var memberNames = []string{"a", "A", "type", "value", "", "é", "e\u0301", "a\"b", "\ufffd", "K"}
 
-// guess generates texts that look like values of a type and are not always.
+// guess generates texts that often, but not always, are values of a type.
 type guess struct {
 	r *rand.Rand
 	b strings.Builder
@@ -350,7 +350,7 @@ func guessed(seed uint64) (cty.Type, []byte) {
 	return ty, text
 }
 
-func TestWhatIsReadIsWhatCtyReads(t *testing.T) {
+func TestReadJSONEqualsCty(t *testing.T) {
 	read, n := 0, uint64(20_000)
 	for seed := range n {
 		if ty, text := guessed(seed); checkRead(t, text, ty) {
@@ -362,7 +362,7 @@ func TestWhatIsReadIsWhatCtyReads(t *testing.T) {
 	}
 }
 
-// FuzzReadJSON reads any text as any type, and a text that looks like one of the type.
+// FuzzReadJSON reads arbitrary text as arbitrary types, and text that resembles a value of the type.
 func FuzzReadJSON(f *testing.F) {
 	for seed := range uint64(50) {
 		_, text := guessed(seed)

@@ -10,8 +10,8 @@ import (
 // writers holds buffers for comparisons, which do not keep them.
 var writers = sync.Pool{New: func() any { return &jsonWriter{} }}
 
-// SameJSON reports whether MarshalJSON would write a value as a document has it, except for white space. A value that
-// cannot be written equals no document. The order of members counts.
+// SameJSON reports whether MarshalJSON would encode a value as the document, except for white space. A value that
+// cannot be encoded equals no document. The order of members matters.
 func SameJSON(v cty.Value, ty cty.Type, document []byte) bool {
 	w := writers.Get().(*jsonWriter)
 	defer writers.Put(w)
@@ -41,7 +41,7 @@ func sameWithoutSpace(plain, spaced []byte) bool {
 		switch {
 		case c == '"':
 			text = !text
-		case c == '\\' && text: // what follows is part of the text, whatever it is
+		case c == '\\' && text: // the next byte is part of the string
 			if i++; i == len(spaced) || at == len(plain) || plain[at] != spaced[i] {
 				return false
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestSameJSONIsBlindToSpaceAlone(t *testing.T) {
+func TestSameJSONIgnoresOnlyWhiteSpace(t *testing.T) {
 	v := cty.ObjectVal(map[string]cty.Value{
 		"a": cty.StringVal("x y\"\\ {\n"), "b": cty.ListVal([]cty.Value{cty.NumberIntVal(1), cty.NumberIntVal(2)}),
 		"c": cty.NullVal(cty.Bool), "d": cty.MapVal(map[string]cty.Value{"k k": cty.True}),
@@ -26,7 +26,7 @@ func TestSameJSONIsBlindToSpaceAlone(t *testing.T) {
 			t.Errorf("%s is not the same", same)
 		}
 	}
-	// Every document with one byte more, less or otherwise is another one, except for white space between tokens.
+	// Every document with one byte added, removed or changed differs, except for white space between tokens.
 	for i := range plain {
 		for _, other := range [][]byte{
 			append(bytes.Clone(plain[:i]), plain[i+1:]...),

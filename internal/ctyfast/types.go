@@ -8,15 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Every value of which the schema leaves the type open is stored with its type, and those of the instances of a block
-// mostly have the same one. A type takes more memory than the values in it, and reading one longer than reading them.
+// Every value whose type the schema leaves open is stored with its type, and instances of a block mostly have the same
+// one. A type takes more memory than its values, and more time to decode.
 
 const (
-	maxTypes    = 512     // that are remembered
-	maxTypeText = 1 << 12 // bytes of one
+	maxTypes    = 512     // maximum number of cached types
+	maxTypeText = 1 << 12 // maximum size of one in bytes
 )
 
-// typeCache remembers types by their JSON.
+// typeCache caches types by their JSON.
 type typeCache struct {
 	mu     sync.Mutex
 	byText map[string]cty.Type
@@ -24,7 +24,7 @@ type typeCache struct {
 
 var writtenTypes typeCache
 
-// read decodes a type; it reports whether it is one.
+// read decodes a type; ok is false if the text is not a type.
 func (c *typeCache) read(text string, ty *cty.Type) bool {
 	c.mu.Lock()
 	known, ok := c.byText[text]
@@ -48,7 +48,7 @@ func (c *typeCache) read(text string, ty *cty.Type) bool {
 	return true
 }
 
-// Typed returns a value with a type that is equal to its own, so that many can share one.
+// Typed returns a value with a type that equals its own, so that many values can share one.
 func Typed(v cty.Value, ty cty.Type) (same cty.Value, ok bool) {
 	own, raw := open(v)
 	if !inside || !own.Equals(ty) {

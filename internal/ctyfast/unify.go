@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// Unify is the type that convert.UnifyUnsafe returns, which compares each type with every other even if they are the
-// same, and does so again with all members of tuples and objects that could become lists and maps.
+// Unify returns the type that convert.UnifyUnsafe returns. The library compares each type with every other even if they
+// are equal, and does so again with all members of tuples and objects that could become lists and maps.
 func Unify(types []cty.Type) cty.Type {
 	types = edge(types)
 	if !slices.ContainsFunc(types, holdsMany) {
@@ -21,8 +21,8 @@ func Unify(types []cty.Type) cty.Type {
 	return unifyLong(types)
 }
 
-// unifyLong is Unify part by part: wherever cty takes members of several types together, Unify sees them first. Where
-// cty chooses one of the types and makes none of its own, the choice is left to it.
+// unifyLong is Unify in steps: whenever cty considers members of several types together, Unify reduces them first. When
+// cty chooses one of the types rather than building a new one, the choice is left to it.
 func unifyLong(types []cty.Type) cty.Type {
 	any := func(is func(cty.Type) bool) bool { return slices.ContainsFunc(types, is) }
 	all := func(are ...func(cty.Type) bool) bool {
@@ -54,14 +54,13 @@ func unifyLong(types []cty.Type) cty.Type {
 	return common
 }
 
-// shapes are what types are if they are not primitive. What has to be one with a type that is not known yet is not
-// known either.
+// shapes are the kinds of types that are not primitive. The unification with an unknown type is also unknown.
 var shapes = []func(cty.Type) bool{cty.Type.IsMapType, cty.Type.IsListType, cty.Type.IsSetType, cty.Type.IsObjectType,
 	cty.Type.IsTupleType}
 
 func isDynamic(ty cty.Type) bool { return ty == cty.DynamicPseudoType }
 
-// collection returns the type of a collection of elements of some types, or none.
+// collection returns the type of a collection for elements of some types, or cty.NilType.
 func collection(of func(cty.Type) cty.Type, etys []cty.Type) cty.Type {
 	common := Unify(etys)
 	if common == cty.NilType {
@@ -78,7 +77,7 @@ func elementTypes(types []cty.Type) []cty.Type {
 	return etys
 }
 
-// membersIn returns the type of a collection that tuples or objects can become, or none.
+// membersIn returns the type of a collection that tuples or objects can become, or cty.NilType.
 func membersIn(of func(cty.Type) cty.Type, types []cty.Type) cty.Type {
 	common := collection(of, memberTypes(types))
 	if common != cty.NilType && slices.ContainsFunc(types, func(ty cty.Type) bool {
@@ -104,7 +103,7 @@ func memberTypes(types []cty.Type) (all []cty.Type) {
 	return all
 }
 
-// unifyTuples keeps tuples of one length tuples.
+// unifyTuples unifies tuples of the same length to a tuple.
 func unifyTuples(types []cty.Type) cty.Type {
 	etys := make([]cty.Type, types[0].Length())
 	across := make([]cty.Type, len(types))
@@ -122,7 +121,7 @@ func unifyTuples(types []cty.Type) cty.Type {
 	return suited(types, cty.Tuple(etys), cty.List)
 }
 
-// unifyObjects keeps objects with the same names objects.
+// unifyObjects unifies objects with the same attributes to an object.
 func unifyObjects(types []cty.Type) cty.Type {
 	first := types[0].AttributeTypes()
 	for _, ty := range types {
@@ -149,7 +148,8 @@ func unifyObjects(types []cty.Type) cty.Type {
 	return suited(types, cty.Object(atys), cty.Map)
 }
 
-// suited returns a type if values of all types can become such, and otherwise that of a collection of their members.
+// suited returns common if values of all types can be converted to it, otherwise the type of a collection of their
+// members.
 func suited(types []cty.Type, common cty.Type, of func(cty.Type) cty.Type) cty.Type {
 	if slices.ContainsFunc(types, func(ty cty.Type) bool { return unsuitable(ty, common) }) {
 		return membersIn(of, types)
@@ -157,8 +157,8 @@ func suited(types []cty.Type, common cty.Type, of func(cty.Type) cty.Type) cty.T
 	return common
 }
 
-// unifyAs takes tuples among lists for lists, and objects among maps for maps. If that leads to nothing, cty chooses
-// one of the types.
+// unifyAs treats tuples among lists as lists, and objects among maps as maps. If that fails, cty chooses one of the
+// types.
 func unifyAs(types []cty.Type, literal func(cty.Type) bool, of func(cty.Type) cty.Type) cty.Type {
 	var literals []cty.Type
 	for _, ty := range types {
@@ -185,12 +185,12 @@ func unifyAs(types []cty.Type, literal func(cty.Type) bool, of func(cty.Type) ct
 	return common
 }
 
-// shortened returns types among which cty makes the same choice. Of tuples, which are never chosen, the first and the
-// last element of each type are enough. Of objects, all of which have the same name or have not, one of the names is
-// enough of those that have the same type in each object.
+// shortened returns types among which cty makes the same choice. For tuples, which are never chosen, the first and the
+// last element of each type are sufficient. For objects, of the names that have the same types in each object, one is
+// sufficient.
 func shortened(types []cty.Type) []cty.Type {
 	short := slices.Clone(types)
-	members := map[string]map[int]cty.Type{} // by name, and by the place of the object
+	members := map[string]map[int]cty.Type{} // by name, then by the index of the object
 	for i, ty := range types {
 		switch {
 		case ty.IsTupleType():
@@ -230,7 +230,7 @@ func shortened(types []cty.Type) []cty.Type {
 	return short
 }
 
-// edge returns the first and the last of each kind of types, which are enough for cty: its result depends on the
+// edge returns the first and the last of each kind of types, which is sufficient for cty: its result depends on the
 // distinct types, and on the order in which they first and last appear. It prefers the more general types, and orders
 // equally general ones by the last appearance of those before them.
 func edge(types []cty.Type) []cty.Type {
@@ -247,13 +247,13 @@ func edge(types []cty.Type) []cty.Type {
 	return some
 }
 
-// kind is a type among others: the first and the last place at which it is.
+// kind is a distinct type in a list: the indexes of its first and last occurrence.
 type kind struct{ first, last int }
 
 // kindsOf returns the distinct types, and the kind of each type.
 func kindsOf(types []cty.Type) (kinds []kind, of []int) {
 	of = make([]int, len(types))
-	byText := map[string][]int{} // types that are not the same may have the same text, such as two of capsules
+	byText := map[string][]int{} // different types may have the same text, such as two capsule types
 	for i, ty := range types {
 		if i > 0 && ty.Equals(types[i-1]) {
 			of[i] = of[i-1]

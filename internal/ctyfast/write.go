@@ -12,8 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/set"
 )
 
-// MarshalJSON encodes a value as cty/json does, to which it leaves values that have no JSON or have to be converted
-// first.
+// MarshalJSON encodes a value like cty/json, which it calls for values that have no JSON or have to be converted first.
 func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	if inside {
 		is, raw := open(v)
@@ -25,8 +24,8 @@ func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// jsonWriter encodes values as JSON, each of which conforms to the type that it is encoded as. Its methods give up on
-// values without JSON.
+// jsonWriter encodes values as JSON of the types that they conform to. Its methods return false for values without
+// JSON.
 type jsonWriter struct{ buf []byte }
 
 func (w *jsonWriter) value(is, ty cty.Type, raw any) bool {
@@ -106,7 +105,7 @@ func (w *jsonWriter) members(is, ty cty.Type, vals map[string]any) bool {
 func (w *jsonWriter) string(s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x80 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(s) // which fails for no string
+			quoted, _ := json.Marshal(s) // never fails for a string
 			w.buf = append(w.buf, quoted...)
 			return
 		}
@@ -116,7 +115,7 @@ func (w *jsonWriter) string(s string) {
 	w.buf = append(w.buf, '"')
 }
 
-// number writes the fewest digits that identify the number at its precision. Whole numbers within the precision have
+// number appends the fewest digits that identify the number at its precision. Whole numbers within the precision have
 // all digits.
 func (w *jsonWriter) number(x *big.Float) bool {
 	if n, exact := x.Int64(); exact == big.Exact && n != 0 && x.MantExp(nil) <= int(x.Prec()) {

@@ -136,7 +136,7 @@ func (c *Config) add(b *hcl.Block) (diags diag.List) {
 	}
 	one := &block{root: b.Type, kind: b.Labels[0], name: b.Labels[1], bodies: []hcl.Body{b.Body}, rng: b.DefRange}
 	if find(*all, one.kind, one.name) != nil {
-		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type, "There are two blocks %s. Rename one of them.",
+		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type, "There are two %s blocks. Rename one of them.",
 			one.address())
 	}
 	*all = append(*all, one)
@@ -155,7 +155,7 @@ func find(all []*block, kind, name string) *block {
 // only stores a block that may occur once.
 func only(b *hcl.Block, to **target, schema *hcl.BodySchema) (diags diag.List) {
 	if *to != nil {
-		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type+" block", "There can be only one block %q here.", b.Type)
+		return diags.Errorf(&b.DefRange, "Duplicate "+b.Type+" block", "There can be only one %q block here.", b.Type)
 	}
 	*to, diags = decodeTarget(b, schema)
 	return diags

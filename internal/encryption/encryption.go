@@ -245,8 +245,8 @@ func (e *Error) Error() string {
 	if e.Plain {
 		return fmt.Sprintf(
 			"it is not encrypted, and the encryption settings of the %s do not allow that. If it was never "+
-				"encrypted, add a method \"unencrypted\" as the fallback of the %s until it has been written once. "+
-				"If it was encrypted before, it has been replaced", e.Target, e.Target)
+				"encrypted, add a method \"unencrypted\" as the fallback of the %s until it has been written again. "+
+				"If it was encrypted before, somebody has replaced it", e.Target, e.Target)
 	}
 	return fmt.Sprintf(
 		"it is encrypted, and the encryption settings of the %s cannot decrypt it: %v. Nothing was changed. Add the "+

@@ -157,7 +157,7 @@ func TestDamagedDocumentsAreRefused(t *testing.T) {
 }
 
 // Serial and lineage are also stored unencrypted, for programs without a key. Changes of these fields are detected.
-func TestWhatStandsOutsideIsThatInside(t *testing.T) {
+func TestUnencryptedFieldsMustMatch(t *testing.T) {
 	c := encryptiontest.Turn(1)
 	lineage, plain := "a", []byte(`{"version":4,"serial":7,"lineage":"a"}`)
 	for _, outside := range []struct {
@@ -242,7 +242,7 @@ func TestMistakesInSettings(t *testing.T) {
 		"short":            {strings.ReplaceAll(quick, secret, "short") + target, "too short"},
 		"rounds":           {strings.ReplaceAll(quick, "200000", "1000") + target, "at least 200000"},
 		"argument":         {strings.ReplaceAll(quick, "iterations", "rounds") + target, "Unsupported argument"},
-		"twice":            {quick + quick + target, "There are two blocks"},
+		"twice":            {quick + quick + target, "There are two "},
 		"enforced": {"method \"unencrypted\" \"u\" {}\nstate {\nmethod = method.unencrypted.u\nenforced = true\n}\n",
 			"Encryption is enforced"},
 		"circle": {
@@ -285,7 +285,7 @@ func TestMistakesInSettings(t *testing.T) {
 
 // A key derived from another one may replace it, and vice versa: a method and its fallback share a key provider.
 // (OpenTofu 1.12 treats it as two, and cannot decrypt documents that only the fallback decrypts.)
-func TestKeysAreReplacedByKeysThatAreMadeOfThem(t *testing.T) {
+func TestKeysAreReplacedByDerivedKeys(t *testing.T) {
 	other := strings.NewReplacer(`"a"`, `"b"`, "pbkdf2.a", "pbkdf2.b", `"m"`, `"n"`,
 		`passphrase = "a passphrase of some length"`, "chain = key_provider.pbkdf2.a").Replace(quick)
 	lineage, document := "l", []byte(`{"version":4,"serial":1,"lineage":"l"}`)
@@ -320,7 +320,7 @@ func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 		"metadata key \"x\"": alias(quick + chained),
 		"list with a program": quick + "method \"external\" \"n\" {\nencrypt_command = []\n" +
 			"decrypt_command = [\"x\"]\n}\n",
-		"no block key_provider": quick + strings.Replace(chained, "chain = key_provider.pbkdf2.a",
+		"no key_provider block": quick + strings.Replace(chained, "chain = key_provider.pbkdf2.a",
 			"chain = key_provider.pbkdf2.c", 1),
 		"": quick + chained,
 	} {
@@ -356,8 +356,8 @@ func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestSettingsAreLaidOverOthers merges two settings: the second takes precedence.
-func TestSettingsAreLaidOverOthers(t *testing.T) {
+// TestSettingsAreMerged merges two settings: the second takes precedence.
+func TestSettingsAreMerged(t *testing.T) {
 	base, _ := encryption.Parse(quick+"state {\nmethod = method.aes_gcm.m\nenforced = true\n}", "base")
 	over, diags := encryption.Parse("key_provider \"pbkdf2\" \"a\" {\npassphrase = \"the one that counts\"\n}\n"+
 		"plan {\nmethod = method.aes_gcm.m\n}", "over")

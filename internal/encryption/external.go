@@ -185,7 +185,7 @@ func (p Programs) run(ctx context.Context, command []string, magic string, input
 	err := cmd.Run()
 	complaint := strings.TrimSpace(stderr.String())
 	if complaint != "" {
-		complaint = ". It says: " + complaint
+		complaint = ". It printed: " + complaint
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -207,11 +207,12 @@ func decode(program, magic string, text []byte, out any, complaint string) error
 		Version int    `json:"version"`
 	}
 	if !ok || json.Unmarshal(first, &header) != nil || header.Magic != magic {
-		return fmt.Errorf("%s did not begin its answer with the line {\"magic\":%q,\"version\":1}%s", program,
+		return fmt.Errorf("the answer of %s does not begin with the line {\"magic\":%q,\"version\":1}%s", program,
 			magic, complaint)
 	}
 	if header.Version != 1 {
-		return fmt.Errorf("%s speaks version %d, and version 1 is known%s", program, header.Version, complaint)
+		return fmt.Errorf("%s uses version %d of the protocol, and only version 1 is supported%s",
+			program, header.Version, complaint)
 	}
 	d := json.NewDecoder(bytes.NewReader(answer))
 	d.DisallowUnknownFields()
@@ -271,7 +272,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	n := len(p)
 	if room := b.limit - b.Len(); n > room {
 		if !b.rest {
-			return 0, fmt.Errorf("it writes more than %d bytes", b.limit)
+			return 0, fmt.Errorf("it printed more than %d bytes", b.limit)
 		}
 		p = p[:room]
 	}

@@ -18,8 +18,8 @@ func document(meta string) []byte {
 		`"encryption_version": "v0"}`, meta)
 }
 
-// TestProgramsThatFailAreAskedOnce counts how often programs of key providers and methods run.
-func TestProgramsThatFailAreAskedOnce(t *testing.T) {
+// TestFailingProgramsRunOnce counts how often programs of key providers and methods run.
+func TestFailingProgramsRunOnce(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh on PATH")
 	}

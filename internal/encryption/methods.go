@@ -72,7 +72,7 @@ func newAESGCM(arguments map[string]cty.Value, _ Programs) (method, error) {
 func gcm(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("it has %d bytes, and 16, 24 or 32 are needed", len(key))
+		return nil, fmt.Errorf("it has %d bytes, but 16, 24 or 32 are required", len(key))
 	}
 	return cipher.NewGCM(block)
 }

@@ -140,7 +140,7 @@ func (s *transitServer) call(ctx context.Context, verb, key string, body map[str
 		if len(problem.Errors) > 0 {
 			said = fmt.Sprintf(": %.500s", strings.ReplaceAll(strings.Join(problem.Errors, "; "), s.token, "(token)"))
 		}
-		return nil, fmt.Errorf("%s answers %s%s", base.Host, resp.Status, said)
+		return nil, fmt.Errorf("%s answered with status %s%s", base.Host, resp.Status, said)
 	}
 	var reply struct {
 		Data transitReply `json:"data"`

@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 )
 
-// TestKeysOfTheTransitEngineOpenAndSeal makes one run encrypt and another decrypt. Errors do not contain the token.
-func TestKeysOfTheTransitEngineOpenAndSeal(t *testing.T) {
+// TestTransitKeysEncryptAndDecrypt makes one run encrypt and another decrypt. Errors do not contain the token.
+func TestTransitKeysEncryptAndDecrypt(t *testing.T) {
 	s := httptest.NewServer(encryptiontest.Transit{})
 	t.Cleanup(s.Close)
 	t.Setenv("BAO_TOKEN", "")

@@ -40,7 +40,7 @@ func transitClient() (*http.Client, error) {
 		if proxy := baoVariable(name); proxy != "" {
 			u, err := url.Parse(proxy)
 			if err != nil || u.Host == "" {
-				return nil, fmt.Errorf("BAO_%s, or VAULT_%[1]s, is not an address of a proxy, such as "+
+				return nil, fmt.Errorf("BAO_%s, or VAULT_%[1]s, is not the address of a proxy, such as "+
 					"http://proxy.example:3128", name)
 			}
 			transport.Proxy = http.ProxyURL(u)
@@ -55,8 +55,8 @@ func transitClient() (*http.Client, error) {
 			d, err = time.ParseDuration(limit)
 		}
 		if err != nil || d <= 0 {
-			return nil, fmt.Errorf("BAO_CLIENT_TIMEOUT, or VAULT_CLIENT_TIMEOUT, is %.40q: expected a time such as "+
-				"30s", limit)
+			return nil, fmt.Errorf("BAO_CLIENT_TIMEOUT, or VAULT_CLIENT_TIMEOUT, is %.40q: expected a duration such "+
+				"as 30s", limit)
 		}
 		client.Timeout = min(d, serverTime)
 	}
@@ -77,8 +77,8 @@ func transitTLS() (*tls.Config, error) {
 	}
 	cert, key := baoVariable("CLIENT_CERT"), baoVariable("CLIENT_KEY")
 	if (cert == "") != (key == "") {
-		return nil, errors.New("a certificate of a client needs its key: set both BAO_CLIENT_CERT and " +
-			"BAO_CLIENT_KEY, or neither")
+		return nil, errors.New("a client certificate needs its key: set both BAO_CLIENT_CERT and BAO_CLIENT_KEY, or " +
+			"neither")
 	}
 	if cert == "" {
 		return trust, nil

@@ -85,7 +85,7 @@ func derivation(arguments map[string]cty.Value) (now salted, saltLength int, err
 		now.Hash = v.AsString()
 	}
 	if now.Rounds < leastRounds {
-		return now, 0, fmt.Errorf("iterations: %d are too few, at least %d are needed", now.Rounds, leastRounds)
+		return now, 0, fmt.Errorf("iterations: %d are too few, at least %d are required", now.Rounds, leastRounds)
 	}
 	now.Salt = []byte{0} // placeholder until a salt is generated
 	return now, saltLength, now.check()
@@ -110,13 +110,13 @@ func (s *salted) key(phrase string) ([]byte, error) {
 func (s *salted) check() error {
 	switch {
 	case hashes[s.Hash] == nil:
-		return fmt.Errorf("hash_function: there is no %.20q, there are sha256 and sha512", s.Hash)
+		return fmt.Errorf("hash_function: %.20q is not supported; use sha256 or sha512", s.Hash)
 	case s.Length <= 0 || s.Length > mostKeyLength:
 		return fmt.Errorf("key_length: %d is not between 1 and %d", s.Length, mostKeyLength)
 	case s.Rounds <= 0 || s.Rounds > mostRounds:
 		return fmt.Errorf("iterations: %d is not between 1 and %d", s.Rounds, mostRounds)
 	case len(s.Salt) == 0:
-		return errors.New("salt_length: there is no salt")
+		return errors.New("salt_length: the salt is missing")
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func phrases(arguments map[string]cty.Value) (encrypt, decrypt string, err error
 		encrypt, decrypt = string(keys.Encryption), string(keys.Decryption)
 	}
 	if len(encrypt) < leastPassphrase || decrypt != "" && len(decrypt) < leastPassphrase {
-		return "", "", fmt.Errorf("the passphrase is too short: it has %d characters, and at least %d are needed",
+		return "", "", fmt.Errorf("the passphrase is too short: it has %d characters, and at least %d are required",
 			len(encrypt),
 			leastPassphrase)
 	}

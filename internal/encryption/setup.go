@@ -125,7 +125,7 @@ func (s *setup) named(t *target) (*block, diag.List) {
 	}
 	m := find(s.config.methods, kind, name)
 	if m == nil {
-		return nil, diags.Errorf(&rng, "Unknown encryption method", "There is no block method %q %q%s.",
+		return nil, diags.Errorf(&rng, "Unknown encryption method", "There is no method block %q %q%s.",
 			kind,
 			name, diag.DidYouMean("method."+kind+"."+name, addresses(s.config.methods)))
 	}
@@ -184,7 +184,8 @@ func invalidMethod(b *block, err error) diag.List {
 }
 
 func unknownMethod(b *block) diag.List {
-	return diag.List{}.Errorf(&b.rng, "Unknown encryption method type", "There is no method %q. There are: %s.", b.kind,
+	return diag.List{}.Errorf(&b.rng, "Unknown encryption method type", "There is no method type %q. The types are: "+
+		"%s.", b.kind,
 		strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 }
 
@@ -323,13 +324,13 @@ func (w *walk) value(a *hcl.Attribute, want Argument, within []*block) (cty.Valu
 	}
 	if !value.IsWhollyKnown() {
 		return cty.NullVal(want.Type), diags.Errorf(&rng, "Unknown encryption setting",
-			"The argument %s is needed before anything is evaluated, and its value is not known then: it can refer "+
-				"to variables with a value, to local values that use only these, and to key providers.", a.Name)
+			"The argument %s is needed before anything is evaluated. It can refer to variables with a value, to "+
+				"local values that use only these, and to key providers.", a.Name)
 	}
 	converted, err := convert.Convert(value, want.Type)
 	if err != nil {
 		return cty.NullVal(want.Type), diags.Errorf(&rng, "Incorrect attribute value type",
-			"The argument %s takes %s: it has %s.", a.Name, want.Type.FriendlyNameForConstraint(),
+			"The argument %s must be %s, but it is %s.", a.Name, want.Type.FriendlyNameForConstraint(),
 			value.Type().FriendlyName())
 	}
 	return converted, diags
@@ -364,7 +365,7 @@ func (w *walk) expression(e hcl.Expression, within []*block) (cty.Value, diag.Li
 		b := find(w.config.keys, kind, name)
 		if b == nil {
 			diags = diags.Errorf(&rng, "Unknown key provider",
-				"There is no block key_provider %q %q%s.", kind, name,
+				"There is no key_provider block %q %q%s.", kind, name,
 				diag.DidYouMean("key_provider."+kind+"."+name, addresses(w.config.keys)))
 			continue
 		}
@@ -404,7 +405,7 @@ func (w *walk) key(b *block, within []*block, rng *hcl.Range) (cty.Value, diag.L
 	k := w.kind(b.kind)
 	if k == nil {
 		return cty.DynamicVal, diags.Errorf(&b.rng, "Unknown key_provider type",
-			"There is no key provider %q. There are: %s.",
+			"There is no key provider type %q. The types are: %s.",
 			b.kind, strings.Join(w.kinds(), ", "))
 	}
 	schema := maps.Clone(k.Arguments)

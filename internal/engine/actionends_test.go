@@ -25,8 +25,8 @@ type acted struct {
 	tainted          string // the objects that the next apply replaces
 }
 
-// TestActionsAtTheEndOfObjectsAndTheirFailures applies configurations one after another to one state.
-func TestActionsAtTheEndOfObjectsAndTheirFailures(t *testing.T) {
+// TestActionsOnDestructionAndTheirFailures applies configurations one after another to one state.
+func TestActionsOnDestructionAndTheirFailures(t *testing.T) {
 	const (
 		ends = "action_trigger {\n events = [before_destroy, after_destroy]\n" +
 			" actions = [action.actor_say.one, action.actor_say.two]\n}\n"

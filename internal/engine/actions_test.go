@@ -158,7 +158,7 @@ func actorFolder(t *testing.T) string {
 }
 
 // The next run reports, once, that a run was killed in the middle of an action. The action is not invoked again.
-func TestAKillInTheMiddleOfAnActionIsTold(t *testing.T) {
+func TestKilledActionIsReported(t *testing.T) {
 	for _, middle := range []string{"before", "id-id-a"} {
 		dir, killed := actorFolder(t), filepath.Join(t.TempDir(), "killed")
 		a := &actor{}

@@ -157,25 +157,25 @@ func (r *Run) answered(ctx context.Context, providers map[addr.Provider]answerin
 	}
 	rt := schema.Resources[f.Object.Instance.Resource.Type]
 	if rt == nil {
-		return nil, "the provider does not have the type any more"
+		return nil, "the provider no longer has the type"
 	}
 	stored := r.State().Object(f.Object)
 	req, err := answeredRequest(f, rt.Block.ImpliedType(), stored)
 	if err != nil {
-		return nil, "the provider has another schema now"
+		return nil, "the provider's schema has changed"
 	}
 	resp := p.Answered(ctx, req, found)
 	v := resp.State
 	switch {
 	case v == cty.NilVal, len(value.Conforms(rt.Block, v)) > 0, !v.IsKnown():
-		return nil, "it has no valid object" // as in a run that waits for the response
+		return nil, "the answer has no valid object" // as in a run that waits for the response
 	case v.IsNull() && f.Action == state.ActionDelete && !resp.Diagnostics.HasErrors():
 		return &state.Edit{Drop: &state.DropObject{Addr: f.Object}}, ""
 	case v.IsNull() || f.Action == state.ActionDelete:
-		return nil, "it says that the operation failed" // the user, or the next plan, resolves it
+		return nil, "the answer reports that the operation failed" // the user, or the next plan, resolves it
 	}
 	if edit = settled(f, rt, resp, found.Record, stored); edit == nil {
-		why = "its object cannot be stored"
+		why = "the object of the answer cannot be stored"
 	}
 	return edit, why
 }

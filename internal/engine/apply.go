@@ -41,7 +41,7 @@ func intact(prog *linking.Program, pl *plan.Plan) (diags diag.List) {
 	err := pl.Check()
 	for _, s := range pl.Steps {
 		if err == nil && s.Kind == plan.Write && prog.ResourceSlot(s.Resource.Config()) == nil {
-			err = fmt.Errorf("it writes %q, which the configuration does not have", s.Resource)
+			err = fmt.Errorf("it writes %q, which is not in the configuration", s.Resource)
 		}
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *Run) ApplyWith(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ C
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return Counts{}, diags
 	}
-	if diags = diags.Extend(r.judgeOld(ctx, pl)); diags.HasErrors() {
+	if diags = diags.Extend(r.checkOldPolicies(ctx, pl)); diags.HasErrors() {
 		return Counts{}, diags
 	}
 	run := state.RunInfo{ID: runID(), Command: "apply", Started: time.Now().UTC()}
@@ -225,7 +225,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 				Detail: fmt.Sprintf("All changes that do not involve %s have been applied. It is not known whether "+
 					"its creation succeeded, so it was not changed, and neither was anything that depends on it.%s",
 					l.Address, known),
-				Advice: waysOut("Look for it, run one of these, then run apply again:", l.Because)})
+				Advice: recoveryAdvice("Check whether it exists, run one of these, then run apply again:", l.Because)})
 		}
 	}
 	return diags
@@ -241,7 +241,8 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	if pl.Workspace != r.project.opts.Workspace {
 		return diags.Errorf(nil, fmt.Sprintf("The plan file describes changes to the %q workspace, but the %q "+
 			"workspace is currently in use.", pl.Workspace, r.project.opts.Workspace),
-			"Select the workspace of the plan: workspace select %s", pl.Workspace)
+			"The plan must be applied in its workspace.").
+			Advise("Select it with \"%s\".", diag.Run("workspace", "select", pl.Workspace))
 	}
 	have := r.State()
 	switch {
@@ -255,8 +256,8 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 			"its lineage differs from that of the current one. Apply it where it was made, or make a new plan.")
 	}
 	if resolved(pl, r.Snapshot()) {
-		return diags.Errorf(nil, "Saved plan is stale", "An interrupted operation that the plan leaves alone was "+
-			"resolved after the plan was made. Make a new plan.")
+		return diags.Errorf(nil, "Saved plan is stale", "After the plan was made, an interrupted operation that it "+
+			"leaves out was resolved. Make a new plan.")
 	}
 	for _, f := range r.Snapshot().InFlight {
 		// The address is not sufficient: the plan may have another address for the object, or destroy its dependencies.
@@ -284,13 +285,13 @@ func (r *Run) rebase(prog *linking.Program, pl *plan.Plan) (b based, diags diag.
 		if rest := len(conflicts) - most; rest > 0 {
 			conflicts = append(conflicts[:most:most], fmt.Sprintf("and %d more", rest))
 		}
-		return b, diags.Errorf(nil, "Saved plan is stale", "Another operation changed the state after this plan was "+
-			"made, and the plan changes or needs what it changed: %s. Make a new plan.", strings.Join(conflicts, ", "))
+		return b, diags.Errorf(nil, "Saved plan is stale", "After this plan was made, another operation changed "+
+			"objects that the plan changes or uses: %s. Make a new plan.", strings.Join(conflicts, ", "))
 	}
 	if !changed.None() {
-		diags = diags.Warnf(nil, "State has changed since the plan was made", "Another operation changed %d object(s) "+
-			"and %d output(s) after this plan was made. The plan neither changes nor needs any of them, so it is "+
-			"applied to the newer state.", len(changed.Objects), len(changed.Outputs))
+		diags = diags.Warnf(nil, "State has changed since the plan was made", "Another operation changed %d "+
+			"object(s) and %d output(s) after this plan was made. The plan neither changes nor uses any of them, so "+
+			"it is applied to the newer state.", len(changed.Objects), len(changed.Outputs))
 	}
 	b.plan, b.left = standing.Rebase(prog, pl, changed)
 	return b, diags
@@ -353,7 +354,8 @@ func InterruptedWarnings(s *state.Snapshot) diag.List {
 		diags = append(diags, &diag.Diagnostic{
 			Severity: diag.Warning, Summary: "Result of an interrupted run does not fit the state",
 			Detail: fmt.Sprintf("Operation %s of run %s has a result that conflicts with the state: %s. It is kept "+
-				"in the journal until you resolve it with the recover command.", u.Op, u.Run.ID, u.Why)})
+				"in the journal until you resolve it.", u.Op, u.Run.ID, u.Why),
+			Advice: diag.Advise("To resolve it, use \"%s\".", diag.Run("recover"))})
 	}
 	return diags
 }
@@ -377,7 +379,7 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 	}
 	if isHook(f) {
 		d.Detail = fmt.Sprintf("A run (%s) ended before the hooks after its operation on %s had run. The next apply "+
-			"runs them again, unless the project file does not have them any more.",
+			"runs them again, if the project file still has them.",
 			f.Run.Started.Format(time.RFC3339), f.Object)
 		return d
 	}
@@ -396,12 +398,12 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 		return d
 	}
 	d.Detail += " The object may exist."
-	d.Advice = waysOut("Look for it, then run one of:", f.Object.Instance)
+	d.Advice = recoveryAdvice("Check whether it exists, then run one of:", f.Object.Instance)
 	return d
 }
 
-// waysOut returns advice with the commands that resolve an interrupted creation.
-func waysOut(intro string, a addr.AbsResourceInstance) *diag.Advice {
+// recoveryAdvice returns advice with the commands that resolve an interrupted creation.
+func recoveryAdvice(intro string, a addr.AbsResourceInstance) *diag.Advice {
 	return diag.Advise(intro+"\n"+
 		"  %s    (it exists: import it)\n  %s       (it does not exist: create it again)\n"+
 		"  %s      (leave it unmanaged)", diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"),
@@ -415,7 +417,7 @@ func unforeseen(f state.InFlight, have *state.State) diag.List {
 		summary = "Interrupted creation is not resolved"
 	}
 	d := describeInFlight(diag.Error, summary, f)
-	d.Detail += " The saved plan was made before that and does not consider it. Make a new plan."
+	d.Detail += " The saved plan was made before that interruption. Make a new plan."
 	return diag.List{d}
 }
 
@@ -458,7 +460,7 @@ func lockFailed(err error, o OpenOptions) diag.List {
 func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	who, machine, found := strings.Cut(i.Who, "@")
 	if who == "" {
-		who = "Somebody who left no name"
+		who = "Someone without a name"
 	}
 	created, since := "unknown", ""
 	if !i.Created.IsZero() {

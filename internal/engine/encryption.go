@@ -58,9 +58,9 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 			if err := s.MayRead(addr.Provider{}, words); err != nil {
 				return err
 			}
-			return s.agreed(root, strings.Join(words, " "))
+			return s.approveEncryption(root, strings.Join(words, " "))
 		},
-		MayDo: func(line string) error { return s.agreed(root, line) }})
+		MayDo: func(line string) error { return s.approveEncryption(root, line) }})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
@@ -68,8 +68,8 @@ func (s *Surroundings) Encryption(root *config.Module) (*encryption.Encryption, 
 	return e, diags
 }
 
-// agreed returns an error if the encryption block of a module refers to a program that was not approved.
-func (s *Surroundings) agreed(root *config.Module, line string) error {
+// approveEncryption returns an error if the encryption block of a module refers to a program that was not approved.
+func (s *Surroundings) approveEncryption(root *config.Module, line string) error {
 	if s.Agree == nil || root == nil || len(root.Encryption) == 0 {
 		return nil
 	}
@@ -92,10 +92,10 @@ func (s *Surroundings) staticScope(root *config.Module) encryption.Scope {
 	}
 }
 
-// sealing returns the module whose settings apply to the states of a saved plan: that of the working directory, as in
-// OpenTofu. The settings in the plan are those of its planning time; since then, keys may have been replaced, or
-// encryption may have become required. If the folder has no configuration, that of the plan is used.
-func (s *Surroundings) sealing(ctx context.Context, saved *config.Module) *config.Module {
+// encryptionModule returns the module whose settings apply to the states of a saved plan: that of the working
+// directory, as in OpenTofu. The settings in the plan are those of its planning time; since then, keys may have been
+// replaced, or encryption may have become required. If the folder has no configuration, that of the plan is used.
+func (s *Surroundings) encryptionModule(ctx context.Context, saved *config.Module) *config.Module {
 	if s.folder == nil {
 		if _, diags := s.RootModule(ctx); diags.HasErrors() {
 			return saved

@@ -1,12 +1,12 @@
 // Package engine runs projects: it loads a configuration with its surroundings, and validates, plans, applies, imports,
-// recovers and evaluates.
+// recovers and evaluates it.
 //
 // Surroundings are the inputs of a run that are not in the configuration: the environment, the CLI configuration, the
-// installed providers, and the store that the backend block names. A Project is a loaded configuration with its store
-// and providers. A Run holds the lock on its state. The command line, the command test and the root package use this
+// installed providers, and the store of the backend block. A Project is a loaded configuration with its store and
+// providers. A Run holds the lock on its state. The command line, the command "test" and the root package use this
 // package.
 //
-// Cancelling works in two steps, so that an interrupted apply can end cleanly. When the context of a method ends, no
+// Cancellation works in two steps, so that an interrupted apply can end cleanly. When the context of a method ends, no
 // new operation starts, and operations in flight are finished. Options.Abort cancels their provider calls, too. No
 // goroutine outlives a call.
 package engine
@@ -54,16 +54,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Version is the version of the engine itself. Its first two numbers are the level of the language, for programs that
-// read them from the first line of `version`; the last one counts our releases of that level. It is never less than
-// that of state.LanguageVersion: a requirement of 1.15.3 or later is met (docs/promises.md).
+// Version is the version of the engine itself. Its first two numbers are the language level, for programs that read
+// them from the first line of `version`; the last one counts the releases of that level. It is never lower than that of
+// state.LanguageVersion: requirements such as 1.15.3 or later are satisfied (docs/promises.md).
 const Version = state.LanguageLevel + ".9"
 
-// Options describes a project and its surroundings.
+// Options describes a project and its environment.
 type Options struct {
 	// Dir is the directory of the root module; empty means ".". Relative paths in the configuration start there.
 	Dir string
-	// DataDir is the folder in which init installs, relative to Dir; empty means ".terraform".
+	// DataDir is the folder for installed modules and providers, relative to Dir; empty means ".terraform".
 	DataDir string
 	// OriginalDir is path.cwd; empty means the process's working directory.
 	OriginalDir string
@@ -71,56 +71,56 @@ type Options struct {
 	Workspace string
 	// Store keeps the state; nil means the local store at Dir/terraform.tfstate.
 	Store state.Store
-	// Providers are started on demand, one instance for each provider configuration. They come before the built-in
-	// ones.
+	// Providers are started on demand, one instance for each provider configuration. They override the built-in ones.
 	Providers map[addr.Provider]provider.Factory
 	// Title is the name of the program in sentences; empty means "Tombolo".
 	Title string
-	// Flavor is the program that the project is for.
+	// Flavor is the program that the project is written for.
 	Flavor flavor.Flavor
 	// Parallelism limits concurrent provider calls; 0 means 10.
 	Parallelism int
-	// Events receives the events; nil drops them.
+	// Events receives the events of runs; nil drops them.
 	Events event.Sink
-	// Abort, when it ends, cancels provider calls under way; nil never does.
+	// Abort, when it ends, cancels provider calls under way; nil never ends.
 	Abort context.Context
-	// MayRead decides about a program that is about to run during a plan: the program of a provider, or with words the
-	// command that a data source or resource names. An error refuses it. Nil allows all.
+	// MayRead decides whether a program may run during a plan: the program of a provider or, if words are set, the
+	// command of a data source or resource. An error refuses it. Nil allows all.
 	MayRead func(p addr.Provider, words []string) error
-	// OtherStates opens the store of a backend in a service, for data sources that read other states; nil has none. c
+	// OtherStates opens the store of a backend in a service, for data sources that read other states; may be nil. c
 	// decrypts these states.
 	OtherStates func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
-	// Encryption has the keys of other states; nil has none.
+	// Encryption returns the encryption of other states; may be nil.
 	Encryption func(root *config.Module) (*encryption.Encryption, diag.List)
-	// Keeps reports whether the main function of this process calls program.Keep where it has to, so that answers of
-	// programs outlive it where they are encrypted, too.
+	// Keeps reports whether the main function of this process calls program.Keep when required, so that encrypted
+	// responses of programs can outlive it.
 	Keeps bool
-	// Functions are the caller's own, beside those of the language, by name.
+	// Functions are the caller's own functions by name, in addition to those of the language.
 	Functions map[string]function.Function
-	// Log receives what the engine logs; nil drops it.
+	// Log receives the engine's log; nil drops it.
 	Log *slog.Logger
-	// Secrets collects what must not be shown; nil means a collection of its own.
+	// Secrets collects values that must not be shown; nil means a new collection.
 	Secrets *value.Secrets
-	// Config replaces the files of Dir by those of a saved plan.
+	// Config replaces the files of Dir with those of a saved plan.
 	Config map[string][]byte
 	// Query also reads query files.
 	Query bool
-	// RememberPreventDestroy keeps prevent_destroy in the state, where it counts when the block is gone.
+	// RememberPreventDestroy records prevent_destroy in the state, where it protects objects whose block was removed.
 	RememberPreventDestroy bool
-	// Refresh says which real objects plans read unless PlanOptions say otherwise.
+	// Refresh selects the real objects that plans read, unless PlanOptions override it.
 	Refresh RefreshPolicy
 	// Waves limit the changes that an apply makes at a time.
 	Waves []Wave
-	// Rules are the addresses and patterns for which the project has settings; plans warn if they name nothing.
+	// Rules are the addresses and patterns for which the project has settings; plans warn about those that match
+	// nothing.
 	Rules []addr.Target
-	// Policies judge plans, in this order.
+	// Policies check plans, in this order.
 	Policies []Policy
-	// Hooks run on events, in this order, with the environment HookEnviron; nil means that of the process.
+	// Hooks run on events, in this order, with the environment HookEnviron; nil means the environment of the process.
 	Hooks       []hook.Hook
 	HookEnviron []string
-	// Patience holds the rules for calls of providers; the zero value is the default.
+	// Patience holds the rules for provider calls; the zero value is the default.
 	Patience patience.Policy
-	// Module is loaded instead of the module in Dir; see config.Options, also for RootProviders.
+	// Module is loaded instead of the module in Dir; see config.Options, and there for RootProviders.
 	Module        *config.Place
 	RootProviders func(c *config.Config) []*config.ProviderConfig
 	// Constants are the values of the root module's const variables.
@@ -131,10 +131,10 @@ type Options struct {
 type RefreshPolicy struct {
 	// Minimal makes a minimal refresh the default of normal plans.
 	Minimal bool
-	// MaxAge, in a minimal refresh, has objects read that were last read longer ago. With it, the state holds when
-	// objects were read.
+	// MaxAge, in a minimal refresh, makes plans read objects whose last read is older. If it is set, the state records
+	// when objects were read.
 	MaxAge time.Duration
-	// Never selects objects that normal plans and those to destroy do not read.
+	// Never selects objects that normal and destroy plans do not read.
 	Never []addr.Target
 }
 
@@ -148,8 +148,8 @@ type Project struct {
 	diags     diag.List
 	store     state.Store
 	secrets   *value.Secrets                 // secrets that programs and providers must not show
-	answers   *atomic.Pointer[program.Spool] // the place for answers of programs, once the state is locked
-	gate      *patience.Gate                 // what it has learned of services holds for later runs
+	answers   *atomic.Pointer[program.Spool] // the spool for responses of programs, once the state is locked
+	gate      *patience.Gate                 // its knowledge about services is kept for later runs
 }
 
 // Load reads the configuration. Warnings come with a project; if there are errors, it is nil.
@@ -200,7 +200,7 @@ func (p *Project) Close() error { return p.registry.Close() }
 // Config returns the loaded configuration.
 func (p *Project) Config() *config.Config { return p.config }
 
-// Workspace returns the name of the workspace whose state the project has.
+// Workspace returns the name of the workspace of the project's state.
 func (p *Project) Workspace() string { return p.opts.Workspace }
 
 // Store returns the store of the project's states.
@@ -209,7 +209,7 @@ func (p *Project) Store() state.Store { return p.store }
 // Schema returns the schema of a provider.
 func (p *Project) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.registry.Schema(a) }
 
-// prepare resolves all references, once.
+// prepare links the configuration, once.
 func (p *Project) prepare() (*linking.Program, diag.List) {
 	p.preparing.Lock()
 	defer p.preparing.Unlock()
@@ -225,7 +225,7 @@ func (p *Project) prepare() (*linking.Program, diag.List) {
 	return prog, diags
 }
 
-// used lists the providers whose blocks have to be compiled.
+// used returns the providers whose blocks have to be compiled.
 func used(cfg *config.Config) []addr.Provider {
 	set := map[addr.Provider]bool{}
 	for _, m := range cfg.Modules {
@@ -239,8 +239,8 @@ func used(cfg *config.Config) []addr.Provider {
 	return slices.Collect(maps.Keys(set))
 }
 
-// functions returns the functions for a walk; ctx ends calls of providers' functions. Filesystem functions start at the
-// root module's directory; relative names in results stay as they were written.
+// functions returns the functions for a walk; ctx cancels calls of providers' functions. Relative paths in filesystem
+// functions start at the root module's directory; relative names in results are not changed.
 func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions {
 	o.BaseDir, o.Nonsensitive, o.Recursive = p.baseDir(), p.secrets.Show, p.opts.Flavor.NestsTemplates()
 	if o.Work == nil {
@@ -255,7 +255,7 @@ func (p *Project) functions(ctx context.Context, o funcs.Options) eval.Functions
 	return out
 }
 
-// providerFunctions returns the functions of providers, with their results in a record unless that is nil.
+// providerFunctions returns the functions of providers, and records their results unless record is nil.
 func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecord) func(
 	addr.Provider) map[string]function.Function {
 	return func(a addr.Provider) map[string]function.Function {
@@ -267,7 +267,7 @@ func (p *Project) providerFunctions(ctx context.Context, record *funcs.FileRecor
 	}
 }
 
-// baseDir returns the base of relative names in the configuration; empty for the working directory.
+// baseDir returns the base of relative names in the configuration, or "" for the working directory.
 func (p *Project) baseDir() string {
 	if p.opts.Dir == "." {
 		return ""
@@ -275,21 +275,21 @@ func (p *Project) baseDir() string {
 	return p.opts.Dir
 }
 
-// OfCheckBlock reports whether a diagnostic is the result of a check block: one of a plan is outdated after the apply.
+// OfCheckBlock reports whether a diagnostic is the result of a check block: results from a plan are outdated after the
+// apply.
 func OfCheckBlock(d *diag.Diagnostic) bool {
 	_, ok := d.Extra.(eval.OfCheck)
 	return ok
 }
 
-// OpenOptions hold the settings for acquiring the state's lock.
+// OpenOptions configures how to acquire the state's lock.
 type OpenOptions struct {
-	// Operation is shown to others who wait for the lock, such as state.OperationApply.
+	// Operation is shown to other runs that wait for the lock, such as state.OperationApply.
 	Operation state.Operation
-	// NoLock skips the shared lock; Timeout waits for another holder.
+	// NoLock skips the shared lock; Timeout is how long to wait for another holder.
 	NoLock  bool
 	Timeout time.Duration
-	// Reading means that nothing will be written. Without the lock the state is then read even while another run writes
-	// it.
+	// Reading means that nothing is written. With NoLock, the state can then be read even while another run writes it.
 	Reading bool
 }
 
@@ -298,11 +298,12 @@ type Run struct {
 	project *Project
 	session state.Session
 	ctx     context.Context
-	// ended holds the objects of interrupted operations that have ended since, according to their programs.
+	// ended holds the objects of interrupted operations that have ended since, as reported by their programs.
 	ended []addr.AbsResourceInstance
-	// judged is the last plan of this run that no policy denies, and unhooked the last one that hooks do not know of.
+	// judged is the last plan of this run that no policy denied; unhooked is the last plan whose hooks have not run
+	// yet.
 	judged, unhooked *plan.Plan
-	// told is set when the loss of the lock was reported, or the next run will report it.
+	// told is set after the loss of the lock was reported, or if the next run will report it.
 	told bool
 }
 
@@ -315,8 +316,8 @@ func (r *Run) lost() error {
 	return context.Cause(r.ctx)
 }
 
-// lostIn adds the loss of the lock to the problems of a plan: otherwise nobody would know what interrupted it.
-func (r *Run) lostIn(diags diag.List) diag.List {
+// withLockLoss adds the loss of the lock to the problems of a plan, as the cause of its interruption.
+func (r *Run) withLockLoss(diags diag.List) diag.List {
 	if !diags.HasErrors() {
 		return diags
 	}
@@ -349,7 +350,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 	}
 	opened := false
 	defer func() {
-		if !opened { // a problem, or a panic of the store: the caller has no run to close
+		if !opened { // after an error or a panic of the store, the caller has no run to close
 			_ = session.Unlock()
 		}
 	}()
@@ -376,7 +377,7 @@ func (p *Project) Open(ctx context.Context, o OpenOptions) (_ *Run, diags diag.L
 // State returns the current state, or nil if there is none.
 func (r *Run) State() *state.State { return r.session.Snapshot().State }
 
-// prior returns the state as the project's flavor has it.
+// prior returns the state in the form of the project's flavor.
 func (r *Run) prior() *state.State {
 	return adopt(r.State(), r.project.opts.Flavor, r.project.config.Uses())
 }
@@ -397,45 +398,45 @@ func (r *Run) Close(context.Context) diag.List {
 	return diag.FromError("Error releasing the state lock", err)
 }
 
-// PlanOptions hold the settings of a plan.
+// PlanOptions configures a plan.
 type PlanOptions struct {
 	Mode        plan.Mode
 	SkipRefresh bool
 	// MinimalRefresh reads only the objects that change, or depend on a change.
 	MinimalRefresh bool
-	// FullRefresh reads all objects, whatever the policy of the project says.
+	// FullRefresh reads all objects, overriding the policy of the project.
 	FullRefresh  bool
 	Targets      []addr.Target
-	Except       []addr.Target // left out, with everything that depends on it; not together with Targets
+	Except       []addr.Target // excluded with all dependents; excludes Targets
 	ForceReplace []addr.AbsResourceInstance
-	// Unprotected also destroys objects that prevent_destroy protects or destroy = false keeps, for objects of tests.
+	// Unprotected also destroys objects that prevent_destroy protects or that destroy = false keeps, for objects of
+	// tests.
 	Unprotected bool
-	// Invoke holds actions to invoke; nothing else is planned then. The mode is RefreshOnly, and Targets selects the
+	// Invoke holds actions to invoke; then nothing else is planned. The mode is RefreshOnly, and Targets selects the
 	// callers of an action that refers to them.
 	Invoke []addr.Target
-	// GenerateConfig asks for configuration of imported objects that have none: Change.GeneratedConfig.
+	// GenerateConfig generates configuration for imported objects that have none: Change.GeneratedConfig.
 	GenerateConfig bool
-	// Strict makes failed conditions errors in refresh-only plans, too.
+	// Strict makes failed conditions errors in refresh-only plans, as well.
 	Strict bool
-	// Import imports one object, as the command of that name does.
+	// Import imports one object, as by the command "import".
 	Import *Import
-	// Variables are the root input variables as given; the caller converts config.Values of files and options.
+	// Variables are the root input variables as given; callers convert config.Values of files and options.
 	Variables map[string]cty.Value
-	// VariableRanges holds the places of values in files, for messages of validations; other messages show the
-	// declaration.
+	// VariableRanges holds the ranges of values in files, for errors of validations; other errors show the declaration.
 	VariableRanges map[string]hcl.Range
 	// StandIns mock some providers and modules; usually nil.
 	StandIns StandIns
-	// Scope, when set, is filled in to evaluate assertions with the planned values. It is usable even after errors.
+	// Scope, if set, receives the scope to evaluate assertions with planned values. It can be used even after errors.
 	Scope *Scope
-	// Unjudged makes a plan that no policy judges: those of tests, which others make and destroy.
+	// Unjudged exempts the plan from policies, for objects of tests.
 	Unjudged bool
 }
 
 // Import is one object to import.
 type Import = planning.Import
 
-// plan is Plan; the hooks are those around reads.
+// plan implements Plan without policies; hooks run around reads.
 func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *plan.Plan, diags diag.List) {
 	p := r.project
 	ctx, span := tracing.Start(ctx, "plan")
@@ -454,10 +455,10 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 	record := funcs.NewFileRecord(nil)
 	pool := p.pool(o.StandIns)
 	defer closing(pool.Pool, &diags)
-	asked := ctx // assertions of tests are evaluated when the walk has ended
+	asked := ctx // assertions of tests are evaluated after the walk
 	ctx, done := r.until(ctx, pool.Pool)
 	defer done()
-	if o.Mode != plan.Destroy && o.Import == nil { // else only providers need a valid configuration
+	if o.Mode != plan.Destroy && o.Import == nil { // otherwise only providers need a valid configuration
 		if problems := p.validate(ctx, prog, pool.Pool); problems.HasErrors() {
 			return nil, diags.Extend(problems)
 		}
@@ -466,7 +467,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 	settings.VariableRanges, settings.StandIns = o.VariableRanges, o.StandIns
 	settings.Walked = o.Scope.walked(settings.Functions.Table)
 	var interrupted []state.Intent
-	if o.Import == nil { // importing an object is one way to resolve its creation
+	if o.Import == nil { // an import can resolve the creation of the object
 		interrupted = r.openCreations()
 	}
 	out, more := planning.Run(ctx, tracing.Carry(p.opts.Abort, ctx), prog, r.prior(), pool, planning.Options{
@@ -480,7 +481,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		Hooks: hooks,
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
-	diags = r.lostIn(diags)
+	diags = r.withLockLoss(diags)
 	if problems := p.unwaved(out); problems.HasErrors() {
 		out.Errored, diags = true, diags.Extend(problems)
 	}
@@ -493,7 +494,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		}
 		diags = diags.Extend(r.inFlight())
 	}
-	return out, diags.Extend(r.judgeNew(asked, out, diags, o.Unjudged || o.Import != nil))
+	return out, diags.Extend(r.checkNewPolicies(asked, out, diags, o.Unjudged || o.Import != nil))
 }
 
 // minimalByPolicy reports whether the policy of the project makes the refresh minimal.
@@ -501,7 +502,7 @@ func (o PlanOptions) minimalByPolicy(policy RefreshPolicy) bool {
 	return policy.Minimal && !o.FullRefresh && !o.SkipRefresh && o.Mode == plan.Normal
 }
 
-// unrefreshed selects what the policy of the project says not to read.
+// unrefreshed returns the objects that the policy of the project excludes from reading.
 func (o PlanOptions) unrefreshed(policy RefreshPolicy) *linking.Selection {
 	if o.FullRefresh {
 		return nil
@@ -528,7 +529,7 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	return diags.Extend(backend.Validate(p.config.Root)).Extend(p.validate(ctx, prog, pool))
 }
 
-// validate reports all problems of the configuration itself. Planning starts with it, so that mistakes are reported
+// validate returns all problems of the configuration itself. Planning begins with it, so that errors are reported
 // together, before any request; planning repeats its warnings with values.
 func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *host.Pool) diag.List {
 	return planning.Validate(ctx, prog, pool, planning.Options{
@@ -536,7 +537,7 @@ func (p *Project) validate(ctx context.Context, prog *linking.Program, pool *hos
 	})
 }
 
-// settings returns the settings of every walk of the project. The caller sets those that are not the same for all.
+// settings returns the settings of every walk of the project. The caller sets the others.
 func (p *Project) settings(variables map[string]cty.Value, functions eval.Functions) access.Settings {
 	return access.Settings{
 		Functions: functions, Variables: variables, Workspace: p.opts.Workspace, Cwd: p.opts.OriginalDir,
@@ -544,8 +545,8 @@ func (p *Project) settings(variables map[string]cty.Value, functions eval.Functi
 	}
 }
 
-// until returns a context that also ends when the lock is lost. At its end, the pool's providers are asked to stop
-// calls that only read, so that no run waits for them. The caller must call the function returned.
+// until returns a context that also ends when the lock is lost. When it ends, the pool's providers are asked to stop
+// calls that only read, so that the run does not wait for them. The caller must call the returned function.
 func (r *Run) until(ctx context.Context, pool *host.Pool) (context.Context, func()) {
 	both, cancel := context.WithCancelCause(ctx)
 	lost := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })

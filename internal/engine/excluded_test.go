@@ -15,24 +15,24 @@ import (
 )
 
 // tangle is a random configuration in two versions. The creation of some objects of the first is interrupted; the
-// second changes everything. What may be done then is a question of reachability, which the model answers.
+// second changes everything. The allowed changes follow from reachability, which the model computes.
 type tangle struct {
 	nodes []*knot
-	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and a node on
-	// it.
+	// module p and q, in instances x and y; the p of x may be interrupted. The module depends on a node, and another
+	// node on it.
 	module, lostInside bool
 	moved              bool
-	in, out            int // -1: none
+	in, out            int // -1 for none
 }
 
 // knot is a block of a tangle.
 type knot struct {
 	name         string
-	before, now  []int // what it depends on, as indices
-	through      bool  // references go through a local value
-	counted      bool  // two instances, of which the second may be interrupted
+	before, now  []int // indexes of its dependencies
+	through      bool  // references use a local value
+	counted      bool  // two instances; the second may be interrupted
 	lost         bool
-	isNew, leave bool // is only in the second version, or in the first
+	isNew, leave bool // exists only in the second version, or only in the first
 	moved        bool // has another address in the second version
 }
 
@@ -89,7 +89,7 @@ func (t *tangle) call(second bool) string {
 	return "m"
 }
 
-// text writes a version, and the module.
+// text returns the configuration of a version, and of the module.
 func (t *tangle) text(second bool) (root, module string) {
 	var b strings.Builder
 	version, lost := "v1", `{ half = "lost" }`
@@ -179,12 +179,12 @@ output "id" {
 `
 }
 
-// interrupted reports whether anything is.
+// interrupted reports whether any creation is interrupted.
 func (t *tangle) interrupted() bool {
 	return t.module && t.lostInside || slices.ContainsFunc(t.nodes, func(k *knot) bool { return k.lost })
 }
 
-// held works out which nodes depend on what was interrupted, themselves included.
+// held returns which nodes depend on an interrupted one, including these.
 func (t *tangle) held() []bool {
 	held := make([]bool, len(t.nodes))
 	for i, k := range t.nodes { // dependencies come first
@@ -196,10 +196,10 @@ func (t *tangle) held() []bool {
 	return held
 }
 
-// moduleHeld reports whether what the module depends on is held.
+// moduleHeld reports whether a dependency of the module is held.
 func (t *tangle) moduleHeld() bool { return t.module && t.in >= 0 && t.held()[t.in] }
 
-// wanted returns what may happen to objects in the second version.
+// wanted returns the expected changes in the second version.
 func (t *tangle) wanted(destroy bool) []string {
 	var list []string
 	held := t.held()
@@ -264,7 +264,7 @@ func (t *tangle) wanted(destroy bool) []string {
 	return list
 }
 
-// heldWithModule lets a held module hold the node that depends on it, and so on.
+// heldWithModule propagates held nodes through the module until nothing changes.
 func (t *tangle) heldWithModule(held []bool) []bool {
 	held[t.out] = true
 	for i, k := range t.nodes {
@@ -275,7 +275,7 @@ func (t *tangle) heldWithModule(held []bool) []bool {
 	return held
 }
 
-// interrupt applies the first version and leaves what is lost in flight.
+// interrupt applies the first version and leaves the lost operations in flight.
 func (t *tangle) interrupt(test *testing.T) *scene {
 	test.Helper()
 	s := newScene(test)
@@ -293,7 +293,7 @@ func (t *tangle) interrupt(test *testing.T) *scene {
 	return s
 }
 
-func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
+func TestInterruptedCreationHoldsItsDependents(t *testing.T) {
 	seeds := 40
 	if testing.Short() {
 		seeds = 10
@@ -337,8 +337,8 @@ func TestAnInterruptedCreationHoldsExactlyWhatDependsOnIt(t *testing.T) {
 	}
 }
 
-// adopted takes over what was interrupted, by the addresses that it was begun at, and applies once more: everything
-// that the second version wants is there once, and nothing else.
+// adopted adopts the interrupted objects at their original addresses and applies again: then every object of the second
+// version exists once, and no others.
 func (t *tangle) adopted(s *scene, root string) {
 	s.t.Helper()
 	s.adoptAll()
@@ -369,7 +369,7 @@ func (t *tangle) adopted(s *scene, root string) {
 	}
 }
 
-// exist lists the objects of the world.
+// exist lists the objects of the remote system.
 func (s *scene) exist() []world.Object {
 	s.t.Helper()
 	list, err := s.world.Exists()
@@ -379,7 +379,7 @@ func (s *scene) exist() []world.Object {
 	return list
 }
 
-// adoptAll settles all that is open with what the world has.
+// adoptAll resolves all open operations with the objects of the remote system.
 func (s *scene) adoptAll() {
 	s.t.Helper()
 	project, diags := engine.Load(s.t.Context(), engine.Options{Dir: s.dir,

@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Flavor returns the program that the project is for. In this order, these decide: Surroundings.Says, the environment,
-// the CLI configuration, the name of the program, and the program that initialised the project.
+// Flavor returns the program that the project is written for. The first of these decides: Surroundings.ChosenFlavor,
+// the environment, the CLI configuration, the name of the program, and the program that initialised the project.
 func (s *Surroundings) Flavor() flavor.Flavor {
-	set, _ := s.Settings() // their problems are reported where they are needed
+	set, _ := s.Settings() // their problems are reported where they are used
 	return set.Flavor
 }
 
@@ -28,13 +28,13 @@ func (s *Surroundings) LanguageVersion() string { return s.Flavor().Version(stat
 func (s *Surroundings) ConfigOptions() config.Options {
 	o := config.Options{Dir: s.dir(), DataDir: s.DataDir(), LanguageVersion: s.LanguageVersion(), Flavor: s.Flavor(),
 		Workspace: s.workspaceName()}
-	if o.Flavor.EarlyVariables() { // the backend block may need them
+	if o.Flavor.EarlyVariables() { // the backend block may use them
 		o.Constants = s.Constants
 	}
 	return o
 }
 
-// initialised returns the tool that has written the directory's lock file or, without one, its state file.
+// initialised returns the tool that wrote the directory's lock file or, if there is none, its state file.
 func (s *Surroundings) initialised() flavor.Flavor {
 	if src, err := regular.Read(s.In(lockfile.Name), lockfile.MaxSize); err == nil {
 		return lockfile.Writer(src)
@@ -51,7 +51,7 @@ func (s *Surroundings) initialised() flavor.Flavor {
 }
 
 // adopt returns a state in a flavor's form. If the state has providers of Terraform's registry and the configuration
-// has none from there, they become the providers of the same name in the flavor's own registry, as in OpenTofu.
+// has none from there, they are replaced by the providers of the same name in the flavor's registry, as in OpenTofu.
 func adopt(st *state.State, f flavor.Flavor, uses map[addr.Provider]bool) *state.State {
 	if st == nil || f.RegistryHost() == addr.DefaultProviderHost {
 		return st
@@ -69,8 +69,8 @@ func adopt(st *state.State, f flavor.Flavor, uses map[addr.Provider]bool) *state
 	return b.State()
 }
 
-// takeOver adds to a lock file of Terraform the selected versions of HashiCorp's providers for a flavor with a registry
-// of its own, as OpenTofu does. The hashes are not copied, because the packages of the two registries differ.
+// takeOver adds the selected versions of HashiCorp's providers to a lock file of Terraform, for a flavor with its own
+// registry, like OpenTofu. Hashes are not copied, because the packages of the two registries differ.
 func takeOver(f lockfile.File, fl flavor.Flavor) (lockfile.File, diag.List) {
 	if fl.RegistryHost() == addr.DefaultProviderHost {
 		return f, nil

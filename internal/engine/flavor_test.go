@@ -19,7 +19,7 @@ const otherState = `{"version":4,"terraform_version":"1.9.0","serial":1,"lineage
 	`{"mode":"managed","type":"null_resource","name":"a","provider":"provider[\"registry.opentofu.org/x/null\"]",` +
 	`"instances":[]}]}`
 
-func TestTheFlavorIsDecidedByWhoSpeaksFirst(t *testing.T) {
+func TestFlavorPrecedence(t *testing.T) {
 	entry := func(host string) string {
 		return "provider \"" + host + "/hashicorp/null\" {\n  version = \"3.2.1\"\n}\n"
 	}
@@ -53,7 +53,7 @@ func TestTheFlavorIsDecidedByWhoSpeaksFirst(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, tt.files)
 			s := surroundings(t, dir, flavor.Variable+"="+tt.environ, "TF_CLI_CONFIG_FILE="+rc(t, dir))
-			s.Says, s.Persona = tt.says, tt.persona
+			s.ChosenFlavor, s.CalledAs = tt.says, tt.persona
 			if got := s.Flavor(); got != tt.want {
 				t.Errorf("the flavor is %s, want %s", got, tt.want)
 			}
@@ -61,7 +61,7 @@ func TestTheFlavorIsDecidedByWhoSpeaksFirst(t *testing.T) {
 	}
 }
 
-func TestAWrongFlavorInTheEnvironmentStopsWhateverLoads(t *testing.T) {
+func TestInvalidFlavorVariableStopsLoading(t *testing.T) {
 	dir := t.TempDir()
 	s := surroundings(t, dir, flavor.Variable+"=tofu", "TF_CLI_CONFIG_FILE="+rc(t, dir))
 	if _, diags := s.Load(t.Context(), engine.LoadOptions{}); !strings.Contains(diags.Err().Error(), flavor.Variable) {
@@ -69,9 +69,9 @@ func TestAWrongFlavorInTheEnvironmentStopsWhateverLoads(t *testing.T) {
 	}
 }
 
-// A project of Terraform is initialised as one of OpenTofu: the lock file keeps the version, although a later one is
-// there, and the provider of an object that only the state has is OpenTofu's.
-func TestAProjectOfTerraformGoesOnAsOneOfOpenTofu(t *testing.T) {
+// A Terraform project is initialised as an OpenTofu project: the lock file keeps the version although there is a later
+// one, and the provider of an object that is only in the state becomes OpenTofu's.
+func TestTerraformProjectContinuesInOpenTofu(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
 		"main.tf": "terraform {\n  required_providers {\n    null = {}\n  }\n}\n",
@@ -118,7 +118,7 @@ func surroundings(t *testing.T, dir string, environ ...string) *engine.Surroundi
 	return &engine.Surroundings{Dir: dir, Environ: append(environ, "HOME="+t.TempDir())}
 }
 
-// rc returns the CLI configuration of a directory, which is made if there is none.
+// rc returns the CLI configuration of a directory, which is created if there is none.
 func rc(t *testing.T, dir string) string {
 	name := filepath.Join(dir, "rc")
 	if _, err := os.Stat(name); err != nil {

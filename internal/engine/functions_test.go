@@ -22,8 +22,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// fickle is a provider with functions: tell gives what it was told before, with each call its number, moving gives the
-// number of the phase.
+// fickle is a provider with functions: tell returns its previous arguments and the number of the call; moving
+// returns the number of the phase.
 type fickle struct {
 	provider.Base
 	calls, phase *atomic.Int64
@@ -59,7 +59,7 @@ const fickleHeader = `terraform {
 }
 `
 
-// fickleRun plans in one phase and applies, in the same run or from a saved plan, in the next.
+// fickleRun plans in one phase, and applies in the next, in the same run or from a saved plan.
 func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.List, outputs map[string]string,
 	made []string) {
 	t.Helper()
@@ -117,7 +117,7 @@ func fickleRun(t *testing.T, config string, saved bool) (planned, applied diag.L
 	return planned, applied, outputs, made
 }
 
-// throughFile returns a plan as it is after it was saved.
+// throughFile returns a plan after saving and reading it.
 func throughFile(t *testing.T, p *plan.Plan) *plan.Plan {
 	t.Helper()
 	var file bytes.Buffer
@@ -131,7 +131,7 @@ func throughFile(t *testing.T, p *plan.Plan) *plan.Plan {
 	return p
 }
 
-func TestFunctionsOfProvidersAreHeldToTheirResults(t *testing.T) {
+func TestProviderFunctionResultsAreChecked(t *testing.T) {
 	const steady = `
 resource "world_object" "steady" { name = provider::fickle::steady("s") }
 output "steady" { value = provider::fickle::steady("s") }

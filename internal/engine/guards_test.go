@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// With destroy = false nothing is ever destroyed: not by a replacement, also one whose creation fails, not by what a
-// failure has left behind, not when the block goes.
+// With destroy = false nothing is ever destroyed: not by a replacement, even if its creation fails, not as the leftover
+// of a failure, and not when the block is removed.
 func TestNothingIsDestroyedAgainstTheConfiguration(t *testing.T) {
 	s := newScene(t)
 	block := func(name, behave string) string {
@@ -48,10 +48,10 @@ resource "world_object" "a" {
 	}
 }
 
-// Random histories of a project that remembers prevent_destroy, some of them with another tool that writes the state
-// and drops what it does not know: an object is destroyed exactly when nothing protects it, and a refused plan changes
-// nothing.
-func TestProtectionIsRememberedUntilItIsTakenBack(t *testing.T) {
+// Random histories of a project that records prevent_destroy, some of them with another tool that writes the state
+// without the fields that it does not support: an object is destroyed exactly if it is not protected, and a refused
+// plan changes nothing.
+func TestProtectionIsKeptUntilItIsRemoved(t *testing.T) {
 	const guard = "\n  lifecycle {\n    prevent_destroy = true\n  }\n"
 	const block = "resource \"world_object\" %q {\n  name = %[1]q%s}\n"
 	refused := 0

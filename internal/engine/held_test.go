@@ -16,8 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// What moves onto an interrupted address waits, and is not destroyed; nor does it pass for what was interrupted.
-func TestNothingMovesOntoAnInterruptedCreation(t *testing.T) {
+// An object that moves to an interrupted address is not planned, and not destroyed; nor is it confused with the
+// interrupted one.
+func TestMovesToInterruptedCreationsWait(t *testing.T) {
 	s := newScene(t)
 	const first = `
 resource "world_object" "base" { name = "base" }
@@ -52,7 +53,7 @@ resource "world_object" "new" {
 		for _, l := range p.LeftOut {
 			left[l.Address] = l.Why()
 		}
-		want := map[string]string{"world_object.new": "left alone", "world_object.old": "kept for world_object.new",
+		want := map[string]string{"world_object.new": "left unchanged", "world_object.old": "kept for world_object.new",
 			"world_object.base": "kept for world_object.new"}
 		if !maps.Equal(left, want) {
 			t.Errorf("left out %v", left)
@@ -63,9 +64,9 @@ resource "world_object" "new" {
 	}
 }
 
-// A replacement destroys what is needed, so there is no plan until the creation is settled, whether its block is there
-// or not.
-func TestWhatAnInterruptedCreationNeedsIsNotReplaced(t *testing.T) {
+// A replacement would destroy a needed object, so there is no plan until the creation is resolved, with or without its
+// block.
+func TestDependenciesOfInterruptedCreationsAreNotReplaced(t *testing.T) {
 	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
 	const lost = `
 resource "world_object" "new" {
@@ -88,7 +89,7 @@ resource "world_object" "new" {
 			from := s.mark()
 			_, _, diags := s.run(second, false, options)
 			if !slices.Contains(summaries(diags),
-				"error world_object.base Interrupted creation needs what would be replaced") {
+				"error world_object.base Replacement blocked by an interrupted creation") {
 				t.Errorf("got %q", summaries(diags))
 			}
 			if got := s.happened(from); len(got) > 0 {
@@ -102,7 +103,7 @@ resource "world_object" "new" {
 	}
 }
 
-func TestDestroyKeepsWhatAnInterruptedCreationNeeds(t *testing.T) {
+func TestDestroyKeepsDependenciesOfInterruptedCreations(t *testing.T) {
 	for seed := range 20 {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +142,7 @@ func (s *scene) file(name, text string) {
 	}
 }
 
-// outputs returns the stored output values that are text.
+// outputs returns the stored output values that are strings.
 func (s *scene) outputs() map[string]string {
 	s.t.Helper()
 	_, st, diags := s.run("", true, engine.PlanOptions{Mode: plan.RefreshOnly, SkipRefresh: true})
@@ -191,7 +192,7 @@ func summaries(diags diag.List) (list []string) {
 	return slices.Compact(list)
 }
 
-func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
+func TestPlanListsOmissions(t *testing.T) {
 	s := interruptedScene(t)
 	p, _, diags := s.run(fmt.Sprintf(heldConfig, "", "new"), true, engine.PlanOptions{})
 	if diags.HasErrors() {
@@ -201,7 +202,7 @@ func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
 	for _, l := range p.LeftOut {
 		left[l.Address] = l.Why()
 	}
-	want := map[string]string{"world_object.a": "left alone", "world_object.b": "depends on world_object.a",
+	want := map[string]string{"world_object.a": "left unchanged", "world_object.b": "depends on world_object.a",
 		"output.a": "depends on world_object.a"}
 	if !maps.Equal(left, want) || p.Complete {
 		t.Errorf("left out %v, complete %v", left, p.Complete)
@@ -213,7 +214,7 @@ func TestThePlanNamesWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-func TestRefreshOnlyGoesOnBesideAnInterruptedCreation(t *testing.T) {
+func TestRefreshOnlyIgnoresInterruptedCreations(t *testing.T) {
 	s := interruptedScene(t)
 	objects, err := s.world.Exists()
 	if err != nil {

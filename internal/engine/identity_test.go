@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// misnamed does all as it should, except for the identity in its answer to one call.
+// misnamed returns valid responses, except for the identity in one of them.
 type misnamed struct {
 	provider.Base
-	version int64 // of the identity
+	version int64 // version of the identity
 	in      string
 	wrong   cty.Value
 }
@@ -88,8 +88,8 @@ const (
 	thingMoved = thingOne + "moved {\n  from = terraform_data.a\n  to   = misnamed_thing.a\n}\n"
 )
 
-// TestNoWrongIdentityIsStored has a provider answer one call with an identity that is none: the command fails and names
-// provider and object, what exists stays in the state, and the identity there is one that the schema allows.
+// TestNoWrongIdentityIsStored has a provider return an invalid identity in one response: the command fails and names
+// the provider and the object, existing objects stay in the state, and their identities there are valid.
 func TestNoWrongIdentityIsStored(t *testing.T) {
 	object := map[string]cty.Type{"id": cty.String}
 	wrongs := map[string]cty.Value{
@@ -103,7 +103,7 @@ func TestNoWrongIdentityIsStored(t *testing.T) {
 	for _, scene := range []struct {
 		in            string
 		before, after string
-		exists        bool // the object, whatever comes of the answer
+		exists        bool // the object, whatever the response
 	}{
 		{"plan", "", thingOne, false}, {"plan", thingOne, thingTwo, true},
 		{"apply", "", thingOne, true}, {"apply", thingOne, thingTwo, true},
@@ -112,7 +112,7 @@ func TestNoWrongIdentityIsStored(t *testing.T) {
 	} {
 		for name, wrong := range wrongs {
 			if scene.in == "plan" && strings.HasPrefix(name, "unknown") {
-				continue // what is planned need not be known
+				continue // planned identities need not be known
 			}
 			t.Run(scene.in+" "+name, func(t *testing.T) {
 				dir, p := t.TempDir(), &misnamed{}

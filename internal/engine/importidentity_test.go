@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestImportsByIdentity imports an object by its identity, one that is sensitive among them, which no message tells.
+// TestImportsByIdentity imports an object by its identity, including a sensitive one, which no message shows.
 func TestImportsByIdentity(t *testing.T) {
 	bring := func(identity string) string {
 		return "variable \"s\" {\n  default   = \"a-long-secret\"\n  sensitive = true\n}\n" + thingOne +
@@ -40,7 +40,7 @@ func TestImportsByIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityText writes parts of every type.
+// TestIdentityText formats attributes of every type.
 func TestIdentityText(t *testing.T) {
 	for want, v := range map[string]cty.Value{
 		"<empty>": cty.EmptyObjectVal,

@@ -14,15 +14,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// WithStore returns the same project with another store, for callers that choose it by the configuration.
+// WithStore returns the same project with another store, for callers that choose it based on the configuration.
 func (p *Project) WithStore(s state.Store) *Project {
 	c := *p
 	c.store = s
 	return &c
 }
 
-// WithProviders returns the same project with more providers, which come before the built-in ones, for callers that
-// choose them by the configuration. It must be called before the first use of a provider.
+// WithProviders returns the same project with more providers, which override the built-in ones, for callers that choose
+// them based on the configuration. It must be called before the first use of a provider.
 func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Project {
 	c := *p
 	c.opts.Providers = maps.Clone(p.opts.Providers)
@@ -34,13 +34,13 @@ func (p *Project) WithProviders(more map[addr.Provider]provider.Factory) *Projec
 	return &c
 }
 
-// Redact removes the secrets that the project knows so far from a text, such as a provider's log.
+// Redact removes the secrets collected so far from a text, such as a provider's log.
 func (p *Project) Redact(text string) string { return p.secrets.Redact(text) }
 
-// Secrets returns the secrets that the project knows so far.
+// Secrets returns the secrets collected so far.
 func (p *Project) Secrets() *value.Secrets { return p.secrets }
 
-// Dependencies returns all declarations of the configuration, each with the numbers of its direct dependencies.
+// Dependencies returns all declarations of the configuration, with the indexes of their direct dependencies.
 func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags diag.List) {
 	prog, diags := p.prepare()
 	if diags.HasErrors() {
@@ -50,16 +50,16 @@ func (p *Project) Dependencies() (slots []*linking.Slot, edges [][]int, diags di
 	return slots, edges, diags
 }
 
-// BuiltInProviders lists the providers that need no installation, as they are written in required_providers.
+// BuiltInProviders lists the providers that need no installation, in the form of required_providers.
 func BuiltInProviders() []string {
 	return append([]string{"terraform.io/builtin/terraform"}, externalSources...)
 }
 
-// LockProblem returns the problem that the lock of a state could not be acquired.
+// LockProblem returns the error that the lock of a state could not be acquired.
 func LockProblem(err error) diag.List { return lockFailed(err, OpenOptions{}) }
 
-// Schemas returns the schemas of all providers that the configuration, a state and changes mention, as far as they are
-// available: documents work without the others.
+// Schemas returns the schemas of all providers in the configuration, a state and changes, as far as they are available:
+// documents can do without the others.
 func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
 	out := tfjson.Schemas{}
 	add := func(a addr.Provider) { p.addSchema(out, a) }
@@ -82,10 +82,10 @@ func (p *Project) Schemas(s *state.State, changes ...*plan.Change) tfjson.Schema
 	return out
 }
 
-// AllSchemas is Schemas with those of providers, too, that are required and that nothing uses.
+// AllSchemas is like Schemas, including those of required but unused providers.
 func (p *Project) AllSchemas(s *state.State, changes ...*plan.Change) tfjson.Schemas {
 	out := p.Schemas(s, changes...)
-	wanted, _ := Wanted(p.config) // a wrong constraint has stopped the run before
+	wanted, _ := Wanted(p.config) // a wrong constraint was reported before
 	for a := range wanted {
 		p.addSchema(out, a)
 	}

@@ -29,12 +29,12 @@ import (
 // ModuleOptions configures the installation of modules.
 type ModuleOptions struct {
 	Upgrade  bool
-	Progress func(line string) // gets a line for each step; nil drops them
-	Calls    []config.Place    // modules beside those that the configuration calls
-	ReadOnly bool              // the lock file of modules is not written: it has to have all modules
+	Progress func(line string) // receives a line for each step; nil drops them
+	Calls    []config.Place    // modules in addition to those that the configuration calls
+	ReadOnly bool              // the lock file of modules is not written, and must contain all modules
 }
 
-// InstallModules makes every module that the configuration calls available, and records where it is.
+// InstallModules installs every module that the configuration calls, and records its directory.
 func (s *Surroundings) InstallModules(ctx context.Context, o ModuleOptions) diag.List {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
@@ -63,13 +63,13 @@ type ProviderOptions struct {
 	Upgrade bool
 	// Dirs, if there are any, are the only sources of providers.
 	Dirs []string
-	// More holds providers that something other than the configuration requires.
+	// More holds providers that are required outside of the configuration.
 	More plugins.Wanted
-	// State is a state whose objects' providers are installed, too; nil for none.
+	// State is a state whose providers are installed, too; may be nil.
 	State *state.State
 	// Own holds providers of the calling program, which are not installed.
 	Own map[addr.Provider]provider.Factory
-	// Progress gets each step; nil drops them.
+	// Progress receives each step; nil drops them.
 	Progress func(plugins.Step)
 }
 
@@ -77,11 +77,11 @@ type ProviderOptions struct {
 type Installation struct {
 	plugins.Result
 	Wanted   plugins.Wanted
-	Before   lockfile.File // the lock file as it is
+	Before   lockfile.File // the current lock file
 	Settings *settings.Settings
 }
 
-// InstallProviders makes every provider that a configuration and a state need available.
+// InstallProviders installs every provider that a configuration and a state need.
 func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config, o ProviderOptions) (*Installation,
 	diag.List) {
 	out := &Installation{}
@@ -127,8 +127,8 @@ func (s *Surroundings) InstallProviders(ctx context.Context, cfg *config.Config,
 	return out, diags.Extend(more)
 }
 
-// checkBuiltins refuses built-in providers that there are not, and version constraints on the others, which have no
-// version of their own.
+// checkBuiltins returns errors for built-in providers that do not exist, and version constraints on the others, which
+// have no version of their own.
 func checkBuiltins(wanted plugins.Wanted) (diags diag.List) {
 	sorted := slices.SortedFunc(maps.Keys(wanted), func(a, b addr.Provider) int {
 		return strings.Compare(a.String(), b.String())
@@ -152,18 +152,18 @@ func checkBuiltins(wanted plugins.Wanted) (diags diag.List) {
 // InstallOptions configures the installation of modules and providers.
 type InstallOptions struct {
 	Upgrade  bool
-	Progress func(line string) // gets a line for each step; nil drops them
+	Progress func(line string) // receives a line for each step; nil drops them
 	// Own holds providers of the calling program, which are not installed.
 	Own map[addr.Provider]provider.Factory
 	// Backend holds additional arguments of the backend.
 	Backend map[string]cty.Value
-	// Reconfigure replaces the record of another backend, without its states.
+	// Reconfigure replaces the record of another backend, without copying its states.
 	Reconfigure bool
 }
 
-// Install installs everything that the configuration in the working directory needs, as the command init does without
+// Install installs everything that the configuration in the working directory needs, like the command "init" without
 // questions: it records the backend, installs modules and providers, and writes the lock file. A backend block that
-// differs from the recorded one is refused, unless Reconfigure says what becomes of the state.
+// differs from the recorded one is refused, unless Reconfigure is set.
 func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.List {
 	root, diags := s.RootModule(ctx)
 	if diags.HasErrors() {
@@ -204,8 +204,8 @@ func (s *Surroundings) Install(ctx context.Context, how InstallOptions) diag.Lis
 	return diags
 }
 
-// recordNewBackend records the backend block, with more arguments, if nothing was recorded yet or the record is to be
-// replaced. It reads the state first, so that no backend is recorded that cannot be used.
+// recordNewBackend records the backend block, with additional arguments, if none was recorded or if the record is to be
+// replaced. It first reads the state, so that only a backend that works is recorded.
 func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module, how InstallOptions) diag.List {
 	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
@@ -232,8 +232,8 @@ func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module
 		return diags
 	case recorded != nil && !how.Reconfigure:
 		if _, diags = s.Backend(root); !diags.HasErrors() && len(how.Backend) > 0 && !configured.SamePlace(recorded) {
-			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend are not those of "+
-				"the record. Set these again, or decide about the state. Nothing was changed.").
+			diags = diags.Errorf(nil, "Backend configuration changed", "The arguments of the backend differ from the "+
+				"recorded ones. Restore them, or choose what happens to the state. Nothing was changed.").
 				Advise("\"%s\" copies it to the new location, \"%s\" uses the state that is there.",
 					diag.Run("init", "-migrate-state"), diag.Run("init", "-reconfigure"))
 		}
@@ -255,8 +255,8 @@ func (s *Surroundings) recordNewBackend(ctx context.Context, root *config.Module
 	return nil
 }
 
-// Reach opens the store of a backend in a service and lists its workspaces: wrong arguments show before the backend is
-// recorded.
+// Reach opens the store of a backend in a service and lists its workspaces, so that wrong arguments are found before
+// the backend is recorded.
 func (s *Surroundings) Reach(ctx context.Context, b *backend.Backend) diag.List {
 	if !b.InService() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// A program that only reads is ended by the first interrupt: the plan does not wait for it.
+// A program that only reads ends on the first interrupt: the plan does not wait for it.
 func TestInterruptedPlanDoesNotWaitForReads(t *testing.T) {
 	dir := t.TempDir()
 	source := `

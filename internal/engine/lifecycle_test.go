@@ -26,7 +26,7 @@ const worldHeader = `terraform {
 }
 `
 
-// scene is a project whose objects live in a world.
+// scene is a project with a fake remote system.
 type scene struct {
 	t      *testing.T
 	dir    string
@@ -47,7 +47,7 @@ func newScene(t *testing.T) *scene {
 	return &scene{t: t, dir: dir, world: w}
 }
 
-// run plans, and applies unless planOnly, with a configuration; the plan is nil when there is none.
+// run plans, and applies unless planOnly, with a configuration; the plan may be nil.
 func (s *scene) run(config string, planOnly bool, options engine.PlanOptions) (*plan.Plan, *state.State, diag.List) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "main.tf"), []byte(worldHeader+config), 0o644); err != nil {
@@ -91,7 +91,7 @@ func (s *scene) apply(config string) *state.State {
 	return st
 }
 
-// happened lists the ledger from an event on, as "KIND name".
+// happened lists the ledger from an event on, in the form "KIND name".
 func (s *scene) happened(from int) (list []string) {
 	s.t.Helper()
 	events, err := s.world.Events()
@@ -114,7 +114,7 @@ func (s *scene) mark() int {
 	return len(events)
 }
 
-// inOrder fails unless the wanted lines come in this order, others between them.
+// inOrder checks that the wanted lines occur in this order, perhaps with others between them.
 func inOrder(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	at := 0
@@ -205,7 +205,7 @@ resource "world_object" "a" {
 	inOrder(t, s.happened(from), "OPENED l", "CLOSED l", "OPENED l", "DELETED a", "CLOSED l")
 }
 
-func TestEphemeralResourcesWaitForWhatIsNotKnown(t *testing.T) {
+func TestEphemeralResourcesWithUnknownConfigurationWait(t *testing.T) {
 	s := newScene(t)
 	s.apply(`
 resource "world_object" "a" { name = "a" }
@@ -289,7 +289,7 @@ resource "world_object" "a" {
 	inOrder(t, s.happened(0), "OPENED l", "CLOSED l", "OPENED l", "FAILED a", "CLOSED l")
 }
 
-func TestEphemeralValuesAreRefusedWhereTheyWouldBeKept(t *testing.T) {
+func TestEphemeralValuesAreNotStored(t *testing.T) {
 	for name, config := range map[string]string{
 		"attribute": `resource "world_object" "a" { name = ephemeral.world_lease.l.token }`,
 		"output":    `output "o" { value = ephemeral.world_lease.l.token }`,
@@ -353,7 +353,7 @@ func TestWriteOnlyValuesReachTheProviderAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestIdentitiesAreStoredAndHandedBack(t *testing.T) {
+func TestIdentitiesAreStoredAndPassedBack(t *testing.T) {
 	s := newScene(t)
 	config := `
 resource "world_object" "a" {

@@ -25,27 +25,27 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// LoadOptions configures how a project is loaded from its surroundings.
+// LoadOptions configures how a project is loaded.
 type LoadOptions struct {
-	Dir         string // of the configuration; "" is the working directory
+	Dir         string // directory of the configuration; "" means the working directory
 	Workspace   string // "" means the selected one
 	Files       StateFiles
 	Parallelism int
 	Events      event.Sink
 	Abort       context.Context
-	Saved       *plan.Plan // load the configuration from here
-	EachPlugin  bool       // report each missing provider by itself
+	Saved       *plan.Plan // load the configuration from this plan
+	EachPlugin  bool       // report each missing provider separately
 	// Module and RootProviders are those of Options.
 	Module        *config.Place
 	RootProviders func(*config.Config) []*config.ProviderConfig
-	NoPlugins     bool // read only the configuration: installed providers may be missing
+	NoPlugins     bool // load only the configuration: installed providers may be missing
 	Query         bool // also read query files
 	// Terse suppresses the warning about providers under development, for commands whose output other programs read.
 	Terse bool
-	// Secrets is that of Options.
+	// Secrets is the same as in Options.
 	Secrets *value.Secrets
-	// Store, Providers and Functions are the caller's own: the store replaces the backend's, the providers come before
-	// all others, and the functions are added to those of the language.
+	// Store, Providers and Functions are the caller's own: the store replaces that of the backend, the providers
+	// override all others, and the functions are added to those of the language.
 	Store     state.Store
 	Providers map[addr.Provider]provider.Factory
 	Functions map[string]function.Function
@@ -91,7 +91,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	if diags := checkFunctions(o.Functions); diags.HasErrors() {
 		return nil, diags
 	}
-	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+	if _, diags := s.SettingsEnvironment().ChosenFlavor(); diags.HasErrors() {
 		return nil, diags
 	}
 	file, diags := s.ProjectFile()
@@ -114,13 +114,13 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 		Secrets:  o.Secrets,
 		Log:      s.CoreLog,
 	}
-	s.Settings() // once, here: MayRead is called from everywhere
+	s.Settings() // loads the settings before MayRead is called concurrently
 	if o.Saved != nil {
 		// a saved configuration has its manifest under the default name
 		options.Config, options.DataDir = o.Saved.Config, ""
 		options.Constants = func(*config.Module) config.Values { return valuesOf(o.Saved) }
 		options.Encryption = func(root *config.Module) (*encryption.Encryption, diag.List) {
-			return s.Encryption(s.sealing(ctx, root))
+			return s.Encryption(s.encryptionModule(ctx, root))
 		}
 	}
 	project, diags := Load(ctx, options)
@@ -129,7 +129,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	}
 	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers})
 	if diags = diags.Extend(more); more.HasErrors() {
-		if o.EachPlugin { // missing arguments are reported at once, which needs no provider
+		if o.EachPlugin { // missing arguments are reported first, without providers
 			diags = diags.Extend(linking.CheckProvisioners(project.Config()))
 		}
 		return nil, diags
@@ -137,7 +137,7 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	return project.WithProviders(factories), diags
 }
 
-// valuesOf returns the values of variables that a plan was made with.
+// valuesOf returns the values of the variables in a plan.
 func valuesOf(pl *plan.Plan) config.Values {
 	out := config.Values{}
 	for name, v := range pl.Variables {
@@ -146,7 +146,7 @@ func valuesOf(pl *plan.Plan) config.Values {
 	return out
 }
 
-// checkFunctions refuses functions of the caller that hide those of the language, or that cannot be called.
+// checkFunctions returns errors for functions of the caller that hide those of the language, or that cannot be called.
 func checkFunctions(own map[string]function.Function) (diags diag.List) {
 	table := funcs.Table(funcs.Options{})
 	for _, name := range slices.Sorted(maps.Keys(own)) {
@@ -154,12 +154,13 @@ func checkFunctions(own map[string]function.Function) (diags diag.List) {
 		switch {
 		case taken:
 			diags = diags.Errorf(nil, "Function exists already",
-				"The program defines a function named %q, which is a function of the language. Use another name.",
+				"The program defines a function named %q, but the language already has a function of that name. Use "+
+					"another name.",
 				name)
 		case !hclsyntax.ValidIdentifier(name):
 			diags = diags.Errorf(nil, "Invalid name of a function", "The program defines a function named %q, which "+
-				"no configuration can call: a name consists of letters, digits, underscores and dashes, and does not "+
-				"begin with a digit or a dash.", name)
+				"a configuration cannot call: a name consists of letters, digits, underscores and dashes, and does "+
+				"not begin with a digit or a dash.", name)
 		case own[name] == function.Function{}:
 			diags = diags.Errorf(nil, "Invalid function", "The program defines a function named %q that was not made "+
 				"by function.New.", name)

@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A folder that cannot be written says what has to be possible there, not only which call failed.
-func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
+// The error about a read-only folder explains which access is necessary, and not only which call failed.
+func TestReadOnlyFolderErrorHasAdvice(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
 		0o600); err != nil {
@@ -40,8 +40,8 @@ func TestReadOnlyFolderSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A plan without the lock is possible while another run writes; what wants to write is refused, lock or not.
-func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
+// A plan without the lock is possible while another run writes; runs that write are refused, with or without the lock.
+func TestReadingWithoutALockDuringAnotherRun(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(`resource "terraform_data" "a" {}`),
 		0o600); err != nil {
@@ -93,7 +93,7 @@ func TestReadingWithoutALockBesideARunThatWrites(t *testing.T) {
 	}
 }
 
-// unreadable is a store whose state this user may not read; for root there is no such file.
+// unreadable is a store whose state this user may not read; root can read every file.
 type unreadable struct{ state.Store }
 
 func (u unreadable) Workspace(name string) (state.Workspace, error) {
@@ -107,8 +107,8 @@ func (unreadableWorkspace) Lock(context.Context, state.LockRequest) (state.Sessi
 	return nil, &fs.PathError{Op: "open", Path: "terraform.tfstate", Err: syscall.EACCES}
 }
 
-// Advice to do without the lock is for those who asked for it.
-func TestUnreadableStateIsNotBlamedOnALockThatNobodyAskedFor(t *testing.T) {
+// Advice to run without the lock is only for runs that requested the lock.
+func TestUnreadableStateWithoutLockHasNoLockAdvice(t *testing.T) {
 	dir := t.TempDir()
 	project, diags := engine.Load(t.Context(), engine.Options{Dir: dir})
 	if diags.HasErrors() {

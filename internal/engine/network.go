@@ -16,7 +16,7 @@ import (
 
 const defaultRetries = 1
 
-// hosts finds services and tokens for backends.
+// hosts provides services and tokens to backends.
 type hosts struct{ web *web.Client }
 
 // Service implements remote.Hosts.
@@ -27,8 +27,8 @@ func (h hosts) Service(ctx context.Context, host string, ids ...string) (*url.UR
 		var u *url.URL
 		if u, err = h.web.Service(ctx, host, id); err == nil {
 			if !h.web.Entrusted(host, u) {
-				return nil, fmt.Errorf("the host %s names an address on %s for the service %s, but the token of "+
-					"%[1]s does not go there: another host has chosen the address, or TLS does not protect it",
+				return nil, fmt.Errorf("the address of the service %[3]s of the host %[1]s is on %[2]s, and the "+
+					"token of %[1]s is not sent there: another host has chosen the address, or TLS does not protect it",
 					host, u.Host, id)
 			}
 			return u, nil
@@ -60,25 +60,25 @@ func (s *Surroundings) Web() *web.Client {
 		Agent: strings.TrimSpace(cmp.Or(s.Title, "Tombolo") + " " +
 			strings.TrimSpace(s.Getenv("TF_APPEND_USER_AGENT"))),
 		Retries: s.number("TF_REGISTRY_DISCOVERY_RETRY", defaultRetries),
-		Timeout: time.Duration(s.number("TF_REGISTRY_CLIENT_TIMEOUT", 0)) * time.Second, // the default is the client's
+		Timeout: time.Duration(s.number("TF_REGISTRY_CLIENT_TIMEOUT", 0)) * time.Second, // 0 means the client's default
 	})
 	return s.web
 }
 
-// tokens returns the source of tokens.
+// tokens returns the source of credentials.
 func (s *Surroundings) tokens() *credentials.Source {
-	set, _ := s.Settings() // whose problems are reported where the settings are needed
+	set, _ := s.Settings() // their problems are reported where the settings are used
 	return &credentials.Source{Settings: set, Environ: s.Environ, HelperDirs: s.SettingsEnvironment().HelperDirs()}
 }
 
-// Tokens keeps the tokens of hosts. MakeDir makes the folder of their file.
+// Tokens returns the keeper of hosts' tokens. makeDir creates the folder of their file.
 func (s *Surroundings) Tokens(makeDir func(dir string) error) credentials.Keeper {
 	return credentials.Keeper{Source: s.tokens(), File: s.SettingsEnvironment().CredentialsFile(s.Flavor()),
 		MakeDir: makeDir}
 }
 
-// User returns the name of who has a token of a host, as the API of HCP Terraform says; "" where the host has no such
-// API, so that nobody can tell. The token goes to this host alone.
+// User returns the name of the user that a token of a host belongs to, according to the API of HCP Terraform, or "" if
+// the host has no such API. The token is only sent to this host.
 func (s *Surroundings) User(ctx context.Context, host, token string) (string, error) {
 	o := s.Web().Options
 	o.Credentials = func(context.Context, string) (string, error) { return token, nil }
@@ -101,7 +101,7 @@ func (s *Surroundings) User(ctx context.Context, host, token string) (string, er
 // most is the limit for values of the environment.
 const most = 3600
 
-// number reads a number from the environment; an invalid one counts as unset.
+// number returns a number from the environment; an invalid one is ignored.
 func (s *Surroundings) number(variable string, otherwise int) int {
 	n, err := strconv.Atoi(s.Getenv(variable))
 	if err != nil || n < 0 {

@@ -53,7 +53,7 @@ resource "terraform_data" "web" { input = var.in }
 output "out" { value = terraform_data.web.id }
 `
 
-// patternScene has the modules.
+// patternScene returns a scene with the modules.
 func patternScene(t *testing.T) *scene {
 	s := newScene(t)
 	s.file("m/main.tf", patternModule)
@@ -64,14 +64,14 @@ func patternScene(t *testing.T) *scene {
 	return s
 }
 
-// A pattern chooses what the list of all instances that it matches chooses: for -target and -exclude, before and after
-// there is anything, to create and to destroy.
-func TestPatternsChooseWhatTheirMatchesChoose(t *testing.T) {
+// A pattern selects the same instances as a list of all addresses that it matches: for -target and -exclude, before and
+// after objects exist, for creations and deletions.
+func TestPatternsSelectLikeTheirMatches(t *testing.T) {
 	s := patternScene(t)
 	good := 0
 	planned := func(o engine.PlanOptions) string {
 		p, _, diags := s.run(patternConfig, true, o)
-		if diags.HasErrors() { // what is chosen may refer to what is not
+		if diags.HasErrors() { // a selected block may refer to an excluded one
 			return diags.Err().Error()
 		}
 		good++
@@ -133,7 +133,7 @@ func TestPatternsChooseWhatTheirMatchesChoose(t *testing.T) {
 	}
 }
 
-// outline lists what a plan does and leaves out.
+// outline lists the changes and omissions of a plan.
 func outline(p *plan.Plan) string {
 	var lines []string
 	for _, c := range p.Changes {
@@ -146,9 +146,9 @@ func outline(p *plan.Plan) string {
 	return strings.Join(lines, "\n")
 }
 
-// What depends on one of the modules that are left out is left alone as well, also in the modules that take part: it is
-// no object that has lost its block.
-func TestNothingIsDestroyedBesideWhatIsLeftOut(t *testing.T) {
+// Dependents of an excluded module are not touched, even in included modules: they are not treated as objects without a
+// block.
+func TestExclusionsDestroyNothing(t *testing.T) {
 	s := patternScene(t)
 	s.apply(patternConfig)
 	for _, text := range []string{`module.net["us"]`, "module.app[0]", `module.net["eu"].module.deep`, "module.net[*]",

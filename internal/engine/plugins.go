@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// BuiltIn reports whether a provider is built in, for use if no plugin of it is installed.
+// BuiltIn reports whether a provider is built in, and used if no plugin of it is installed.
 func BuiltIn(p addr.Provider) bool {
 	return slices.ContainsFunc(BuiltInProviders(), func(source string) bool {
 		own, err := addr.ParseProvider(source)
@@ -43,8 +43,8 @@ func Wanted(cfg *config.Config) (plugins.Wanted, diag.List) {
 	return wanted, diags
 }
 
-// WantedBy returns the requirements of one module: those of required_providers and provider blocks, and those that its
-// resources imply.
+// WantedBy returns the requirements of one module: those of required_providers and provider blocks, and those implied
+// by its resources.
 func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 	wanted := plugins.Wanted{}
 	var diags diag.List
@@ -66,28 +66,28 @@ func WantedBy(m *config.Module) (plugins.Wanted, diag.List) {
 		add(r.Provider, config.VersionConstraint{})
 	}
 	for _, i := range m.Imports {
-		if i.To.Module.IsRoot() && m.Resources[i.To.Resource] == nil { // its block is to be generated
+		if i.To.Module.IsRoot() && m.Resources[i.To.Resource] == nil { // its block will be generated
 			add(i.Provider, config.VersionConstraint{})
 		}
 	}
 	return wanted, diags
 }
 
-// PlainPlugins reports whether connections to plugins are without TLS, to inspect the traffic.
+// PlainPlugins reports whether connections to plugins are unencrypted, to inspect the traffic.
 func (s *Surroundings) PlainPlugins() bool { return s.Getenv("TF_DISABLE_PLUGIN_TLS") != "" }
 
 // PluginOptions selects the providers of a project.
 type PluginOptions struct {
-	// Each reports each missing provider as its own problem.
+	// Each reports each missing provider separately.
 	Each bool
 	// Terse suppresses the warning about providers under development.
 	Terse bool
-	// Own holds the caller's own providers, which come before all others and need not be installed.
+	// Own holds the caller's own providers, which override all others and need no installation.
 	Own map[addr.Provider]provider.Factory
 }
 
-// Plugins returns the providers of a configuration and of the lock file that are separate programs. A running one takes
-// precedence over a program provider in its folder, that over one under development, and that over an installed one.
+// Plugins returns the providers of a configuration and of the lock file that are separate programs. The order of
+// precedence is: a running one, a program provider in its folder, one under development, an installed one.
 func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOptions) (
 	map[addr.Provider]provider.Factory, diag.List) {
 	wanted, diags := Wanted(project.Config())
@@ -99,7 +99,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
-	// A state may need providers that the configuration does not mention any more.
+	// A state may need providers that are no longer in the configuration.
 	for _, e := range locked.Entries() {
 		if _, ok := wanted[e.Provider]; !ok {
 			wanted[e.Provider] = require.Constraints{}
@@ -128,7 +128,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 			Plain: s.PlainPlugins(),
 		}
 		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
-			// A packaged program provider obeys it (package pack/generic); other plugins do not know the variable.
+			// Packaged program providers use it (package pack/generic); other plugins ignore it.
 			if plugin.Env == nil {
 				plugin.Env = os.Environ()
 			}
@@ -148,7 +148,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	return out, diags
 }
 
-// Reattached returns the running providers that the environment names.
+// Reattached returns the running providers in the environment.
 func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.List) {
 	attached, err := host.ParseReattach(s.Getenv(host.ReattachVariable))
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Surroundings) Reattached() (map[addr.Provider]host.Reattachment, diag.L
 	return attached, nil
 }
 
-// misspelt adds suggestions to problems with providers: a misspelt resource type requires an unknown provider.
+// misspelt adds suggestions to problems about providers: a misspelt resource type requires an unknown provider.
 func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	if !diags.HasErrors() {
 		return diags
@@ -182,8 +182,8 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 	return diags
 }
 
-// misaddressed adds suggestions of folders to problems with providers: unused ones of a provider with the same type, or
-// nearly the same address.
+// misaddressed suggests folders in problems about providers: unused folders of a provider with the same type, or a
+// similar address.
 func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provider]string) diag.List {
 	for _, given := range SortedProviders(folders) {
 		if _, used := wanted[given]; used {
@@ -206,7 +206,8 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 	return diags
 }
 
-// unused adds to problems with providers those of the calling program that nothing requires: one of them is meant.
+// unused adds the unused providers of the calling program to problems about missing providers: one of them may be the
+// missing one.
 func unused(diags diag.List, wanted plugins.Wanted, own map[addr.Provider]provider.Factory) diag.List {
 	if !diags.HasErrors() {
 		return diags
@@ -221,8 +222,8 @@ func unused(diags diag.List, wanted plugins.Wanted, own map[addr.Provider]provid
 			}
 			for _, d := range diags {
 				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nThe calling program brings the provider %s, which nothing requires. "+
-						"If it is meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
+					d.Detail += fmt.Sprintf("\n\nThe calling program provides %s, which nothing requires. If it is "+
+						"meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
 				}
 			}
 		}
@@ -240,7 +241,7 @@ func OverrideWarning(set *settings.Settings, wanted plugins.Wanted, consequence 
 		"The CLI configuration replaces these providers with programs under development:\n%s\n\n%s", list, consequence)
 }
 
-// listed writes those of the providers in folders that are wanted, a line each.
+// listed lists the required providers in folders, one per line.
 func listed(folders map[addr.Provider]string, wanted plugins.Wanted) string {
 	var list []string
 	for p, dir := range folders {
@@ -252,7 +253,7 @@ func listed(folders map[addr.Provider]string, wanted plugins.Wanted) string {
 	return strings.Join(list, "\n")
 }
 
-// ProgramProviders returns the folders of providers that are used directly from there. One under development takes
+// ProgramProviders returns the folders of providers that are used without installation. One under development takes
 // precedence.
 func ProgramProviders(set *settings.Settings) map[addr.Provider]string {
 	out := maps.Clone(set.ProgramProviders)
@@ -283,9 +284,9 @@ func ProgramNote(set *settings.Settings, wanted plugins.Wanted) diag.List {
 			"not locked:\n%s", list)
 }
 
-// Selections returns the version of each provider that the lock file has.
+// Selections returns the version of each provider in the lock file.
 func (s *Surroundings) Selections() map[string]string {
-	locked, _ := lockfile.Load(s.dir()) // its problems are reported where it is needed
+	locked, _ := lockfile.Load(s.dir()) // its problems are reported where it is used
 	out := map[string]string{}
 	for _, e := range locked.Entries() {
 		out[e.Provider.String()] = e.Version.String()

@@ -23,12 +23,12 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Policy is a program of the project that judges plans.
+// Policy is a program of the project that checks plans.
 type Policy struct {
 	Name    string
 	Command []string
-	Environ []string      // nil means that of the process
-	Timeout time.Duration // 0 means that of package policy
+	Environ []string      // nil means the environment of the process
+	Timeout time.Duration // 0 means the default of package policy
 	Range   hcl.Range     // where it is declared
 }
 
@@ -41,8 +41,8 @@ func policiesOf(f projectfile.File, environ []string) (list []Policy) {
 	return list
 }
 
-// judgeNew asks the policies about a plan that the run has made with these problems, unless it is exempt.
-func (r *Run) judgeNew(ctx context.Context, pl *plan.Plan, made diag.List, exempt bool) (diags diag.List) {
+// checkNewPolicies runs the policies on a plan that the run has made with these problems, unless it is exempt.
+func (r *Run) checkNewPolicies(ctx context.Context, pl *plan.Plan, made diag.List, exempt bool) (diags diag.List) {
 	if pl == nil || pl.Errored || made.HasErrors() {
 		return nil
 	}
@@ -55,22 +55,22 @@ func (r *Run) judgeNew(ctx context.Context, pl *plan.Plan, made diag.List, exemp
 	return diags
 }
 
-// judgeOld asks the policies about a plan that another run has made: it may be older than they are.
-func (r *Run) judgeOld(ctx context.Context, pl *plan.Plan) diag.List {
+// checkOldPolicies runs the policies on a plan of another run, which may be older than they are.
+func (r *Run) checkOldPolicies(ctx context.Context, pl *plan.Plan) diag.List {
 	if pl == r.judged {
 		return nil
 	}
 	return r.project.judge(ctx, pl)
 }
 
-// judge asks the policies of the project about a plan that changes real objects. What they deny are errors.
+// judge runs the policies of the project on a plan that changes real objects. Denials are errors.
 func (p *Project) judge(ctx context.Context, pl *plan.Plan) (diags diag.List) {
 	if len(p.opts.Policies) == 0 || pl.Mode == plan.RefreshOnly {
 		return nil
 	}
 	var document bytes.Buffer
 	if err := tfjson.Plan(&document, pl, pl.Prior(), p.config, p.Schemas(pl.Base, pl.Changes...)); err != nil {
-		return diag.FromError("The policies cannot be asked", err)
+		return diag.FromError("The policies cannot be evaluated", err)
 	}
 	for _, one := range p.opts.Policies {
 		diags = diags.Extend(p.verdict(ctx, one, document.Bytes()))
@@ -89,8 +89,8 @@ func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (dia
 			Timeout: one.Timeout}.Judge(ctx, document)
 	}
 	if err != nil {
-		return diags.Errorf(&one.Range, "Policy failed", "The policy %q has not judged the plan, so that it cannot be "+
-			"applied: %s", one.Name, p.secrets.Redact(err.Error()))
+		return diags.Errorf(&one.Range, "Policy failed", "The policy %q did not return a result, so the plan cannot "+
+			"be applied: %s", one.Name, p.secrets.Redact(err.Error()))
 	}
 	for _, e := range v.Deny {
 		d := diag.List{}.Errorf(&one.Range, fmt.Sprintf("Denied by the policy %q", one.Name), "%s",
@@ -105,7 +105,7 @@ func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (dia
 	return diags
 }
 
-// placed names the object that an entry of a policy is about, and points at its block, if the configuration has it.
+// placed adds the object that an entry of a policy is about, and the range of its block, to problems.
 func (p *Project) placed(d diag.List, address string) diag.List {
 	if address == "" {
 		return d
@@ -141,10 +141,10 @@ func (p *Project) hooks(id string, mode plan.Mode, mayRun func(words []string) e
 		Run: hook.Run{ID: id, Mode: modeNames[mode], Workspace: p.opts.Workspace}})
 }
 
-// modeNames are the words of hooks for the purpose of a plan.
+// modeNames are the names of plan modes in hooks.
 var modeNames = map[plan.Mode]string{plan.Normal: "normal", plan.Destroy: "destroy", plan.RefreshOnly: "refresh-only"}
 
-// Plan compares the configuration with the state and the real objects. With errors it returns an incomplete plan,
+// Plan compares the configuration with the state and the real objects. After errors it returns an incomplete plan,
 // marked as errored.
 func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	p := r.project
@@ -164,7 +164,7 @@ func (r *Run) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, diag.List) {
 	return pl, diags.Extend(r.conclude(ctx, hooks, hook.AfterPlan, after))
 }
 
-// outcomeOf returns how something ended.
+// outcomeOf returns the outcome of an operation.
 func outcomeOf(ctx context.Context, diags diag.List) hook.Outcome {
 	switch {
 	case ctx.Err() != nil:
@@ -175,7 +175,7 @@ func outcomeOf(ctx context.Context, diags diag.List) hook.Outcome {
 	return hook.OK
 }
 
-// conclude runs the hooks after an event. A first interrupt does not keep them from it, a second one does.
+// conclude runs the hooks after an event. They run even after a first interrupt, but not after a second one.
 func (r *Run) conclude(ctx context.Context, hooks *hook.Set, e hook.Event, d hook.Document) diag.List {
 	ctx = tracing.Carry(r.project.opts.Abort, ctx)
 	if ctx.Err() != nil {
@@ -184,7 +184,7 @@ func (r *Run) conclude(ctx context.Context, hooks *hook.Set, e hook.Event, d hoo
 	return hooks.Fire(ctx, e, d)
 }
 
-// applyHooks returns the hooks for the apply of a plan; none for those of tests and imports.
+// applyHooks returns the hooks for the apply of a plan; tests and imports have none.
 func (r *Run) applyHooks(id string, pl *plan.Plan) *hook.Set {
 	if pl == r.unhooked {
 		return nil
@@ -192,7 +192,7 @@ func (r *Run) applyHooks(id string, pl *plan.Plan) *hook.Set {
 	return r.project.hooks(id, pl.Mode, nil)
 }
 
-// hooksAgain runs the hooks after operations of runs that were killed before these had run.
+// hooksAgain runs the hooks after operations of interrupted runs whose hooks did not run.
 func (r *Run) hooksAgain(ctx context.Context, hooks *hook.Set, pl *plan.Plan) (diags diag.List) {
 	if pl == r.unhooked {
 		return nil
@@ -217,10 +217,10 @@ func (r *Run) hooksAgain(ctx context.Context, hooks *hook.Set, pl *plan.Plan) (d
 	return diags
 }
 
-// isHook reports whether an operation in flight is about hooks alone: nothing of the object depends on its end.
+// isHook reports whether an operation in flight is only about hooks: the object does not depend on its result.
 func isHook(f state.InFlight) bool { return f.Action == state.ActionHook }
 
-// openAt returns the operations in flight on an instance, without those of hooks.
+// openAt returns the operations in flight on an instance, except those of hooks.
 func (r *Run) openAt(a addr.AbsResourceInstance) (list []state.InFlight) {
 	for _, f := range r.Snapshot().InFlight {
 		if f.Object.Instance == a && !isHook(f) {
@@ -230,12 +230,12 @@ func (r *Run) openAt(a addr.AbsResourceInstance) (list []state.InFlight) {
 	return list
 }
 
-// InitHooks are the hooks of a working directory on init.
+// InitHooks are the init hooks of a working directory.
 type InitHooks struct{ set *hook.Set }
 
-// HooksOfInit returns the hooks of the working directory on init. The directory may have been cloned from a stranger:
-// only those run whose commands the plan_programs of the CLI configuration name, or for which agree says yes, which is
-// asked once, about the command lines of all others. Of what is left out a warning tells. tell shows what hooks print.
+// HooksOfInit returns the init hooks of the working directory. The directory may be an untrusted clone: a hook only
+// runs if plan_programs of the CLI configuration allows its command, or if agree returns true, which is called once
+// with the command lines of all others. A warning lists the omitted hooks. tell receives the output of hooks.
 func (s *Surroundings) HooksOfInit(agree func(lines []string) bool, tell func(name, line string)) (InitHooks,
 	diag.List) {
 	file, diags := s.ProjectFile()

@@ -21,7 +21,7 @@ import (
 // externalSources are the sources of the external provider.
 var externalSources = []string{"hashicorp/external", "tombolo/external"}
 
-// factories returns the providers of the project: those of the options before the built-in ones.
+// factories returns the providers of the project: those of the options override the built-in ones.
 func (p *Project) factories() map[addr.Provider]provider.Factory {
 	out := map[addr.Provider]provider.Factory{
 		addr.BuiltinProvider("terraform"): func(context.Context) (provider.Provider, error) {
@@ -36,7 +36,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 		return external.New(external.Options{Dir: dir, Stderr: p.programOutput, MayRead: p.mayRead,
 			Spool: p.answersHere}), nil
 	}
-	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} { // a state may name that of either
+	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} { // a state may have either of them
 		for _, source := range externalSources {
 			a, err := addr.ParseProviderIn(source, f.RegistryHost())
 			if err != nil {
@@ -51,7 +51,7 @@ func (p *Project) factories() map[addr.Provider]provider.Factory {
 	return out
 }
 
-// mayRead decides about a command that a configuration runs during a plan.
+// mayRead returns an error unless a command of the configuration may run during a plan.
 func (p *Project) mayRead(words []string) error { return p.mayReadOf(addr.Provider{}, words) }
 
 func (p *Project) mayReadOf(of addr.Provider, words []string) error {
@@ -61,7 +61,7 @@ func (p *Project) mayReadOf(of addr.Provider, words []string) error {
 	return p.opts.MayRead(of, words)
 }
 
-// programOutput shows the messages of a program of the external provider.
+// programOutput sends the messages of a program of the external provider as events.
 func (p *Project) programOutput(l external.Line) {
 	p.opts.Events.Send(event.ProgramOutput{Object: l.Object, Label: l.Label, Line: p.secrets.Redact(l.Text),
 		Fleeting: l.Fleeting})
@@ -87,7 +87,7 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 			Cache:   cache,
 			Private: func() bool { return p.answersHere().Sealed() },
 			Redact:  p.secrets.Redact,
-			Output:  func(o handler.Output) { p.said(log, o) },
+			Output:  func(o handler.Output) { p.handleOutput(log, o) },
 			MayRead: func() error { return p.mayReadOf(of, nil) },
 
 			RemoteState: p.otherStates().outputs,
@@ -95,8 +95,8 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger
 	}
 }
 
-// said passes on a message of a program.
-func (p *Project) said(log *slog.Logger, o handler.Output) {
+// handleOutput handles an output message of a program.
+func (p *Project) handleOutput(log *slog.Logger, o handler.Output) {
 	line, object := p.secrets.Redact(o.Line), o.Object
 	log.Log(context.Background(), o.Level, line, "program", o.Label)
 	switch {
@@ -113,7 +113,7 @@ func localStore(dir string) state.Store {
 	return store.New(localOptions(dir))
 }
 
-// localOptions returns the places of the local store in a working directory.
+// localOptions returns the options of the local store in a working directory.
 func localOptions(dir string) store.Options {
 	if dir == "." {
 		return store.Options{Version: "Tombolo " + Version}

@@ -15,15 +15,15 @@ import (
 
 // QueryOptions configures a query.
 type QueryOptions struct {
-	// GenerateConfig generates configuration for the found objects: Listed.GeneratedConfig and GeneratedImport.
+	// GenerateConfig generates configuration for found objects: Listed.GeneratedConfig and GeneratedImport.
 	GenerateConfig bool
-	// Variables and VariableRanges are those of PlanOptions.
+	// Variables and VariableRanges are as in PlanOptions.
 	Variables      map[string]cty.Value
 	VariableRanges map[string]hcl.Range
 }
 
 // Query lets providers find the objects that the project's list blocks describe. The project must have been loaded with
-// its query files. Nothing is changed. With errors it returns the results so far.
+// its query files. It changes nothing. After errors it returns the results so far.
 func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diags diag.List) {
 	p := r.project
 	prog, diags := p.prepare()

@@ -17,11 +17,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// finder is a provider that answers a search, and what is asked of it for one object, with given values.
+// finder is a provider that responds to a list, and to calls for one object, with given values.
 type finder struct {
 	provider.Base
 	identity, object, config cty.Value
-	results                  int // how many of them
+	results                  int // number of results
 	generates                bool
 	asked                    *provider.ListRequest
 }
@@ -82,8 +82,8 @@ func query(t *testing.T, f *finder, lists string, generate bool) ([]*plan.List, 
 	return run.Query(t.Context(), engine.QueryOptions{GenerateConfig: generate})
 }
 
-// TestQueryJudgesAnswers lets a provider answer with every pair of sound and unsound values.
-func TestQueryJudgesAnswers(t *testing.T) {
+// TestQueryChecksResponses uses a provider that responds with every pair of valid and invalid values.
+func TestQueryChecksResponses(t *testing.T) {
 	thing := func(name, key cty.Value) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"name": name, "key": key})
 	}
@@ -129,7 +129,7 @@ func TestQueryJudgesAnswers(t *testing.T) {
 	}
 }
 
-// TestQueryLimits asks for different numbers of objects, of a provider that answers with more than it was asked for.
+// TestQueryLimits requests different numbers of objects from a provider that returns more.
 func TestQueryLimits(t *testing.T) {
 	for limit, want := range map[string]int{"": 100, "limit = 0": 0, "limit = 1": 1, "limit = 7": 7,
 		"limit = 1e30": 150, "limit = 9223372036854775807": 150} {
@@ -145,7 +145,7 @@ func TestQueryLimits(t *testing.T) {
 	}
 }
 
-// TestQueryNeedsConfig leaves out a config block that has a required argument.
+// TestQueryNeedsConfig omits a config block that has a required argument.
 func TestQueryNeedsConfig(t *testing.T) {
 	_, diags := query(t, &finder{}, "list \"finder_thing\" \"a\" {\n  provider = finder\n}\n", false)
 	if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "config") {

@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// readOnly is the session of a run without a lock that only reads while another run writes: it has the state as that
-// run has written it so far, and refuses to write.
+// readOnly is the session of a run without a lock that only reads while another run writes: its state includes the
+// other run's results so far, and it refuses to write.
 type readOnly struct {
 	ctx      context.Context
 	snapshot state.Snapshot
@@ -16,7 +16,8 @@ type readOnly struct {
 
 var errReadOnly = errors.New("another run is writing the state, and this run was started only to read it")
 
-// readBesideWriter reads the state while another run writes it. That run's operations in flight are not open ones.
+// readBesideWriter reads the state while another run writes it. That run's operations in flight are not reported as
+// open.
 func readBesideWriter(ctx context.Context, ws state.Workspace) (state.Session, error) {
 	snapshot, err := ws.Read(ctx)
 	if err != nil {

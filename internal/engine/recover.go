@@ -15,17 +15,18 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Recovery is the result of the recovery of an operation that a killed run left open. Exactly one field is set.
+// Recovery selects how to resolve an operation that a killed run left open. Exactly one field is set.
 type Recovery struct {
-	// Adopt imports the object that exists under this ID.
+	// Adopt imports the existing object with this id.
 	Adopt string
-	// Retry means that nothing happened: the state stays as it was, and the next apply repeats the operation.
+	// Retry means that the operation did not happen: the state is not changed, and the next apply repeats the
+	// operation.
 	Retry bool
 	// Forget removes the object from the state, whether it exists or not.
 	Forget bool
 }
 
-// Recover resolves everything that an interrupted run left open at an address.
+// Recover resolves the open operations of interrupted runs at an address.
 func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recovery,
 	variables map[string]cty.Value) diag.List {
 	var diags diag.List
@@ -44,7 +45,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		}
 	}
 	if len(ops) == 0 && r.Ended(a) && (how.Retry || how.Adopt != "") {
-		return diags // the result of the operation is known by now, and stored; Open reports it
+		return diags // the result has since become known and was stored; Open reports it
 	}
 	if len(ops) == 0 {
 		return diags.Errorf(nil, "Nothing to recover", "No interrupted operation is known at %s.%s", a,
@@ -66,7 +67,9 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 		edits = append(edits, state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: a}}})
 	case how.Retry:
 	default:
-		return diags.Errorf(nil, "How to recover?", "Choose how to resolve %s: --adopt ID, --retry or --forget.", a)
+		return diags.Errorf(nil, "How to recover?", "%s has an interrupted operation.", a).
+			Advise("Resolve it with %s, %s or %s.", diag.Means("--adopt ID"), diag.Means("--retry"),
+				diag.Means("--forget"))
 	}
 	if err := r.session.Resolve(ctx, ops, edits...); err != nil {
 		return diags.AppendError("Cannot record the recovery", err)
@@ -75,8 +78,7 @@ func (r *Run) Recover(ctx context.Context, a addr.AbsResourceInstance, how Recov
 	return diags
 }
 
-// Ended reports whether an interrupted operation on an object has ended since, so that its result was stored when the
-// run was opened.
+// Ended reports whether an interrupted operation on an object ended later, so that opening the run stored its result.
 func (r *Run) Ended(a addr.AbsResourceInstance) bool { return slices.Contains(r.ended, a) }
 
 // IsOpen reports whether an operation on the current object of an instance is in flight.

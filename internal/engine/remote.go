@@ -20,9 +20,9 @@ import (
 // otherStates reads states of other configurations.
 type otherStates struct {
 	dir string // base of relative file names
-	// open opens the store of a backend in a service; nil has none.
+	// open opens the store of a backend in a service; may be nil.
 	open func(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store, diag.List)
-	// encryption decrypts the states; nil does not.
+	// encryption returns the encryption of the states; may be nil.
 	encryption func() (*encryption.Encryption, diag.List)
 }
 
@@ -39,7 +39,7 @@ func (s *Surroundings) RemoteState() handler.RemoteState {
 	return otherStates{dir: s.In("."), open: s.otherStore}.outputs
 }
 
-// cipher returns the cipher for the state that a data source reads, or another object, which the settings do not name.
+// cipher returns the cipher for the state that a data source reads, or for another object if the settings have none.
 func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
 	if o.encryption == nil {
 		return nil, nil
@@ -52,8 +52,8 @@ func (o otherStates) cipher(of addr.Object) (*encryption.Cipher, diag.List) {
 	return e.Remote(name), diags
 }
 
-// read returns the state of a workspace, or nil if there is none. It is for terraform_remote_state, whose configuration
-// the provider has checked, and for programs. of is the object that reads it.
+// read returns the state of a workspace, or nil if there is none. It is for programs, and for terraform_remote_state,
+// whose configuration the provider has checked. of is the object that reads it.
 func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace string, config cty.Value) (*state.State,
 	diag.List) {
 	cipher, diags := o.cipher(of)
@@ -65,10 +65,10 @@ func (o otherStates) read(ctx context.Context, of addr.Object, name, workspace s
 	case diags.HasErrors():
 		return nil, diags
 	case b.InMemory():
-		return nil, nil // the backend's states are those of this process
+		return nil, nil // the backend keeps its states in this process
 	case b.InService() && o.open == nil:
-		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program gives no access to "+
-			"states in %s.", b.Place())
+		return nil, diags.Errorf(nil, "Remote states are not available", "The embedding program does not allow "+
+			"access to states in %s.", b.Place())
 	}
 	var st state.Store
 	if b.InService() {

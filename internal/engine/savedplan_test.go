@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// applySaved applies a plan that was written and read since it was made.
+// applySaved applies a plan after saving and reading it.
 func (s *scene) applySaved(p *plan.Plan) diag.List {
 	s.t.Helper()
 	var file bytes.Buffer
@@ -43,9 +43,9 @@ func (s *scene) applySaved(p *plan.Plan) diag.List {
 	return diags.Extend(more)
 }
 
-// A plan that was saved before an operation was interrupted takes no account of it, whatever it does: the object may
-// have another name in it, and what the object needs may go.
-func TestASavedPlanIsStaleOnceAnOperationWasInterrupted(t *testing.T) {
+// A plan that was saved before an operation was interrupted does not consider it, whatever the plan changes: it may
+// have another address for the object, or destroy its dependencies.
+func TestSavedPlanIsStaleAfterAnInterruptedOperation(t *testing.T) {
 	const base = "resource \"world_object\" \"base\" { name = \"base\" }\n"
 	const made = `
 resource "world_object" "new" {
@@ -90,7 +90,7 @@ resource "world_object" "new" {
 			if done := s.happened(from); len(done) > 0 {
 				t.Errorf("it did %v", done)
 			}
-			// A plan that was made since leaves it alone, and can be applied as long as the state stays.
+			// A plan that was made later does not touch the object, and can be applied until the state changes.
 			if err := os.RemoveAll(filepath.Join(s.dir, "main.tf")); err != nil {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ resource "world_object" "new" {
 	}
 }
 
-// renamed moves the block to another name.
+// renamed renames the block.
 func renamed(block string) string {
 	return strings.Replace(block, `"new"`, `"other"`, 1) +
 		"moved {\n  from = world_object.new\n  to   = world_object.other\n}\n"

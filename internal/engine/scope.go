@@ -23,23 +23,23 @@ type Scope struct {
 	table map[string]function.Function
 }
 
-// Assert evaluates a condition, whose text is src. It returns nothing if the condition holds. An error that is marked
-// as eval.Failed means that it does not, any other that it cannot be evaluated.
+// Assert evaluates a condition; src is its text. It returns no diagnostics if the condition is true. An error with
+// eval.Failed means that it is false; other errors mean that it cannot be evaluated.
 func (s *Scope) Assert(c *config.Condition, src []byte, beside eval.ExtraScope) diag.List {
 	return s.root.Assert(c, src, s.table, beside)
 }
 
-// Usable reports whether there are values to evaluate with: a plan that could not begin has none.
+// Usable reports whether there are values for an evaluation: a plan that could not begin has none.
 func (s *Scope) Usable() bool { return s.root != nil }
 
-// Prepare resolves all references of the configuration, so that copies of the project share the result.
+// Prepare links the configuration, so that copies of the project share the result.
 func (p *Project) Prepare() diag.List {
 	_, diags := p.prepare()
 	return diags
 }
 
-// Outputs returns the output values of the root module, marks included. Those that are not among the targets, or could
-// not be evaluated for another reason, are unknown: what the state has of them is about another configuration.
+// Outputs returns the output values of the root module, with marks. Outputs that are not targeted, or that were not
+// evaluated for another reason, are unknown: their stored values belong to another configuration.
 func (s *Scope) Outputs() map[string]cty.Value {
 	out := s.root.Outputs()
 	for _, name := range s.root.Excluded() {
@@ -48,7 +48,7 @@ func (s *Scope) Outputs() map[string]cty.Value {
 	return out
 }
 
-// walked returns a function that fills in a scope at the end of a walk; nil for no scope.
+// walked returns a function that sets a scope at the end of a walk, or nil without a scope.
 func (s *Scope) walked(table map[string]function.Function) func(*eval.Walk) {
 	if s == nil {
 		return nil

@@ -21,19 +21,19 @@ import (
 // StateFiles are files that replace the usual ones: the state to read, the state to write, and the backup.
 type StateFiles struct {
 	In, Out, Backup string
-	// Stamped keeps the former state in a file with the time in its name, unless Backup names one: every edit can be
-	// undone.
+	// Stamped writes the former state to a file with the time in its name, unless Backup is set, so that every edit can
+	// be undone.
 	Stamped bool
 }
 
-// Apply sets the files in the options of a store.
+// Apply sets the files in the options for a store.
 func (f StateFiles) Apply(o *store.Options) {
 	o.ReadFrom, o.WriteTo, o.BackupTo, o.StampBackup = f.In, f.Out, f.Backup, f.Stamped
 }
 
-// RootModule reads only the root module, which may set the backend.
+// RootModule loads only the root module, which may set the backend.
 func (s *Surroundings) RootModule(ctx context.Context) (*config.Config, diag.List) {
-	if _, diags := s.SettingsEnvironment().Said(); diags.HasErrors() {
+	if _, diags := s.SettingsEnvironment().ChosenFlavor(); diags.HasErrors() {
 		return nil, diags
 	}
 	o := s.ConfigOptions()
@@ -77,13 +77,13 @@ func (s *Surroundings) RecordedBackend() (*backend.Backend, error) {
 	return backend.Recorded(s.In(s.DataDir()))
 }
 
-// RecordBackend records the backend; nil means the default place.
+// RecordBackend records the backend; nil means the local store.
 func (s *Surroundings) RecordBackend(b *backend.Backend) error {
 	return backend.Record(s.DataBase(), s.In(s.DataDir()), b)
 }
 
-// Store returns the store of a backend. Options have the files, if it uses any. States are encrypted with the settings
-// of the root module that was read last.
+// Store returns the store of a backend. o has the files for the local store. States are encrypted with the settings of
+// the root module that was loaded last.
 func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Options) (state.Store, diag.List) {
 	e, diags := s.Encryption(s.root)
 	if diags.HasErrors() {
@@ -106,7 +106,7 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 	}
 	if s.memory == nil {
 		s.memory = mem.New()
-		if b != nil && !b.Config.GetAttr("lock_id").IsNull() { // an empty one is an ID, too
+		if b != nil && !b.Config.GetAttr("lock_id").IsNull() { // an empty string is an id, too
 			s.memory = mem.Held(state.LockInfo{ID: b.Text("lock_id"), Operation: state.OperationTest,
 				Info: "test config"})
 		}
@@ -120,7 +120,7 @@ func (s *Surroundings) sharedStore(ctx context.Context, b *backend.Backend, c *e
 	return s.openShared(ctx, b, c, logOrDiscard(s.CoreLog))
 }
 
-// otherStore returns the store that a data source reads. Its arguments may be secret, so nothing of it is logged.
+// otherStore returns the store that a data source reads. Its arguments may be secret, so nothing is logged.
 func (s *Surroundings) otherStore(ctx context.Context, b *backend.Backend, c *encryption.Cipher) (state.Store,
 	diag.List) {
 	return s.openShared(ctx, b, c, logOrDiscard(nil))
@@ -128,7 +128,7 @@ func (s *Surroundings) otherStore(ctx context.Context, b *backend.Backend, c *en
 
 func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *encryption.Cipher, log *slog.Logger) (
 	state.Store, diag.List) {
-	opening.Lock() // data sources that read other states run at the same time
+	opening.Lock() // data sources that read other states run concurrently
 	defer opening.Unlock()
 	for _, known := range s.shared {
 		if known.cipher == c && known.backend.SamePlace(b) {
@@ -151,7 +151,7 @@ func (s *Surroundings) openShared(ctx context.Context, b *backend.Backend, c *en
 	return st, diags
 }
 
-// opening guards the search for an open store of a service.
+// opening guards Surroundings.shared.
 var opening sync.Mutex
 
 // sharedStore is a store of a service that was opened.
@@ -161,7 +161,8 @@ type sharedStore struct {
 	store   *remote.Store
 }
 
-// StoreOfRecord returns the store that init recorded, whatever the configuration says now; nil if its type is unknown.
+// StoreOfRecord returns the store that init recorded, regardless of the current configuration, or nil if its type is
+// unknown.
 func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.List) {
 	recorded, err := s.RecordedBackend()
 	switch {
@@ -173,17 +174,17 @@ func (s *Surroundings) StoreOfRecord(ctx context.Context) (state.Store, diag.Lis
 	return s.Store(ctx, recorded, s.storeOptions(recorded))
 }
 
-// StoreOfPlan returns the store of a saved plan: where the state was when the plan was made. It is encrypted as the
-// working directory says now.
+// StoreOfPlan returns the store of a saved plan: that of the state when the plan was made. The current settings of the
+// working directory determine the encryption.
 func (s *Surroundings) StoreOfPlan(ctx context.Context, root *config.Module, files StateFiles) (state.Store,
 	diag.List) {
-	s.root = s.sealing(ctx, root)
+	s.root = s.encryptionModule(ctx, root)
 	b, diags := backend.Of(root)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	if recorded, err := s.RecordedBackend(); err == nil && recorded.IsRecordOf(b) {
-		b = recorded // it has init's settings from outside of the block
+		b = recorded // it includes init's settings from outside of the block
 	}
 	o := s.storeOptions(b)
 	files.Apply(&o)
@@ -241,5 +242,5 @@ func (s *Surroundings) Backend(root *config.Module) (*backend.Backend, diag.List
 			"uses the state that is there. Nothing was changed.", words.Command(diag.Run("init", "-migrate-state")),
 			words.Command(diag.Run("init", "-reconfigure")))
 	}
-	return recorded.Located(configured), nil // it has init's settings from outside of the block
+	return recorded.Located(configured), nil // it includes init's settings from outside of the block
 }

@@ -30,49 +30,49 @@ import (
 // process with an empty environment. Methods must not be called concurrently, except for MayRead once Settings was
 // called.
 type Surroundings struct {
-	// Dir is the working directory, with the root module, the lock file, the data folder and the usual place of the
-	// state. Empty means that of the process.
+	// Dir is the working directory, with the root module, the lock file, the data folder and, by default, the state.
+	// Empty means the working directory of the process.
 	Dir string
 	// StartDir is path.cwd: where the user started the program. Empty means the working directory of the process.
 	StartDir string
-	// Environ is the environment, as os.Environ returns it.
+	// Environ is the environment, in the form of os.Environ.
 	Environ []string
-	// PluginEnviron is the environment of plugins; nil means that of the process.
+	// PluginEnviron is the environment of plugins; nil means the environment of the process.
 	PluginEnviron []string
 	// Program is the name of the command, for advice; Title is the program's name in sentences. Empty means "tombolo".
 	Program, Title string
-	// Words are those of a caller that is not the command line; the zero value is that of Program.
+	// Words are the terms of a caller other than the command line; the zero value means those of Program.
 	Words diag.Words
-	// Says is the caller's choice of a flavor; if it is not set, others decide: see Flavor. Persona is the flavor of
-	// the name by which the program was called.
-	Says, Persona flavor.Flavor
-	// ProviderLog and CoreLog receive what plugins and the engine log; nil drops it.
+	// ChosenFlavor is the caller's choice of a flavor; if it is not set, see Flavor. CalledAs is the flavor for the
+	// name by which the program was called.
+	ChosenFlavor, CalledAs flavor.Flavor
+	// ProviderLog and CoreLog receive the logs of plugins and of the engine; nil drops them.
 	ProviderLog, CoreLog *slog.Logger
 
-	// Keeps reports whether answers of programs outlive this process where they are encrypted, too; see Options.
+	// Keeps reports whether encrypted responses of programs can outlive this process; see Options.
 	Keeps bool
 
-	// Agree decides about the commands that the encryption block of the working directory names, before they run; nil
+	// Agree returns an error to refuse commands of the encryption block in the working directory before they run; nil
 	// allows all that plan_programs allows.
 	Agree func(line string) error
 
-	// Given holds values of variables on the command line. Those of const variables count wherever the configuration is
-	// loaded.
+	// Given holds values of variables from the command line. Those of const variables are used whenever the
+	// configuration is loaded.
 	Given []config.Option
 	// Values holds values of variables from an embedding program; they override all others.
 	Values map[string]cty.Value
 
 	encrypted *encrypted         // see Encryption
-	root      *config.Module     // the root module that was read last
-	folder    *config.Module     // that of the working directory, once it was read without a mistake
-	memory    state.Store        // that of the backend "inmem", after its first use
-	shared    []sharedStore      // those of services that were opened
+	root      *config.Module     // the root module that was loaded last
+	folder    *config.Module     // the root module of the working directory, after it was loaded without errors
+	memory    state.Store        // the store of the backend "inmem", after its first use
+	shared    []sharedStore      // the opened stores of services
 	settings  *settings.Settings // see Settings
 	problems  diag.List
 	web       *web.Client // see Web
 }
 
-// Getenv returns a variable of the environment; the last entry of a name counts.
+// Getenv returns a variable of the environment; the last entry with a name takes precedence.
 func (s *Surroundings) Getenv(name string) string {
 	value, _ := s.lookupenv(name)
 	return value
@@ -95,7 +95,7 @@ func (s *Surroundings) In(name string) string {
 	return filepath.Join(s.Dir, name)
 }
 
-// dir returns the working directory, never empty.
+// dir returns the working directory, which is never empty.
 func (s *Surroundings) dir() string {
 	if s.Dir == "" {
 		return "."
@@ -103,7 +103,7 @@ func (s *Surroundings) dir() string {
 	return s.Dir
 }
 
-// words returns the names that the caller has for commands and options.
+// words returns the caller's terms for commands and options.
 func (s *Surroundings) words() diag.Words {
 	if s.Words.Command != nil {
 		return s.Words
@@ -111,7 +111,8 @@ func (s *Surroundings) words() diag.Words {
 	return diag.Named(cmp.Or(s.Program, diag.Program))
 }
 
-// DataDir returns the folder in which init installs, relative to the working directory: TF_DATA_DIR or ".terraform".
+// DataDir returns the folder for installed modules and providers, relative to the working directory: TF_DATA_DIR or
+// ".terraform".
 func (s *Surroundings) DataDir() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return dir
@@ -120,7 +121,7 @@ func (s *Surroundings) DataDir() string {
 }
 
 // DataBase returns the folder that links in the data folder must not leave: the working directory, unless the user has
-// set another place for the data folder.
+// set another data folder.
 func (s *Surroundings) DataBase() string {
 	if dir := s.Getenv("TF_DATA_DIR"); dir != "" {
 		return s.In(dir)
@@ -128,15 +129,16 @@ func (s *Surroundings) DataBase() string {
 	return s.dir()
 }
 
-// PluginFolder returns the folder in which init installs providers.
+// PluginFolder returns the folder for installed providers.
 func (s *Surroundings) PluginFolder() packages.Folder {
 	return packages.Folder{Dir: s.In(filepath.Join(s.DataDir(), "providers")), Base: s.DataBase()}
 }
 
-// StateVersion returns the program and version for locks: under the name of another tool only the version, as there.
+// StateVersion returns the program and version for locks: if called by the name of another tool, only the version, as
+// in that tool.
 func (s *Surroundings) StateVersion() string {
 	switch {
-	case s.Persona != flavor.Unset:
+	case s.CalledAs != flavor.Unset:
 		return s.LanguageVersion()
 	case s.Title != "":
 		return s.Title + " " + Version
@@ -144,7 +146,7 @@ func (s *Surroundings) StateVersion() string {
 	return "Tombolo " + Version
 }
 
-// workspaceName returns the name of the selected workspace, or "" if that is not known.
+// workspaceName returns the name of the selected workspace, or "" if it is unknown.
 func (s *Surroundings) workspaceName() string {
 	name, _, err := s.Workspace()
 	if err != nil {
@@ -153,7 +155,7 @@ func (s *Surroundings) workspaceName() string {
 	return name
 }
 
-// Workspace returns the selected workspace, and reports whether the environment decides.
+// Workspace returns the selected workspace, and reports whether the environment sets it.
 func (s *Surroundings) Workspace() (name string, overridden bool, err error) {
 	if name := s.Getenv("TF_WORKSPACE"); name != "" {
 		return name, true, nil
@@ -175,15 +177,15 @@ func (s *Surroundings) SelectWorkspace(name string) error {
 
 // SettingsEnvironment returns the environment of the CLI configuration.
 func (s *Surroundings) SettingsEnvironment() settings.Environment {
-	home, _ := os.UserHomeDir() // without one there are no default files
+	home, _ := os.UserHomeDir() // there are no default files without a home directory
 	if h, ok := s.lookupenv("HOME"); ok {
 		home = h
 	}
-	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In(""), Flavor: s.Says,
-		Otherwise: cmp.Or(s.Persona, s.initialised())}
+	return settings.Environment{Getenv: s.Getenv, Home: home, OS: runtime.GOOS, Dir: s.In(""), Flavor: s.ChosenFlavor,
+		Otherwise: cmp.Or(s.CalledAs, s.initialised())}
 }
 
-// Settings reads the CLI configuration, once.
+// Settings returns the CLI configuration, which it loads once.
 func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
 	if s.settings == nil {
 		s.settings, s.problems = settings.Load(s.SettingsEnvironment())
@@ -191,14 +193,13 @@ func (s *Surroundings) Settings() (*settings.Settings, diag.List) {
 	return s.settings, s.problems
 }
 
-// ProjectFile reads the project file of the working directory.
+// ProjectFile loads the project file of the working directory.
 func (s *Surroundings) ProjectFile() (projectfile.File, diag.List) { return projectfile.Load(s.Dir) }
 
-// MayRead decides about a program that is about to run during a plan, as Options.MayRead does, by the CLI
-// configuration.
+// MayRead returns an error unless the CLI configuration allows a program to run during a plan: see Options.MayRead.
 func (s *Surroundings) MayRead(p addr.Provider, words []string) error {
 	set, mistakes := s.Settings()
-	if mistakes.HasErrors() { // they are reported where settings are needed
+	if mistakes.HasErrors() { // errors are reported where settings are used
 		return errors.New("the CLI configuration, which may forbid it, cannot be read")
 	}
 	return set.PlanPrograms.Refusal(p, words)

@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// What the condition of a trigger decides does not depend on when it is known: the plan leaves out what does not hold,
-// and lists what it does not know, which only happens if it holds by then.
-func TestConditionsDecideInPlanAndApply(t *testing.T) {
+// The condition of a trigger has the same effect whenever it becomes known: the plan omits actions whose condition is
+// false, and lists those with an unknown one, which are only invoked if it is true by then.
+func TestTriggerConditionsInPlanAndApply(t *testing.T) {
 	outcomes := []struct {
 		text  string
 		holds bool

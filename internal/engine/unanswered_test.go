@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// vague makes objects and answers with something that may not say so.
+// vague creates objects and returns responses that may not report them.
 type vague struct {
 	provider.Base
 	created *int
@@ -42,8 +42,9 @@ func (v vague) Apply(_ context.Context, req provider.ApplyRequest) provider.Appl
 	return v.answer(req.Planned)
 }
 
-// TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists applies twice: what may exist is not made again.
-func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) {
+// TestCreationsWithUnclearResponsesStayOpen applies twice: an object that may exist is not created
+// again.
+func TestCreationsWithUnclearResponsesStayOpen(t *testing.T) {
 	failed := diag.List{{Severity: diag.Error, Summary: "It failed"}}
 	for _, tt := range []struct {
 		name     string
@@ -123,7 +124,7 @@ func TestACreationIsNotForgottenWhenItsAnswerDoesNotSayWhatExists(t *testing.T) 
 					t.Fatal(diags.Err())
 				}
 				if tt.name == "partly unknown" {
-					break // it is tainted, so that it would be replaced
+					break // it is tainted, and would be replaced
 				}
 			}
 			if created != tt.created {

@@ -9,17 +9,18 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// VariableOptions are the sources of variable values, beside the environment and the files of the working directory.
+// VariableOptions are the sources of variable values, in addition to the environment and the files of the working
+// directory.
 type VariableOptions struct {
 	// Given holds the options of the command line, in their order.
 	Given []config.Option
 	// Ask is called for each required variable that has no value yet, until it returns false; nil asks no questions.
 	Ask func(v *config.Variable) (text string, ok bool)
-	// Sources gets the text of the files that were read; nil drops it.
+	// Sources receives the text of the files that were read; nil drops it.
 	Sources func(map[string][]byte)
 }
 
-// Constants returns the values of a root module's variables as far as they can be read. Problems of other variables are
+// Constants returns the values of a root module's variables as far as they are valid. Problems of other variables are
 // reported where they are used.
 func (s *Surroundings) Constants(*config.Module) config.Values {
 	raw, _, _ := config.CollectValues(config.ValueSources{Files: config.OSFiles(s.dir()), Environ: s.Environ,
@@ -71,7 +72,7 @@ func (s *Surroundings) Variables(root *config.Module, o VariableOptions) (config
 	return raw, diags
 }
 
-// planVariables returns the caller's values, so that apply evaluates with the same. Ephemeral values are not kept.
+// planVariables returns the caller's values, so that the apply uses the same. Ephemeral values are left out.
 func planVariables(cfg *config.Config, given map[string]cty.Value) map[string]plan.Variable {
 	out := map[string]plan.Variable{}
 	for name, v := range cfg.Root.Variables {

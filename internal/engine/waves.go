@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Wave limits the changes of the objects that an address or a pattern names: AtOnce of them at a time, unless it is 0,
-// and with Stop none after one has failed.
+// Wave limits the changes of the objects that match an address or a pattern: at most AtOnce of them at a time, unless
+// it is 0, and with Stop none after one has failed.
 type Wave struct {
 	Objects addr.Target
 	AtOnce  int
@@ -44,7 +44,8 @@ func (p *Project) waves() (list []applying.Wave) {
 	return list
 }
 
-// unwaved reports replacements that cannot be made in waves, because all old objects of a block are destroyed first.
+// unwaved reports replacements that cannot be made in waves, because the configuration destroys all old objects of a
+// block first.
 func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
 	if pl == nil || pl.Errored {
 		return nil
@@ -63,7 +64,7 @@ func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
 		if rest := len(found) - most; rest > 0 {
 			found = append(found[:most:most], "...")
 		}
-		diags = diags.Errorf(nil, "Replacements cannot be made in waves", "The project file limits the changes of %s "+
+		diags = diags.Errorf(nil, "Replacements exceed the limit", "The project file limits the changes of %s "+
 			"to %d at a time, but this plan would destroy more of them before it creates the new ones: %s. Set "+
 			"create_before_destroy for them, or replace some of them with -target.", w.Name, w.AtOnce,
 			strings.Join(found, ", "))
@@ -71,7 +72,7 @@ func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
 	return diags
 }
 
-// unusedRules warns of rules for providers that nothing uses: perhaps the name is wrong.
+// unusedRules warns about rules that match no provider in use: perhaps the name is wrong.
 func (r *Run) unusedRules(mode plan.Mode) (diags diag.List) {
 	if mode != plan.Normal || len(r.project.opts.Patience) == 0 {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
-// TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem runs the archives of testdata. A case is a folder: its
+// TestConfigurationsHaveExpectedValuesAndErrors runs the archives of testdata. A case is a folder: its
 // files are a configuration; "want" lists its output values in the form of "show"; "# want-error: SUMMARY" is on the
 // line of each error, or in the file "errors" as FILE:LINE: SUMMARY. A case whose name ends in _validate is walked as
 // by "validate".
-func TestConfigurationsGiveTheValuesAndErrorsWrittenBesideThem(t *testing.T) {
+func TestConfigurationsHaveExpectedValuesAndErrors(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no archives: %v", err)

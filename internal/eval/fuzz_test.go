@@ -66,7 +66,7 @@ func FuzzExpression(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	rooms := [2]*room{fuzzRoom(f, "alpha", "a", "b"), fuzzRoom(f, "beta", "c", "d", "e")}
+	rooms := [2]*evaluation{fuzzRoom(f, "alpha", "a", "b"), fuzzRoom(f, "beta", "c", "d", "e")}
 	f.Fuzz(func(t *testing.T, text string) {
 		if costly(text) {
 			return
@@ -140,7 +140,7 @@ func public(v cty.Value) string {
 	return strings.Join(parts, "; ")
 }
 
-func TestWhatIsPublicIsAllButWhatIsSensitive(t *testing.T) {
+func TestPublicOmitsSensitiveParts(t *testing.T) {
 	r := fuzzRoom(t, "alpha", "a", "b")
 	for text, want := range map[string]string{
 		"tolist([1, length(var.secrets)])": "1; hidden", "tomap({a=[1], b=[length(var.secrets)]})": "a=1; b=hidden",
@@ -157,7 +157,7 @@ func TestWhatIsPublicIsAllButWhatIsSensitive(t *testing.T) {
 	}
 }
 
-func fuzzRoom(t testing.TB, secret string, secrets ...string) *room {
+func fuzzRoom(t testing.TB, secret string, secrets ...string) *evaluation {
 	list := make([]cty.Value, len(secrets))
 	for i, s := range secrets {
 		list[i] = cty.StringVal(s)

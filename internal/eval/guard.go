@@ -66,10 +66,10 @@ func guard(g *config.Guard, a addr.AbsResourceInstance, ctx func() *hcl.EvalCont
 	switch {
 	case len(marks.Sensitive) > 0:
 		return wrong(
-			"The value is sensitive, and the effect on the object would reveal it. Use nonsensitive if it is not a " +
-				"secret.")
+			"The value is sensitive, but its effect on the object is visible. If the value is not secret, use " +
+				"nonsensitive(...).")
 	case len(marks.Ephemeral) > 0:
-		return wrong("The value is ephemeral, so the next run could have a different one. Use a value that does not " +
+		return wrong("The value is ephemeral, so it could be different in the next run. Use a value that does not " +
 			"change.")
 	}
 	b, err := convert.Convert(v, cty.Bool)

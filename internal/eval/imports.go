@@ -157,7 +157,7 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	if diags.HasErrors() || w.Inputs.Validating && !i.Addr.IsRoot() && unknownID(b, ctx) {
 		return diags // the arguments of calls are not known yet
 	}
-	sought, secret, diags := w.sought(b, ctx)
+	sought, secret, diags := w.importTarget(b, ctx)
 	if diags.HasErrors() || sought.ByIdentity() && !sought.Identity.IsWhollyKnown() {
 		return diags
 	}
@@ -190,9 +190,9 @@ func unknownID(b *config.Import, ctx *hcl.EvalContext) bool {
 	return !diags.HasErrors() && !v.IsKnown()
 }
 
-// sought evaluates the id or identity of an import block, and reports whether it is sensitive. While validating, an
-// identity may be unknown.
-func (w *Walk) sought(b *config.Import, ctx *hcl.EvalContext) (s ImportID, secret bool, diags diag.List) {
+// importTarget evaluates the id or identity of an import block, and reports whether it is sensitive. While validating,
+// an identity may be unknown.
+func (w *Walk) importTarget(b *config.Import, ctx *hcl.EvalContext) (s ImportID, secret bool, diags diag.List) {
 	if b.Identity == nil {
 		if s.ID, secret, diags = importID(b.ID, ctx); secret {
 			w.Inputs.Secrets.Add(cty.StringVal(s.ID), []cty.Path{{}})
@@ -237,7 +237,7 @@ func importIdentity(e hcl.Expression, schema *provider.IdentitySchema, ctx *hcl.
 	identity, err := convert.Convert(v, cty.ObjectWithOptionalAttrs(ty.AttributeTypes(), optional))
 	if err != nil {
 		return cty.NilVal, false, blocks.Problem(e, ctx, "Incorrect value type",
-			"This is not the identity of such an object: %s.", blocks.ConversionMessage(err))
+			"The value does not have the type of the object's identity: %s.", blocks.ConversionMessage(err))
 	}
 	if !unknowns && !ctyfast.WhollyKnown(identity) {
 		return cty.NilVal, false, blocks.Problem(e, ctx, summary,

@@ -200,7 +200,7 @@ func arguments(text string) (list []string, end int) {
 
 // A function call has the same result as its body with the arguments in place of the parameters: the same value, with
 // the same unknown parts and marks, or an error.
-func TestCallsOfFunctionsAreTheirBodiesWithTheArguments(t *testing.T) {
+func TestFunctionCallsEqualTheirInlinedBodies(t *testing.T) {
 	values, failures, unknown, secret := 0, 0, 0, 0
 	for seed := range uint64(150) {
 		g := &functionGenerator{r: rand.New(rand.NewPCG(seed, 1))}
@@ -333,7 +333,7 @@ func (g *typeGenerator) object(depth int) (string, writtenType) {
 
 // A named type behaves like its definition: values and defaults of optional attributes are the same, and errors have
 // the same words at the same position.
-func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
+func TestNamedTypesEqualTheirDefinitions(t *testing.T) {
 	fits, problems := 0, 0
 	for seed := range uint64(150) {
 		g := &typeGenerator{r: rand.New(rand.NewPCG(seed, 2)), out: map[string]writtenType{}}
@@ -403,7 +403,7 @@ func TestNamedTypesAreTheTypesWrittenOut(t *testing.T) {
 var inValue = regexp.MustCompile(`(?s): (attribute|element) ".*`)
 
 // wordsOf lists the outputs of a configuration with their types, and its diagnostics.
-func wordsOf(r *room) (lines []string) {
+func wordsOf(r *evaluation) (lines []string) {
 	for name, v := range r.outputs {
 		bare, _ := v.UnmarkDeep()
 		lines = append(lines, fmt.Sprintf("%s = %s of %#v", name, show(v), bare.Type()))

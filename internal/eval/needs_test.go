@@ -202,7 +202,7 @@ func blockName(in addr.ModuleInstance, name string) string {
 
 // Every block begins after all of its dependencies have ended, in the correct instances: while instances are expanded,
 // and when they are known.
-func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
+func TestBlocksBeginAfterTheirDependencies(t *testing.T) {
 	order := 0
 	for seed := range uint64(300) {
 		p := &program{r: rand.New(rand.NewPCG(seed, 7)), files: map[string]string{}, before: map[string]waitsFor{}}
@@ -225,7 +225,7 @@ func TestBlocksBeginWhenWhatTheyReferToHasEnded(t *testing.T) {
 			in := eval.Inputs{Variables: map[string]cty.Value{}, Workspace: "default", Cwd: "/cwd",
 				Expansions: expansions}
 			in.Functions.Table = table
-			w := &watching{driver: &driver{room: &room{outputs: map[string]cty.Value{}}}}
+			w := &watching{driver: &driver{room: &evaluation{outputs: map[string]cty.Value{}}}}
 			walk := eval.NewWalk(prog, in, w)
 			w.walk = walk
 			if err := walk.Run(context.Background()); err != nil || walk.Diagnostics().HasErrors() {

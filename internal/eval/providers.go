@@ -116,22 +116,22 @@ func (i *Instance) providerKey(block *linking.Slot, e hcl.Expression, ctx *hcl.E
 	}
 	switch {
 	case value.IsSensitive(v):
-		return bad("The key is sensitive. It is stored in the state, and shown, to name the instance of the " +
-			"provider that manages an object.")
+		return bad("The key is sensitive, but it is stored in the state and shown: it names the provider instance " +
+			"that manages an object.")
 	case value.IsEphemeral(v):
-		return bad("The key is ephemeral. Objects must belong to the same instance of the provider in every run.")
+		return bad("The key is ephemeral. An object must have the same provider instance in every run.")
 	}
 	v, err := convert.Convert(v, cty.String)
 	switch {
 	case err != nil:
-		return bad("The key of an instance of a provider is a string, but this is not: %s.", err)
+		return bad("The key of a provider instance must be a string: %s.", err)
 	case v.IsNull():
 		return bad("The key is null. It must be a key of the for_each of the provider block %s.", block.Provider.Addr())
 	case !v.IsKnown() && i.walk.Inputs.Validating:
 		return addr.NoKey, diags
 	case !v.IsKnown():
-		return bad("The key depends on attributes that are known only after apply, but the instance of the " +
-			"provider that manages an object must be known during the plan.")
+		return bad("The key depends on attributes that are known only after apply, but the provider instance that " +
+			"manages an object must be known during the plan.")
 	}
 	key := addr.StringKey(v.AsString())
 	exp := i.evaluated(block)

@@ -196,7 +196,7 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	}
 	if n < 0 {
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",
-			`The value of "count" is negative. It is the number of instances, 0 or more.`)
+			`The value of "count" is negative. It must be 0 or more.`)
 	}
 	if n > maxCount {
 		return none, blocks.Problem(expr, ctx, "Invalid count argument",

@@ -124,7 +124,7 @@ func newCallValue(s *linking.Slot, u *linking.Unit, validating bool) *callValue 
 func (c *callValue) value() cty.Value {
 	c.once.Do(func() {
 		if c.validating {
-			c.whole = c.anything()
+			c.whole = c.unknownValue()
 			return
 		}
 		byKey := make(map[addr.Key]cty.Value, len(c.keys))
@@ -147,8 +147,8 @@ func (i *Instance) outputs(only map[string]bool) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// anything returns the value while validating: only the names of the outputs and the kind of repetition are known.
-func (c *callValue) anything() cty.Value {
+// unknownValue returns the value while validating: only the names of the outputs and the kind of repetition are known.
+func (c *callValue) unknownValue() cty.Value {
 	atys := map[string]cty.Type{}
 	vals := map[string]cty.Value{}
 	if c.unit != nil {
@@ -395,7 +395,7 @@ func (b ExtraScope) own(t hcl.Traversal, u *linking.Unit) (own bool, diags diag.
 	if t.RootName() == "check" && len(t) > 1 {
 		rng := hcl.RangeBetween(t[0].SourceRange(), t[1].SourceRange())
 		return true, diags.Errorf(&rng, `Reference to "check" in invalid context`,
-			"A check block has no value. To expect its failure, add it to expect_failures.")
+			"A check block has no value. To test that it fails, add it to expect_failures.")
 	}
 	if !ok {
 		return false, nil
@@ -448,7 +448,7 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 			Expression: c.Condition, EvalContext: ctx,
 			Detail: `The condition cannot be evaluated, because a part of it is not known after this run. If the run ` +
 				`only plans, write "command = apply", or override the value with "override_during = plan". If it has ` +
-				`targets, what is not among them has no value.`})
+				`targets, all other objects have no value.`})
 	case r.status == statusFail && !broken.HasErrors() && !unsuitable.HasErrors():
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text,
 			Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})

@@ -21,7 +21,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	if diags.HasErrors() || validating {
 		return none, diags
 	}
-	on, why := judgeFlag(v)
+	on, why := checkFlag(v)
 	if why == flagUnknown {
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid enabled argument",
 			"The value of \"enabled\" depends on attributes that are known only after apply, but whether the "+
@@ -49,8 +49,8 @@ const (
 	flagSensitive = "is sensitive"
 )
 
-// judgeFlag returns whether a value is true, or its problem if it is not a bool.
-func judgeFlag(v cty.Value) (on bool, problem string) {
+// checkFlag returns whether a value is true, or its problem if it is not a bool.
+func checkFlag(v cty.Value) (on bool, problem string) {
 	switch {
 	case value.HasDeepEphemeral(v):
 		return false, "is ephemeral"

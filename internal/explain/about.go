@@ -72,7 +72,7 @@ var sayings = sync.OnceValue(func() map[string]*saying {
 func (p Page) about() (out []string) {
 	what := fmt.Sprintf("This code is about %s.", area(p.Kind.Code))
 	if p.Kind.Says != "" {
-		what += fmt.Sprintf(" It is for problems with this title whose text says %q.", p.Kind.Says)
+		what += fmt.Sprintf(" It is for problems with this title whose text contains %q.", p.Kind.Says)
 	}
 	if strings.Contains(p.Kind.Title, "*") {
 		what += " The asterisk in the title stands for a name or a number."
@@ -86,7 +86,7 @@ func (p Page) about() (out []string) {
 	}
 	out = append(out, what)
 	if len(s.texts) > 0 {
-		out = append(out, "Its text is like this, with something of your project in place of each ellipsis:")
+		out = append(out, "Its text is one of these, with details of your project instead of each ellipsis:")
 	}
 	for _, text := range s.texts {
 		out = append(out, "  "+text)

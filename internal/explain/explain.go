@@ -124,7 +124,7 @@ func (p Page) Text(w Words) string {
 	e := p.Example
 	switch {
 	case p.Kind.Retired:
-		say("No release reports this any more. The code is kept so that it never gets another meaning.")
+		say("No current release reports this problem. The code is reserved, so that it never gets another meaning.")
 	case e != nil && e.Means != "":
 		say(e.Means)
 	default:

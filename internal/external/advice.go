@@ -27,20 +27,21 @@ func (c *command) lookupAdvice(err *program.LookupError) string {
 	case errors.Is(err.Err, fs.ErrPermission) && c.exists(name):
 		return fmt.Sprintf(" Make it executable (chmod +x), or run it with its interpreter: [\"sh\", %q].", name)
 	case strings.HasPrefix(name, "~"):
-		return fmt.Sprintf(" There is no shell that replaces ~; the function pathexpand does: pathexpand(%q).", name)
+		return fmt.Sprintf(" No shell is used that would replace ~. Write pathexpand(%q).", name)
 	case strings.ContainsAny(name, "|&;<>`") || strings.Contains(name, "$("):
-		return fmt.Sprintf(" There is no shell unless you name one: [\"sh\", \"-c\", %q].", name)
+		return fmt.Sprintf(" No shell is used. To use one, write [\"sh\", \"-c\", %q].", name)
 	case len(strings.Fields(name)) > 1:
-		return fmt.Sprintf(" No shell splits the words; write each as an element: %s.",
+		return fmt.Sprintf(" No shell is used that would split the words. Write each word as an element: %s.",
 			literal(strings.Fields(name)))
 	case strings.Contains(name, "$"):
-		return " There is no shell that replaces variables."
+		return " No shell is used that would replace variables."
 	case !slash && c.exists(name):
 		return fmt.Sprintf(
-			" There is such a file in the current directory: \"./%s\", or from within a module \"${path.module}/%s\".",
+			" The current directory has a file of that name. Write \"./%s\", or in a module \"${path.module}/%s\".",
 			name, name)
 	case slash && c.dir != "" && !filepath.IsAbs(name) && c.exists(filepath.Join(c.dir, name)):
-		return fmt.Sprintf(" There is such a file in working_dir, which is not searched: abspath(%q).",
+		return fmt.Sprintf(" The directory working_dir has a file of that name, but it is not searched. Write "+
+			"abspath(%q).",
 			filepath.Join(c.dir, name))
 	}
 	return ""
@@ -80,7 +81,7 @@ func startAdvice(err *program.StartError) string {
 // The error of encoding/json, which users search for, does not show the cause.
 func answerAdvice(stdout []byte, ofStrings bool) string {
 	if bytes.HasPrefix(bytes.TrimSpace(stdout), []byte("{'")) {
-		return " This is how Python shows a dictionary, not JSON: print(json.dumps(...))."
+		return " This is a Python dictionary, not JSON. Write print(json.dumps(...))."
 	}
 	var object map[string]json.RawMessage
 	if !ofStrings || json.Unmarshal(stdout, &object) != nil {
@@ -91,10 +92,10 @@ func answerAdvice(stdout []byte, ofStrings bool) string {
 		case "a string", "null":
 		case "an object", "an array":
 			return fmt.Sprintf(
-				" The value of \"%s\" is %s: print it as a string of JSON, and read it with jsondecode.",
+				" The value of \"%s\" is %s. Print it as a string of JSON, and decode it with jsondecode.",
 				program.Excerpt([]byte(name)), kind)
 		default:
-			return fmt.Sprintf(" The value of \"%s\" is %s: print it as a string.", program.Excerpt([]byte(name)), kind)
+			return fmt.Sprintf(" The value of \"%s\" is %s. Print it as a string.", program.Excerpt([]byte(name)), kind)
 		}
 	}
 	return ""

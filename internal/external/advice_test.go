@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
+func TestProgramsThatCannotRunHaveAdvice(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"there", "folder"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -32,22 +32,22 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 		want    string
 	}{
 		"a command line": {list("python3 ./p.py"), "", sumLookup,
-			`write each as an element: ["python3", "./p.py"].`},
+			`Write each word as an element: ["python3", "./p.py"].`},
 		"a pipe": {list("ls | cat"), "", sumLookup,
-			`no shell unless you name one: ["sh", "-c", "ls | cat"].`},
+			`No shell is used. To use one, write ["sh", "-c", "ls | cat"].`},
 		"a substitution":   {list("$(pwd)/p"), "", sumLookup, `["sh", "-c", "$(pwd)/p"].`},
-		"a variable":       {list("$HOME/p"), "", sumLookup, `no shell that replaces variables.`},
+		"a variable":       {list("$HOME/p"), "", sumLookup, `No shell is used that would replace variables.`},
 		"a home directory": {list("~/p"), "", sumLookup, `pathexpand("~/p").`},
 		"a file that is here": {list("here"), "", sumLookup,
-			`"./here", or from within a module "${path.module}/here".`},
+			`"./here", or in a module "${path.module}/here".`},
 		"a file that is there": {list("./p.sh"), "there", sumLookup,
-			`in working_dir, which is not searched: abspath("there/p.sh").`},
+			`working_dir has a file of that name, but it is not searched. Write abspath("there/p.sh").`},
 		"not executable": {list("./plain.sh"), "", sumLookup,
 			`(chmod +x), or run it with its interpreter: ["sh", "./plain.sh"].`},
-		"line ends of Windows": {list("./windows.sh"), "", sumExecution, "Its first line ends in CR LF"},
+		"line ends of Windows": {list("./windows.sh"), "", sumExecution, "Its first line ends with CR LF"},
 		"out of working_dir":   {list("../windows.sh"), "folder", sumLookup, `abspath("windows.sh").`},
 		"a missing interpreter": {list("./no-interpreter"), "", sumExecution,
-			`it is the interpreter in its first line that is not: "/no/such/interpreter".`},
+			`but the interpreter in its first line does not: "/no/such/interpreter".`},
 		"no interpreter": {list("./no-first-line"), "", sumExecution, `["sh", "./no-first-line"].`},
 		"another system": {list("./binary"), "", sumExecution, "neither a program for this system nor a script"},
 	}
@@ -64,7 +64,7 @@ func TestProgramsThatCannotRunSayWhatToChange(t *testing.T) {
 }
 
 // If a provider runs programs in another directory, advice considers that directory.
-func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
+func TestAdviceUsesTheLookupDirectory(t *testing.T) {
 	dir := t.TempDir()
 	script(t, dir+"/here", "#!/bin/sh\n")
 	_, diags := readData(t, New(Options{Dir: dir}), typeData, attrs{"program": list("here")})
@@ -74,13 +74,13 @@ func TestAdviceLooksWhereProgramsAreLookedUp(t *testing.T) {
 	expectProblem(t, diags, sumExecution, nil, "CR LF")
 }
 
-func TestAnswersThatCannotBeReadSayWhatToChange(t *testing.T) {
+func TestUnreadableAnswersHaveAdvice(t *testing.T) {
 	for out, want := range map[string]string{
-		`{"b":"x","a":1}`: `The value of "a" is a number: print it as a string.`,
-		`{"ok":true}`:     `The value of "ok" is a boolean: print it as a string.`,
-		`{"a":{"b":"c"}}`: `The value of "a" is an object: print it as a string of JSON, and ` +
-			`read it with jsondecode.`,
-		`{"a":["b"]}`:         `The value of "a" is an array: print it as a string of JSON`,
+		`{"b":"x","a":1}`: `The value of "a" is a number. Print it as a string.`,
+		`{"ok":true}`:     `The value of "ok" is a boolean. Print it as a string.`,
+		`{"a":{"b":"c"}}`: `The value of "a" is an object. Print it as a string of JSON, and ` +
+			`decode it with jsondecode.`,
+		`{"a":["b"]}`:         `The value of "a" is an array. Print it as a string of JSON`,
 		"{'a': 'b'}\n":        `print(json.dumps(...))`,
 		`{"\u001b[2Jx":true}`: `The value of "\x1b[2Jx" is a boolean`,
 	} {

@@ -166,7 +166,7 @@ func readImportID(text string) (importID, bool, error) {
 	known := []string{"id", "program", "interpreter", "arguments"}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, name) {
-			return importID{}, true, fmt.Errorf("there is no place for %q.%s", name, diag.DidYouMean(name, known))
+			return importID{}, true, fmt.Errorf("the member %q is unknown.%s", name, diag.DidYouMean(name, known))
 		}
 	}
 	in := importID{interpreter: cty.NullVal(cty.DynamicPseudoType)}

@@ -261,7 +261,7 @@ func (c *command) origin(ran bool) string {
 	if !c.stored {
 		return ""
 	}
-	text := " It is the one with which the object was last applied."
+	text := " This is the program with which the object was last applied."
 	gone := func(word string) bool { return strings.ContainsAny(word, `/\`) && !c.exists(word) }
 	if ran && !slices.ContainsFunc(c.argv, gone) {
 		return text

@@ -29,8 +29,8 @@ func (p *external) dataSources() *schema.Provider {
 		Description: "Programs in any language as data sources and resources.",
 		DataSourcesMap: map[string]*schema.Resource{
 			typeData: {
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no " +
-					"side effects.",
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must not " +
+					"have side effects.",
 				Schema: map[string]*schema.Schema{
 					"program": {Type: schema.TypeList, Required: true, Elem: &schema.Schema{Type: schema.TypeString},
 						Description: "The program to run and its arguments. No shell is used; null and empty " +
@@ -45,9 +45,8 @@ func (p *external) dataSources() *schema.Provider {
 				}),
 			},
 			typeDataSource: {
-				Description: "Runs a program that reads a JSON object of strings and prints another. It must have no " +
-					"side effects, " +
-					"and not depend on the directory that it runs in.",
+				Description: "Runs a program that reads a JSON object of strings and prints another. It must not " +
+					"have side effects or depend on the directory that it runs in.",
 				Schema: map[string]*schema.Schema{
 					"program":     {Type: schema.TypeAny, Required: true, Description: aboutProgram},
 					"interpreter": {Type: schema.TypeAny, Optional: true, Description: aboutInterpreter},

@@ -173,7 +173,7 @@ func TestDataRunsInTheWorkingDirectory(t *testing.T) {
 	expectResult(t, got, map[string]string{"dir": dir})
 }
 
-func TestDataThatCannotStartSaysWhy(t *testing.T) {
+func TestDataReportsWhyItCannotStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	script(t, "noshebang", "echo hello\n")
 	sh, err := filepath.Abs(script(t, "p.sh", "#!/bin/sh\n"))
@@ -247,7 +247,7 @@ func TestDataShowsTheWholeMessage(t *testing.T) {
 	expectProblem(t, diags, "External Program Execution Failed", nil, all.String())
 }
 
-func TestDataThatSucceedsSaysNothing(t *testing.T) {
+func TestSuccessfulDataShowsNothing(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
 	p := New(Options{Stderr: func(l Line) {
@@ -386,7 +386,7 @@ func TestDataEndsWithItsContextOrTheProvider(t *testing.T) {
 	}
 }
 
-func TestDataSourceOfTheProposal(t *testing.T) {
+func TestSecondDataSource(t *testing.T) {
 	p := New(Options{})
 	sh := testdata(t, "example.sh")
 	for name, a := range map[string]attrs{

@@ -26,9 +26,9 @@ func TestStopLeavesProgramsThatChangeThingsToFinish(t *testing.T) {
 func TestFloodsOfMessagesAreCutAndCounted(t *testing.T) {
 	for name, tt := range map[string]struct{ script, rest string }{
 		"many lines": {"seq 1 6000 >&2; exit 1",
-			"(the program says too much: at least 1000 more lines, 4000 bytes, not shown)"},
+			"(too many messages of the program: at least 1000 more lines, 4000 bytes, not shown)"},
 		"one line": {`head -c 12000000 /dev/zero | tr '\0' x >&2; exit 1`,
-			"(the program says too much: at least 168 more lines, 10951424 bytes, not shown)"},
+			"(too many messages of the program: at least 168 more lines, 10951424 bytes, not shown)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string

@@ -129,7 +129,7 @@ func script(t *testing.T, path, text string) string {
 	return path
 }
 
-func TestSchemaIsThatOfThePublishedDataSource(t *testing.T) {
+func TestSchemaEqualsThePublishedDataSource(t *testing.T) {
 	schema, diags := New(Options{}).Schema(t.Context())
 	if len(diags) > 0 {
 		t.Fatal(diags.Err())
@@ -163,7 +163,7 @@ func TestSchemaIsThatOfThePublishedDataSource(t *testing.T) {
 	}
 }
 
-func TestValidateJudgesProgramsAsFarAsTheyAreKnown(t *testing.T) {
+func TestValidateChecksPartlyKnownPrograms(t *testing.T) {
 	tests := map[string]struct {
 		typ     string
 		a       attrs

@@ -53,7 +53,7 @@ func TestImportByABareIDUpdatesAtTheNextApply(t *testing.T) {
 	}
 }
 
-func TestImportWithAProgramReadsAtOnce(t *testing.T) {
+func TestImportWithAProgramReadsImmediately(t *testing.T) {
 	needs(t, "bash", "jq")
 	dir, opts := notes(t)
 	if err := os.WriteFile(filepath.Join(dir, "note-1.txt"), []byte("hello"), 0o600); err != nil {
@@ -87,9 +87,9 @@ func TestImportRefusesBadIDs(t *testing.T) {
 		`{"id":"7","program":7}`:             `"program" must be a string or an array of strings`,
 		`{"id":"7","program":null}`:          `"program" must be a string or an array of strings`,
 		`{"id":"7","program":["p",{}]}`:      `"program" must be a string or an array of strings`,
-		`{"id":"7","program":"p","args":{}}`: `there is no place for "args"`,
+		`{"id":"7","program":"p","args":{}}`: `the member "args" is unknown`,
 		`{"id":"7","program":"p","arguments":{"a":1}}`: `"a" in "arguments" must be a string, not a number`,
-		`{"id":"7","programm":"p"}`:                    `there is no place for "programm". Did you mean "program"?`,
+		`{"id":"7","programm":"p"}`:                    `the member "programm" is unknown. Did you mean "program"?`,
 		`{"id":"7","id":"8","program":"p"}`:            `two members named "id"`,
 	} {
 		resp := w.p.Import(t.Context(), provider.ImportRequest{Type: typeResource, ID: id})

@@ -364,13 +364,13 @@ func (p *external) Import(ctx context.Context, req provider.ImportRequest) provi
 		arguments: cty.NullVal(cty.Map(cty.String)), result: cty.NullVal(cty.Map(cty.String)),
 	}
 	if req.ID == "" {
-		return fail("The id is empty. Use the id of the object, or a JSON object with \"id\", \"program\" and, " +
-			"if need be, \"interpreter\" and \"arguments\".")
+		return fail("The id is empty. Use the id of the object, or a JSON object with \"id\", \"program\" and, if " +
+			"needed, \"interpreter\" and \"arguments\".")
 	}
 	in, long, err := readImportID(req.ID)
 	if err != nil {
 		return fail(
-			"The id is a JSON object, but not one with \"id\", \"program\" and, if need be, \"interpreter\" and "+
+			"The id is a JSON object, but not one with \"id\", \"program\" and, if needed, \"interpreter\" and "+
 				"\"arguments\": %s.", err)
 	}
 	if long {

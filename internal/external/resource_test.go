@@ -136,7 +136,7 @@ func readLog(t *testing.T, dir, id string) []string {
 	return strings.Split(strings.TrimSpace(strings.ReplaceAll(string(b), id, "ID")), "\n")
 }
 
-func TestResourceLivesItsLife(t *testing.T) {
+func TestResourceLifecycle(t *testing.T) {
 	for name, test := range map[string]struct {
 		needs []string
 		attrs attrs
@@ -234,7 +234,7 @@ func printing(t *testing.T, out string) attrs {
 
 func configOf(a attrs) attrs { return attrs{"program": a["program"]} }
 
-func TestResourceTakesTheProgramsWordForIt(t *testing.T) {
+func TestResourceAcceptsTheProgramsAnswer(t *testing.T) {
 	const out = `{"id":"8","arguments":{"a":"B","drop":null},"result":{"c":"d"},"more":[1]}`
 	w := newWorld(t, Options{})
 	config := configOf(printing(t, out))
@@ -323,7 +323,7 @@ func TestResourceRefusesBadAnswers(t *testing.T) {
 	}
 }
 
-func TestResourceCreatedWithABadAnswerIsNotForgotten(t *testing.T) {
+func TestResourceCreatedWithAnInvalidAnswerIsStored(t *testing.T) {
 	tests := map[string]struct{ out, id string }{
 		"no result":          {`{"id":"8","arguments":{"x":"y"}}`, "8"},
 		"a number in result": {`{"id":"8","arguments":{},"result":{"a":1}}`, "8"},
@@ -456,7 +456,7 @@ func TestResourceTakesOverAnotherProgramWithoutRunningIt(t *testing.T) {
 	}
 }
 
-func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
+func TestResourceReportsThatTheProgramIsFromTheState(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.state = attrs{"program": cty.StringVal("no-such-program"), "id": cty.StringVal("7"),
 		"result": strs(map[string]string{})}.object(w.rt)
@@ -477,7 +477,7 @@ func TestResourceTellsThatTheProgramIsThatOfTheState(t *testing.T) {
 	}
 }
 
-func TestResourceAppliesWhatBecameKnown(t *testing.T) {
+func TestResourceAppliesValuesKnownAtApply(t *testing.T) {
 	w := newWorld(t, Options{})
 	config := configOf(printing(t, `{"id":"8","arguments":{},"result":{}}`))
 	planned := w.plan(attrs{"program": cty.DynamicVal, "arguments": cty.UnknownVal(cty.Map(cty.String))})

@@ -20,11 +20,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// copyPrefix begins the names of folders in which modules are that will be copied.
+// copyPrefix begins the names of folders for modules that will be copied.
 const copyPrefix = "tombolo-module-"
 
-// CopyModule copies a module into an empty directory, without hidden files: the beginning of a new configuration. The
-// source is a path on this machine or, with packages, any source of a call.
+// CopyModule copies a module into an empty directory, without hidden files, as the start of a new configuration. The
+// source is a local path or, if packages is set, any source that a call may have.
 func CopyModule(ctx context.Context, source, dir string, packages Packages) (diags diag.List) {
 	there, err := os.ReadDir(dir)
 	switch {
@@ -52,7 +52,7 @@ func CopyModule(ctx context.Context, source, dir string, packages Packages) (dia
 	}
 	defer func() {
 		if err := temp.Remove(); err != nil {
-			diags = diags.AppendError("Failed to remove what was downloaded", err)
+			diags = diags.AppendError("Failed to remove the downloaded files", err)
 		}
 	}()
 	from, err := fetchModule(ctx, kind, normal, filepath.Join(temp.Dir, "package"), packages)
@@ -94,7 +94,7 @@ func fetchModule(ctx context.Context, kind config.SourceKind, source, to string,
 	return filepath.Join(to, filepath.FromSlash(sub)), err
 }
 
-// copyTree copies a folder. When it fails or is told to end, it removes what it has made.
+// copyTree copies a folder. If it fails or the context ends, it removes the copy.
 func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 	info, err := os.Stat(source)
 	if err != nil || !info.IsDir() {
@@ -103,7 +103,7 @@ func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 	if source, err = filepath.EvalSymlinks(source); err != nil {
 		return diag.FromError("Failed to copy the module", err)
 	}
-	var made []string // in the folder itself
+	var made []string // entries of the folder itself
 	err = filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
 		rel, relErr := filepath.Rel(source, path)
 		if err := errors.Join(err, relErr, context.Cause(ctx)); err != nil {
@@ -125,7 +125,7 @@ func copyTree(ctx context.Context, source, dir string) (diags diag.List) {
 			}
 			return nil
 		case sameDir(path, dir):
-			return filepath.SkipDir // the module is copied into its own directory
+			return filepath.SkipDir // do not copy the module's own copy
 		case d.IsDir():
 			return keep(os.Mkdir(to, 0o777))
 		default:
@@ -155,7 +155,7 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// copyFile copies the content behind a name: of a link, that of its target.
+// copyFile copies a file. For a link, it copies the content of the target.
 func copyFile(ctx context.Context, from, to string) (err error) {
 	in, err := regular.Open(from)
 	if err != nil {

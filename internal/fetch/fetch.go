@@ -1,15 +1,16 @@
 // Package fetch installs the modules that a configuration calls.
 //
-// InstallModules walks the calls from the root module down and records in the module manifest where each called module
-// is; package config finds them there. A local source stays where it is and is only recorded. Others are packages: from
-// a registry of modules (package catalog says where), a repository or an archive (package download brings them).
+// InstallModules walks the calls from the root module down and records the folder of each called module in the module
+// manifest, where package config finds it. A local module stays in place and is only recorded. Other modules are
+// packages: from a module registry (package catalog finds their location), a repository or an archive (package download
+// fetches them).
 //
 //	report, diags := fetch.InstallModules(ctx, ".", ".terraform", fetch.Options{Progress: fmt.Println, Packages: packages})
 //
-// Packages are fetched side by side, each once however often it is called. They are staged in a folder beside those of
-// the installed modules and put into their places at the end, if everything is there: a failed run leaves the former
-// modules in force. The walk owns its goroutines; progress is reported on the caller's, in the order of a sequential
-// walk.
+// Packages are fetched concurrently, each once however often it is called. They are staged in a folder beside the
+// installed modules and moved into place at the end, if all were fetched: after a failed run, the previous modules are
+// still installed. The walk owns its goroutines. Progress is reported on the caller's goroutine, in the order of a
+// sequential walk.
 package fetch
 
 import (
@@ -39,51 +40,50 @@ import (
 
 // Options configures an installation.
 type Options struct {
-	// Base is a folder that links on the way to the data directory may not leave; "" for the directory of the
-	// configuration.
+	// Base is a folder out of which links in the path of the data directory must not lead; "" means the directory of
+	// the configuration.
 	Base string
-	// LanguageVersion is the version that required_version is compared with, as for config.Load.
+	// LanguageVersion is compared with required_version, as in config.Load.
 	LanguageVersion string
-	// Flavor is the program that the project is for, as for config.Load.
+	// Flavor is the tool to which the project belongs, as in config.Load.
 	Flavor flavor.Flavor
-	// Constants returns the values of the root module's variables, as for config.Load.
+	// Constants returns the values of the root module's variables, as in config.Load.
 	Constants func(root *config.Module) config.Values
-	// Workspace is the selected one, as for config.Load.
+	// Workspace is the selected workspace, as in config.Load.
 	Workspace string
-	// Upgrade installs recorded modules again.
+	// Upgrade installs modules again even if they are recorded.
 	Upgrade bool
-	// Progress is called with a line for each module that is installed, such as "- net in modules/net"; nil for none.
+	// Progress is called with a line for each module that is installed, such as "- net in modules/net". It may be nil.
 	Progress func(line string)
-	// Calls holds further modules to install, which test files call.
+	// Calls lists additional module calls, those of test files.
 	Calls []config.Place
-	// Packages is the source of packages; nil allows only local modules.
+	// Packages fetches packages; nil allows only local modules.
 	Packages Packages
-	// Pins is how the lock file of modules counts.
+	// Pins selects how the lock file of modules is used.
 	Pins Pinning
 }
 
-// Pinning is how the lock file of modules counts.
+// Pinning selects how the lock file of modules is used.
 type Pinning int
 
-// The lock file is not looked at; it is followed and kept up to date; or it is followed, and an error where it does not
-// have all modules.
+// The lock file is ignored; it is followed and updated; or it is followed, and must contain all modules.
 const (
 	Unpinned Pinning = iota
 	Pinned
 	PinnedReadOnly
 )
 
-// Packages finds and fetches packages of modules. Methods may be called concurrently.
+// Packages finds and fetches packages of modules. Its methods may be called concurrently.
 type Packages interface {
-	// Versions lists what a registry has of a module.
+	// Versions lists the versions of a module in its registry.
 	Versions(ctx context.Context, m catalog.Module) ([]string, error)
 	// Locate returns the package of a version of a module.
 	Locate(ctx context.Context, m catalog.Module, version string) (catalog.Package, error)
-	// Fetch downloads a package into a folder that does not exist yet; after an error nothing is left of it.
+	// Fetch downloads a package into a folder that does not exist yet. After an error the folder does not exist.
 	Fetch(ctx context.Context, pkg catalog.Package, dir string) error
 }
 
-// Online returns packages from the network. git runs in the environment.
+// Online returns a Packages that uses the network. environ is the environment of git.
 func Online(client *web.Client, environ []string) Packages {
 	return online{catalog.Catalog{Client: client}, &download.Getter{Web: client, Environ: environ}}
 }
@@ -103,9 +103,9 @@ type Report struct {
 type Installed struct {
 	Path    addr.Module
 	Source  string
-	Version string // of a registry module
+	Version string // of a module from a registry
 	Dir     string
-	// New means that the manifest did not have it before.
+	// New means that the manifest did not contain it before.
 	New bool
 }
 
@@ -117,14 +117,14 @@ func (o Options) base(dir, dataDir string) string {
 	return cmp.Or(o.Base, dir, ".")
 }
 
-// InstallModules makes every module that the configuration in dir calls available, and writes the manifest into dataDir
+// InstallModules installs every module that the configuration in dir calls, and writes the manifest to dataDir
 // (relative to dir, or absolute).
 func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Report, diag.List) {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
 	if err := s.judge(opts.base(dir, dataDir)); err != nil {
 		return &Report{}, diag.FromError("Failed to install modules", err)
 	}
-	// An unreadable manifest may be anything, such as a link to a foreign file. It is not replaced.
+	// An unreadable manifest may be anything, such as a link to a foreign file, so it is not replaced.
 	old, err := readManifest(s.manifest())
 	if err != nil {
 		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest",
@@ -142,7 +142,10 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 		diags = diags.Extend(w.pinsInOrder())
 	}
 	if !diags.HasErrors() {
-		waiting := func() { w.opts.Progress("Another process installs modules in this directory. Waiting for it...") }
+		waiting := func() {
+			w.opts.Progress("Another process is installing modules in this directory. Waiting for " +
+				"it...")
+		}
 		if err := s.place(ctx, old, manifest, waiting); err != nil {
 			diags = diags.AppendError("Failed to install modules", err)
 		}
@@ -151,13 +154,13 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 		diags = diags.AppendError("Failed to write the lock file of modules", w.pins.Save(dir))
 	}
 	if err := s.clean(); err != nil {
-		diags = diags.AppendError("Failed to remove what was downloaded", err)
+		diags = diags.AppendError("Failed to remove the downloaded files", err)
 	}
 	return w.report, diags
 }
 
-// Resolve is InstallModules without its effects, for local modules: it returns the new manifest, based on the old one.
-// Unused entries are kept, as other tools that share the directory do.
+// Resolve is InstallModules without side effects, for local modules: it returns the new manifest, based on the old one.
+// It keeps unused entries, as other tools that share the directory do.
 func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts Options) (*config.Manifest, *Report,
 	diag.List) {
 	opts.Packages = nil
@@ -166,12 +169,12 @@ func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts
 	return manifest, w.report, diags
 }
 
-// Problems reports the problems of modules below a root module with errors, which the caller reports. It reads local
+// Problems returns the problems of modules below a root module with errors, which the caller reports. It reads local
 // and installed modules, and fetches none.
 func Problems(ctx context.Context, dir, dataDir string, opts Options) diag.List {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
 	if s.judge(opts.base(dir, dataDir)) != nil {
-		return nil // the installation reports it, once the root module is valid
+		return nil // the installation reports it when the root module is valid
 	}
 	old, err := readManifest(s.manifest())
 	if err != nil {
@@ -195,7 +198,7 @@ func readManifest(name string) (*config.Manifest, error) {
 	return config.ParseManifest(src)
 }
 
-// write replaces the manifest. Only the owner can read one with passwords.
+// write replaces the manifest. A manifest with passwords is only readable by its owner.
 func (s *stage) write(m *config.Manifest) error {
 	content, err := m.Encode()
 	if err != nil {
@@ -208,12 +211,12 @@ func (s *stage) write(m *config.Manifest) error {
 		return replace.OwnExact(s.root, s.manifest(), 0o600, put)
 	}
 	if s.has(content) {
-		return nil // the folder may be one that is only read, as in an image
+		return nil // the folder may be read-only, as in an image
 	}
 	return replace.Own(s.root, s.manifest(), 0o666, put)
 }
 
-// has reports whether the manifest has a content already, in a file of its own.
+// has reports whether the manifest exists with this content, in its own file.
 func (s *stage) has(content []byte) bool {
 	info, err := os.Lstat(s.manifest())
 	if err != nil || !info.Mode().IsRegular() {
@@ -223,7 +226,7 @@ func (s *stage) has(content []byte) bool {
 	return err == nil && bytes.Equal(present, content)
 }
 
-// sorted returns a manifest in the order of its file.
+// sorted returns a manifest with sorted entries.
 func sorted(entries map[string]config.ManifestModule) *config.Manifest {
 	out := &config.Manifest{}
 	for _, entry := range entries {

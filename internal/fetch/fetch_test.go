@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// unpack writes an archive into a new directory and returns its path with the folder that is to be the working
+// unpack writes an archive into a new directory and returns the path of a folder in it, which is to be the working
 // directory.
 func unpack(t *testing.T, archive, folder string) string {
 	t.Helper()
@@ -129,7 +129,7 @@ func TestLocalModulesAreRecorded(t *testing.T) {
 	}
 }
 
-func TestManifestIsByteForByteThatOfTheRealProgram(t *testing.T) {
+func TestManifestEqualsTerraforms(t *testing.T) {
 	oracle, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("needs terraform on PATH")
@@ -195,7 +195,7 @@ func TestInstallFailures(t *testing.T) {
 	}
 }
 
-// What cannot be read may be anything, so it is not replaced unseen. terraform refuses it as well.
+// A manifest that cannot be read may be anything, so it is not replaced. terraform refuses it as well.
 func TestBrokenManifestIsAnError(t *testing.T) {
 	dir := unpack(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./x\"\n}\n-- x/main.tf --\n-- "+
 		".terraform/modules/modules.json --\n{\"Mod", "")

@@ -20,10 +20,10 @@ import (
 type fetched struct {
 	pkg, dir string
 	size     size
-	hash     string // of its files; "" when modules are not pinned, and for a folder of this machine
+	hash     string // of its files; "" if modules are not pinned, and for a folder on this machine
 }
 
-// reuse takes the module that is installed, if it is what is called.
+// reuse uses the installed module if it matches the call.
 func (w *walk) reuse(n *node) bool {
 	recorded, ok := w.old[n.entry.Key]
 	if !ok || n.from.fresh || w.opts.Upgrade || recorded.Source != n.call.Source || !allows(n.call, recorded.Version) ||
@@ -64,7 +64,7 @@ func splitSource(source string) (pkg, sub string) {
 	return pkg, sub
 }
 
-// splitPackage is splitSource for what a registry says.
+// splitPackage is splitSource for a package from a registry.
 func splitPackage(located catalog.Package) (pkg catalog.Package, sub string) {
 	pkg = located
 	if !pkg.Archive {
@@ -73,8 +73,8 @@ func splitPackage(located catalog.Package) (pkg catalog.Package, sub string) {
 	return pkg, sub
 }
 
-// once does something the first time that it is asked for under a name, when there is a free slot, and returns what
-// came out to everybody.
+// once calls do for the first request with a name, when there is a free slot, and returns its result to all requests
+// with that name.
 func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)) (T, error) {
 	w.mu.Lock()
 	get := w.results[name]
@@ -99,13 +99,13 @@ func once[T any](ctx context.Context, w *walk, name string, do func() (T, error)
 	return got.(T), nil
 }
 
-// ask returns what is going to be downloaded.
+// ask reports what is going to be downloaded.
 func (n *node) ask(what string) {
 	n.asking = "Downloading " + what + " for " + n.entry.Key + "..."
 	close(n.asked)
 }
 
-// findPackage fetches the package of a call, unless it is there because of another one.
+// findPackage fetches the package of a call, unless another call has already fetched it.
 func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	pkg, sub := splitPackage(catalog.Package{Source: n.call.Source})
 	if n.call.Kind == config.SourceRegistry {
@@ -129,8 +129,8 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	}
 	got, err := once(ctx, w, fmt.Sprintf("fetch %+v", wanted), func() (*fetched, error) { return w.fetch(ctx, wanted) })
 	if err != nil {
-		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its place.
-			"Could not download module code from\n\"%s\": %s. It is that of %s.", shown,
+		n.fail(&n.call.Range, "Failed to download module", // Programs find the address by its position.
+			"Could not download module code from\n\"%s\": %s. It is the package of %s.", shown,
 			strings.TrimSuffix(err.Error(), "."), n.path)
 		return false
 	}
@@ -152,7 +152,7 @@ func (w *walk) findPackage(ctx context.Context, n *node) bool {
 	return true
 }
 
-// fetch puts a package into the stage.
+// fetch fetches a package into the stage.
 func (w *walk) fetch(ctx context.Context, pkg catalog.Package) (*fetched, error) {
 	dir, err := w.stage.folder()
 	if err != nil {
@@ -169,7 +169,7 @@ func (w *walk) fetch(ctx context.Context, pkg catalog.Package) (*fetched, error)
 	return &fetched{pkg.Source, dir, size, hash}, err
 }
 
-// locate chooses a version of a module of a registry, and finds out where its package is.
+// locate selects a version of a registry module, and returns its package.
 func (w *walk) locate(ctx context.Context, n *node, pkg string) (none catalog.Package, ok bool) {
 	m, err := catalog.Parse(pkg)
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *walk) locate(ctx context.Context, n *node, pkg string) (none catalog.Pa
 	return w.locateVersion(ctx, n, m, chosen)
 }
 
-// locateVersion finds out where the package of a version is.
+// locateVersion returns the package of a version.
 func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, chosen string) (catalog.Package, bool) {
 	pkg, _ := splitSource(n.call.Source)
 	n.entry.Version = chosen
@@ -227,13 +227,13 @@ func (w *walk) locateVersion(ctx context.Context, n *node, m catalog.Module, cho
 }
 
 // choose returns the newest allowed version. A pre-release is chosen only if a constraint requires exactly that
-// version. newest is the newest version without the constraints; "" means none.
+// version. newest is the newest version regardless of the constraints. Both may be "".
 func choose(offered []string, allowed version.Constraints) (chosen, newest string) {
 	var best, top *version.Version
 	for _, text := range offered {
 		v, err := version.NewVersion(text)
 		if err != nil || len(text) > maxVersion {
-			continue // of a later format, perhaps; there is no asking for it
+			continue // perhaps in a later format; it cannot be requested
 		}
 		if v.Prerelease() != "" && !asksFor(allowed, v) {
 			continue
@@ -256,7 +256,7 @@ func choose(offered []string, allowed version.Constraints) (chosen, newest strin
 
 const maxVersion = 256
 
-// asksFor reports whether one of the constraints names a version itself.
+// asksFor reports whether one of the constraints requires exactly this version.
 func asksFor(allowed version.Constraints, v *version.Version) bool {
 	return slices.ContainsFunc(allowed, func(c *version.Constraint) bool {
 		named, err := version.NewVersion(strings.TrimSpace(strings.TrimPrefix(c.String(), "=")))

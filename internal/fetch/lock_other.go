@@ -4,7 +4,7 @@ package fetch
 
 import "context"
 
-// lockFolder is of no use where folders cannot be locked.
+// lockFolder does nothing: folders cannot be locked on this system.
 func lockFolder(context.Context, string, func()) (unlock func(), err error) {
 	return func() {}, nil
 }

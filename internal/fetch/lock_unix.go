@@ -12,14 +12,13 @@ import (
 )
 
 const (
-	// lockPause is how long to wait before a lock is tried again, lockPatience how long to wait before the wait is
-	// reported.
+	// lockPause is the pause between tries to lock, and lockPatience how long to wait before the wait is reported.
 	lockPause    = 50 * time.Millisecond
 	lockPatience = time.Second
 )
 
-// lockFolder waits until no other process works in a folder, and returns a function that releases it. It calls waiting
-// once if that takes a while, and stops when the context ends. On a file system without such locks it does not wait.
+// lockFolder waits until no other process uses a folder, and returns a function that unlocks it. It calls waiting once
+// if that takes a while, and stops if the context ends. On a file system without such locks it does not wait.
 func lockFolder(ctx context.Context, dir string, waiting func()) (unlock func(), err error) {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// store has packages, by source, as files.
+// store contains packages by source, as maps of files.
 type store struct {
 	packages map[string]map[string]string
 	versions []string
 	// wait is called in Fetch.
 	wait func(ctx context.Context, pkg string) error
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	asked map[string]int
 }
 
@@ -94,7 +94,7 @@ func rewrite(t *testing.T, dir, configuration string) {
 	}
 }
 
-// modulesDir lists what is in the folder of modules.
+// modulesDir lists the content of the folder of modules.
 func modulesDir(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, config.DefaultDataDir, "modules"))
@@ -107,7 +107,7 @@ func modulesDir(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
+func TestPackagesAreFetchedOnceForAllCalls(t *testing.T) {
 	s := &store{versions: []string{"1.0.0", "1.1.0"}, packages: map[string]map[string]string{
 		"https://example.com/net-1.1.0.zip": {"top/main.tf": call("in", "../side"),
 			"side/main.tf": call("git", "git::https://example.com/x.git?ref=v1"), ".hidden/x": "h"},
@@ -143,7 +143,7 @@ func TestAPackageIsFetchedOnceForAllWhoCallIt(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, ".terraform/modules/m7/.hidden/x")); err != nil {
 		t.Error(err)
 	}
-	// What is there is not asked for again, and works without a network.
+	// Installed modules are not requested again, so this works without a network.
 	if lines, _, diags := install(t, dir, fetch.Options{}); len(lines) > 0 || diags.HasErrors() {
 		t.Errorf("%q, %v", lines, diags.Err())
 	}
@@ -180,7 +180,7 @@ func TestVersionsAreChosenByTheRulesOfModules(t *testing.T) {
 	}
 }
 
-func TestAFailureLeavesWhatWasThere(t *testing.T) {
+func TestFailuresKeepInstalledModules(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{
 		"https://example.com/a.zip": {"main.tf": "# 1"}, "https://example.com/up.zip": {
 			"x/main.tf": call("out", "../../b")}, "https://example.com/loop.zip": {
@@ -226,7 +226,7 @@ func TestAFailureLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
-func TestEverNewPackagesComeToAnEnd(t *testing.T) {
+func TestEndlessPackagesAreLimited(t *testing.T) {
 	s := &endless{}
 	_, _, diags := install(t, project(t, call("m", "https://example.com/0.zip")), fetch.Options{Packages: s})
 	if len(diags) != 1 || diags[0].Summary != "Too many modules" {
@@ -234,7 +234,7 @@ func TestEverNewPackagesComeToAnEnd(t *testing.T) {
 	}
 }
 
-// endless has packages that call further ones for ever.
+// endless has packages that call further ones endlessly.
 type endless struct{ store }
 
 func (e *endless) Fetch(_ context.Context, from catalog.Package, dir string) error {
@@ -247,7 +247,7 @@ func (e *endless) Fetch(_ context.Context, from catalog.Package, dir string) err
 		[]byte(call("m", fmt.Sprintf("https://example.com/%d.zip", n+1))), 0o644))
 }
 
-// counting is a context that ends when it was asked a number of times.
+// counting is a context that ends after a number of calls of Err.
 type counting struct {
 	context.Context
 	left int
@@ -261,7 +261,7 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// TestAnInterruptedCopyLeavesNothing ends the copy of a module at each point.
+// TestAnInterruptedCopyLeavesNothing interrupts the copy of a module at each point.
 func TestAnInterruptedCopyLeavesNothing(t *testing.T) {
 	source := t.TempDir()
 	for name, size := range map[string]int{"main.tf": 100, "sub/big": 200_000, "sub/deep/other": 1, "z": 1} {
@@ -323,7 +323,7 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer works.Remove()
-	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without the lock on it
+	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without its lock
 	for _, name := range []string{".new-old", ".new-foreign"} {
 		err = errors.Join(err, os.Mkdir(filepath.Join(modules, name), 0o755))
 	}
@@ -343,9 +343,9 @@ func TestStagesOfKilledRunsAreRemoved(t *testing.T) {
 	}
 }
 
-// Two hundred packages whose servers take their time come side by side: each waits until others are there as well.
-// What one process has installed, and may be reading, is not replaced by another one that has begun before.
-func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
+// Two hundred packages from slow servers are fetched concurrently: each waits until others are being fetched as well.
+// Modules that one process has installed, and may be reading, are not replaced by another one that began earlier.
+func TestConcurrentRunsKeepEachOthersModules(t *testing.T) {
 	const pkg = "git::https://example.com/x.git"
 	packages := map[string]map[string]string{pkg: {"a/main.tf": "", "b/main.tf": ""}, "https://example.com/new.zip": {
 		"main.tf": ""}}
@@ -369,7 +369,7 @@ func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 	if got := modulesDir(t, dir); !slices.Equal(got, []string{"a", "b", "modules.json"}) {
 		t.Errorf("there are %q", got)
 	}
-	// All of them at once.
+	// All concurrently.
 	for round := range 3 {
 		rewrite(t, dir, call("a", pkg+"//a")+call("b", pkg+"//b")+call(fmt.Sprint("c", round),
 			"https://example.com/new.zip"))
@@ -392,9 +392,8 @@ func TestRunsInOneDirectoryLeaveEachOthersModules(t *testing.T) {
 	}
 }
 
-// A project may come with a link in the place of the folder of modules, and with a module that is called like a folder
-// of somebody's.
-func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
+// A project may contain a link in place of the folder of modules, and a module with the same name as a foreign folder.
+func TestLinksOutOfTheProjectRemoveNothing(t *testing.T) {
 	const pkg = "https://example.com/x.zip"
 	s := &store{packages: map[string]map[string]string{pkg: {"main.tf": ""}}}
 	dir, elsewhere := project(t, call("documents", pkg)), t.TempDir()
@@ -409,7 +408,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	for _, name := range []string{"documents", "other"} {
 		rewrite(t, dir, call(name, pkg))
 		_, _, diags := install(t, dir, fetch.Options{Packages: s})
-		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "by way of a symbolic link") {
+		if !diags.HasErrors() || !strings.Contains(diags.Err().Error(), "symbolic link takes") {
 			t.Errorf("got %v", diags.Err())
 		}
 	}
@@ -429,7 +428,7 @@ func TestALinkOutOfTheProjectRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestPackagesAreFetchedSideBySide(t *testing.T) {
+func TestPackagesAreFetchedConcurrently(t *testing.T) {
 	s := &store{packages: map[string]map[string]string{}}
 	var configuration strings.Builder
 	for i := range 20 {

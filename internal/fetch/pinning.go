@@ -11,9 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 )
 
-// Where a project pins its modules, a module whose call is still the same stays what it is: of the same version, from
-// the same commit, with the same files. A call that changed gets a new pin, and so does everything with Upgrade. What
-// is installed counts as long as it is what the pin says; otherwise it is fetched again, and that has to be it.
+// If a project pins its modules, a module whose call is unchanged stays the same: the same version, the same commit,
+// the same files. A changed call gets a new pin, and so does every call with Upgrade. An installed module is used if it
+// matches its pin; otherwise it is fetched again and must then match.
 
 // readPins reads the lock file of modules.
 func (w *walk) readPins(dir string) diag.List {
@@ -28,8 +28,8 @@ func (w *walk) readPins(dir string) diag.List {
 	return diags
 }
 
-// pinOf returns what a call is bound to; false if it is free. One that was installed before modules were pinned keeps
-// its version and commit, and has no hash yet: what is pinned is what is published, not what lies there.
+// pinOf returns the pin of a call, or false if it has none. A module that was installed before modules were pinned
+// keeps its version and commit, but has no hash yet: the published files are pinned, not the installed ones.
 func (w *walk) pinOf(n *node) (pins.Entry, bool) {
 	if w.opts.Pins == Unpinned || w.opts.Upgrade || w.stage == nil {
 		return pins.Entry{}, false
@@ -46,8 +46,8 @@ func (w *walk) pinOf(n *node) (pins.Entry, bool) {
 	return pin, true
 }
 
-// hash returns the hash of a package where modules are pinned. A folder of this machine that a source names has none:
-// its files are expected to change.
+// hash returns the hash of a package if modules are pinned. A folder on this machine has none, because its files are
+// expected to change.
 func (w *walk) hash(ctx context.Context, dir string) (string, error) {
 	if w.opts.Pins == Unpinned {
 		return "", nil
@@ -58,13 +58,13 @@ func (w *walk) hash(ctx context.Context, dir string) (string, error) {
 	return pins.Hash(ctx, dir)
 }
 
-// pinInstalled reports whether a module that is installed is what its pin says.
+// pinInstalled reports whether an installed module matches its pin.
 func (w *walk) pinInstalled(ctx context.Context, n *node) bool {
 	if w.opts.Pins == Unpinned || w.stage == nil {
 		return true
 	}
 	if home := w.stage.home(n.entry.Key); n.entry.Dir != home && !strings.HasPrefix(n.entry.Dir, home+"/") {
-		return true // a folder of this machine
+		return true // a folder on this machine
 	}
 	pin, ok := w.pinOf(n)
 	hash, err := once(ctx, w, "hash "+n.entry.Key, func() (string, error) {
@@ -78,7 +78,7 @@ func (w *walk) pinInstalled(ctx context.Context, n *node) bool {
 	return true
 }
 
-// pinFetched pins a module that was fetched, and refuses one that is not what its pin says.
+// pinFetched pins a fetched module, or refuses one that does not match its pin.
 func (w *walk) pinFetched(n *node, got *fetched) bool {
 	if got.hash == "" {
 		return true
@@ -98,12 +98,13 @@ func (w *walk) pinFetched(n *node, got *fetched) bool {
 	}
 	n.fail(n.call.SourcePlace(), "Module package has changed", "The files of %s (%s) are not those that %s "+
 		"has: their hash is %s, and expected was %s. The publisher of the module, or an "+
-		"attacker, has replaced them. Nothing was installed. Find out what changed; to accept it, run \"init "+
-		"-upgrade\", which installs and locks all modules anew.", n.path, what, pins.Name, got.hash, pin.Hash)
+		"attacker, has replaced them. Nothing was installed.", n.path, what, pins.Name, got.hash, pin.Hash)
+	n.diags.Advise("Find out what changed. To accept the changes, run \"%s\", which installs and locks all modules "+
+		"again.", diag.Run("init", "-upgrade"))
 	return false
 }
 
-// pinsInOrder refuses a lock file that would have to be written where it may not be.
+// pinsInOrder returns an error if the lock file would have to be changed but must not be.
 func (w *walk) pinsInOrder() (diags diag.List) {
 	if w.opts.Pins != PinnedReadOnly {
 		return nil

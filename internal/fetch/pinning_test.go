@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 )
 
-// pinWorld is a project that pins its modules, with what is published, and what should be true of both.
+// pinWorld is a project that pins its modules, the published modules, and the expected lock file and installed modules.
 type pinWorld struct {
 	t    *testing.T
 	rand *rand.Rand
@@ -26,13 +26,13 @@ type pinWorld struct {
 	dir  string
 	made int
 
-	calls map[string]pinned // what the configuration calls, by name
-	locks map[string]pinned // what the lock file has to say
-	inst  map[string]string // the content that is installed
-	known map[string]pinned // what was installed last
+	calls map[string]pinned // calls in the configuration, by name
+	locks map[string]pinned // expected entries of the lock file
+	inst  map[string]string // installed content
+	known map[string]pinned // modules that were installed last
 }
 
-// pinned is a call, and what became of it.
+// pinned is a call and its result.
 type pinned struct{ source, constraint, version, content string }
 
 func newPinWorld(t *testing.T, seed uint64) *pinWorld {
@@ -47,7 +47,7 @@ func newPinWorld(t *testing.T, seed uint64) *pinWorld {
 	return w
 }
 
-// publish puts new content where a package is.
+// publish publishes new content at a location.
 func (w *pinWorld) publish(where string) {
 	w.made++
 	content := fmt.Sprintf("# %d\n", w.made)
@@ -61,7 +61,7 @@ func (w *pinWorld) logf(format string, args ...any) {
 
 func (w *pinWorld) pick(list ...string) string { return list[w.rand.IntN(len(list))] }
 
-// change does one thing to the world.
+// change makes one random change.
 func (w *pinWorld) change() {
 	name := w.pick("x", "y")
 	switch w.rand.IntN(7) {
@@ -105,7 +105,7 @@ func (w *pinWorld) installed(name string) string {
 	return filepath.Join(dir, "main.tf")
 }
 
-// published returns what a fetch of a call brings now.
+// published returns the current result of fetching a call.
 func (w *pinWorld) published(c pinned) pinned {
 	where := c.source
 	if c.constraint != "" {
@@ -121,7 +121,7 @@ func (w *pinWorld) published(c pinned) pinned {
 	return c
 }
 
-// expect returns the locks that init has to leave, and reports whether it may succeed.
+// expect returns the locks that init must write, and whether it should succeed.
 func (w *pinWorld) expect(upgrade bool) (locks map[string]pinned, ok bool) {
 	locks, ok = maps.Clone(w.locks), true
 	if upgrade {
@@ -194,9 +194,9 @@ func (w *pinWorld) init(upgrade bool) {
 	}
 }
 
-// Whatever is published, changed and spoilt, in whatever order: a locked module is what it was when it was locked, or
-// init reports that it cannot be had any more; only a changed call or an upgrade changes it.
-func TestALockedModuleStaysWhatItIs(t *testing.T) {
+// Whatever is published, changed and damaged, in whatever order: a locked module stays as it was when it was locked, or
+// init reports that it is no longer available. Only a changed call or an upgrade changes it.
+func TestLockedModulesDoNotChange(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPinWorld(t, seed)

@@ -17,24 +17,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// stage is where packages lie until it is sure that they are wanted.
+// stage holds packages until it is certain that they are needed.
 type stage struct {
-	base    string // what relative names count from
-	modules string // the folder of installed modules, as the manifest has it
+	base    string // base of relative names
+	modules string // folder of installed modules, as in the manifest
 
-	mu      sync.Mutex    // guards what follows
+	mu      sync.Mutex    // guards the fields below
 	temp    *replace.Work // nil until something is fetched
 	folders int
-	made    bool // the folder of modules was not there before
+	made    bool // the folder of modules did not exist before
 	spent   size
 
-	kept []keeping // of the caller's goroutine
+	kept []keeping // used by the caller's goroutine only
 
-	root string // what links on the way to the folder may not lead out of
-	at   string // the real path of the folder
+	root string // links in the path of the folder must not lead out of it
+	at   string // real path of the folder
 }
 
-// keeping is a package that has to go to the place of a module.
+// keeping is a package to be moved to the folder of a module.
 type keeping struct {
 	key string
 	*fetched
@@ -49,10 +49,10 @@ func (s *stage) judge(root string) (err error) {
 	return err
 }
 
-// target is the real path of home.
+// target returns the real path of home.
 func (s *stage) target(key string) string { return filepath.Join(s.at, key) }
 
-// real is the path of a name that may be relative.
+// real returns the path of a name that may be relative.
 func (s *stage) real(name string) string {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) {
@@ -63,11 +63,11 @@ func (s *stage) real(name string) string {
 
 func (s *stage) manifest() string { return s.real(s.modules + "/modules.json") }
 
-// home is the folder of a module whose package is its own.
+// home returns the folder of a module that has its own package.
 func (s *stage) home(key string) string { return path.Join(s.modules, key) }
 
-// stagePrefix begins the names of stages. They are in the folder of modules, so that packages are moved, not copied, to
-// their places.
+// stagePrefix begins the names of stages. They are in the folder of modules, so that packages can be moved into place
+// without copying.
 const stagePrefix = ".new-"
 
 // folder returns the name of a new folder in the stage.
@@ -102,10 +102,10 @@ type size struct {
 	bytes   int64
 }
 
-// most is the limit for all modules of a run together. Each package has limits of its own (package download).
+// most limits all modules of a run together. Each package also has its own limits (package download).
 var most = size{entries: 1_000_000, bytes: 16 << 30}
 
-// spend measures a package that was fetched, and adds it to what all have.
+// spend measures a fetched package, and adds its size to the total.
 func (s *stage) spend(ctx context.Context, dir string) (found size, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err := errors.Join(err, context.Cause(ctx)); err != nil {
@@ -134,11 +134,11 @@ func (s *stage) add(more size) error {
 
 func (s *stage) keep(key string, f *fetched) { s.kept = append(s.kept, keeping{key, f}) }
 
-// place moves the packages into their places and writes the manifest. In between, the manifest lacks the replaced
-// modules: after a crash they are installed again, and none differs from its record.
+// place moves the packages into place and writes the manifest. In between, the manifest does not contain the replaced
+// modules: after a crash they are installed again, and no module differs from its record.
 //
-// After the context has ended nothing is put anywhere; what has begun by then is brought to its end, which takes no
-// time.
+// After the context has ended, no package is moved; an operation that has begun by then is completed, which takes
+// little time.
 func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting func()) error {
 	if err := s.multiply(ctx); err != nil {
 		return fmt.Errorf("copy a module: %w", err)
@@ -173,8 +173,8 @@ func (s *stage) place(ctx context.Context, old, wanted *config.Manifest, waiting
 	return s.write(wanted)
 }
 
-// leave keeps a package that another process has installed since this one began, if it is the same: that process may be
-// reading it.
+// leave keeps a package that another process has installed since this one began, if it is the same, because that
+// process may be reading it.
 func (s *stage) leave(old, now, wanted *config.Manifest) {
 	before, there, want := byKey(old), byKey(now), byKey(wanted)
 	s.kept = slices.DeleteFunc(s.kept, func(k keeping) bool {
@@ -192,8 +192,8 @@ func byKey(m *config.Manifest) map[string]config.ManifestModule {
 	return entries
 }
 
-// multiply copies the packages that several modules have, so that everything is there, and fits on the disk, before
-// anything is replaced.
+// multiply copies the packages that several modules use, so that all of them exist, and fit on the disk, before any
+// module is replaced.
 func (s *stage) multiply(ctx context.Context) error {
 	taken := map[*fetched]bool{}
 	for i, k := range s.kept {
@@ -218,11 +218,11 @@ func (s *stage) multiply(ctx context.Context) error {
 	return nil
 }
 
-// replaceAttempts limits the attempts at a place that another process fills at the same time.
+// replaceAttempts limits the tries to move to a location that another process uses concurrently.
 const replaceAttempts = 10
 
-// replaceFolder replaces a folder by another one, and moves the former one to former. Readers see one of them as a
-// whole, or none for a moment. Of several processes that do so at the same time, the last one wins.
+// replaceFolder replaces a folder with another one, and moves the previous one to former. Readers see one of them
+// completely, or none for a moment. If several processes do this concurrently, the last one wins.
 func replaceFolder(from, to, former string) (err error) {
 	for i := range replaceAttempts {
 		if err = os.Rename(to, former+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -236,7 +236,7 @@ func replaceFolder(from, to, former string) (err error) {
 	return err
 }
 
-// without is a manifest without the modules that are about to be replaced, and without modules in them.
+// without returns a manifest without the modules that are about to be replaced, and without modules inside of them.
 func (s *stage) without(m *config.Manifest) *config.Manifest {
 	gone := map[string]bool{}
 	for _, k := range s.kept {
@@ -264,7 +264,7 @@ func (s *stage) clean() error {
 		return nil
 	}
 	err := s.temp.Remove()
-	if s.made { // where nothing was installed, no folders stay; others do not go away by this
+	if s.made { // if there were no modules before, remove the folders; this does not remove folders with content
 		dir := filepath.Dir(s.temp.Dir)
 		if os.Remove(dir) == nil {
 			_ = os.Remove(filepath.Dir(dir))
@@ -273,15 +273,15 @@ func (s *stage) clean() error {
 	return err
 }
 
-// copyPackage copies a package for another module that calls it, without the history of a repository. Files are linked
-// if the file system can do that, so that a package takes its space once, however often it is called. Otherwise, spend
-// is called with the size of a copy before it is made.
+// copyPackage copies a package for another module that calls it, without the history of a repository. Files are hard
+// links if the file system supports that, so that a package uses its space only once. Otherwise, spend is called with
+// the size of a copy before it is made.
 func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) error) error {
 	top, err := os.Lstat(from)
 	if err != nil {
 		return err
 	}
-	ours := top.IsDir() // the files of a linked folder on this machine belong to the user
+	ours := top.IsDir() // a linked folder on this machine contains files of the user
 	from, err = filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
@@ -318,7 +318,7 @@ func copyPackage(ctx context.Context, from, to string, spend func(bytes int64) e
 	})
 }
 
-// follow returns a directory by its own name where a link leads to it, as the manifest has it.
+// follow returns a place with the real path of its directory if that is a link, as in the manifest.
 func (s *stage) follow(p place, files config.Files) place {
 	o, staged := p.files.(overlay)
 	if !staged {
@@ -343,14 +343,14 @@ func (s *stage) follow(p place, files config.Files) place {
 		return p
 	}
 	if info, err := os.Lstat(o.dir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		p.dir, p.files = filepath.ToSlash(real), files // a folder of this machine, which is not a copy
+		p.dir, p.files = filepath.ToSlash(real), files // a folder on this machine, which is not a copy
 	} else if inside, err := filepath.Rel(top, real); err == nil {
 		p.dir = path.Join(o.at, filepath.ToSlash(inside))
 	}
 	return p
 }
 
-// overlay shows a package at the place where it will be.
+// overlay shows a package under its future path.
 type overlay struct {
 	config.Files
 	at, dir string

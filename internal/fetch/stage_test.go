@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/catalog"
 )
 
-// giving has one package, which make puts into a folder.
+// giving has one package, which make writes into a folder.
 type giving struct{ make func(dir string) error }
 
 func (g giving) Versions(context.Context, catalog.Module) ([]string, error) {
@@ -28,8 +28,8 @@ func (g giving) Locate(context.Context, catalog.Module, string) (catalog.Package
 
 func (g giving) Fetch(_ context.Context, _ catalog.Package, dir string) error { return g.make(dir) }
 
-// A package may be within its bounds and be called so often that its copies are not.
-func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
+// A package may be within its limits but called so often that its copies are not.
+func TestTotalSizeOfModulesIsLimited(t *testing.T) {
 	usual := most
 	t.Cleanup(func() { most = usual })
 	folders := func(dir string) error {
@@ -40,7 +40,7 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 		}
 		return nil
 	}
-	own := t.TempDir() // whose files are copied, because they are somebody's own
+	own := t.TempDir() // the user's own files, which are copied
 	if err := os.WriteFile(filepath.Join(own, "main.tf"), []byte(strings.Repeat("#", 1000)), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +87,9 @@ func TestWhatAllModulesHaveIsBoundedHoweverOftenAPackageIsCalled(t *testing.T) {
 	}
 }
 
-// A process that has opened a module which is replaced continues with all of it: it is moved away, not emptied.
-func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
+// A process that has opened a module which is being replaced can continue to read all of it: the folder is moved away,
+// not emptied.
+func TestReadersOfAReplacedModuleKeepTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{"a.tf", "b.tf", "sub/c.tf"}
 	fill := func(name, content string) {
@@ -121,9 +122,9 @@ func TestReadersOfAReplacedModuleKeepAWholeOne(t *testing.T) {
 	}
 }
 
-// The record of modules comes with a project. Its keys may be as long, and as many levels deep, as its size allows:
-// what is done about them takes work in their length. (A product of the two would take hours here.)
-func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
+// The manifest of modules comes with a project. Its keys may be as long, and as deeply nested, as its size allows: the
+// work must be linear in their length. (With quadratic work, this test would take hours.)
+func TestLongManifestKeysTakeLinearWork(t *testing.T) {
 	long := "m" + strings.Repeat(".m", 3<<20)
 	old := &config.Manifest{Modules: []config.ManifestModule{{Key: "m"}, {Key: long}, {Key: long + ".x"}}}
 	for depth := 1; depth < 2000; depth++ {
@@ -149,8 +150,8 @@ func TestLongKeysOfARecordTakeWorkInTheirLength(t *testing.T) {
 	}
 }
 
-// A record with a password is its owner's alone, also where others could read the one before it.
-func TestARecordWithAPasswordIsForItsOwner(t *testing.T) {
+// A manifest with a password is only readable by its owner, even if others could read the previous one.
+func TestManifestsWithPasswordsAreOnlyReadableByTheOwner(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("runs on systems whose files have permissions for others")
 	}

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// maxModules and maxDepth limit a tree whose packages call ever new ones.
+	// maxModules and maxDepth limit a tree whose packages call further ones endlessly.
 	maxModules = 20_000
 	maxDepth   = 100
-	// together is how many packages are fetched, or asked for, at the same time.
+	// together is the number of concurrent fetches and requests.
 	together = 8
 )
 
@@ -33,17 +33,17 @@ type walk struct {
 	opts     Options
 	old      map[string]config.ManifestModule
 	manifest map[string]config.ManifestModule
-	below    map[string][]string // the keys of what modules called when they were recorded
+	below    map[string][]string // keys of modules that were recorded below each module
 	report   *Report
 	diags    diag.List
-	locked   pins.File // the lock file of modules as it is
-	pins     pins.File // and as it has to be
-	judging  bool      // only existing modules are read, and the root module was checked
-	stage    *stage    // nil without effects
+	locked   pins.File // current lock file of modules
+	pins     pins.File // new lock file of modules
+	judging  bool      // only read existing modules, with a root module that was already checked
+	stage    *stage    // nil for a walk without side effects
 
-	slots   chan struct{} // one for each that may be busy
+	slots   chan struct{} // one for each concurrent operation
 	started atomic.Int64
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	results map[string]func() (any, error)
 }
 
@@ -63,36 +63,37 @@ func newWalk(files config.Files, old *config.Manifest, opts Options) *walk {
 	return w
 }
 
-// place is where a module is. A module of a package knows its folder in it, beyond which it may not call others.
+// place is the location of a module. A module in a package has its folder in the package, and must not call modules
+// outside of it.
 type place struct {
-	dir   string // as the manifest has it
-	pkg   string // what tells packages apart; "" for what belongs to the project
-	inPkg string // the folder in the package
+	dir   string // as in the manifest
+	pkg   string // identifies the package; "" for the project itself
+	inPkg string // folder in the package
 	files config.Files
-	fresh bool // it is not the one that is recorded, so that records of what it calls mean nothing
+	fresh bool // it differs from the recorded one, so records of the modules that it calls do not apply
 }
 
 func (p place) identity() string { return p.pkg + "//" + p.inPkg }
 
-// node is one call. The walking goroutine owns it until done is closed, then the reporting one.
+// node is one call. The walking goroutine owns it until done is closed, and then the reporting one.
 type node struct {
 	call     *config.ModuleCall
-	caller   *config.Module // nil for what no module calls
+	caller   *config.Module // nil for a call that is not in a module
 	path     addr.Module
 	from     place
-	outer    []string // identities of the modules around it
+	outer    []string // identities of the enclosing modules
 	place    place
 	entry    config.ManifestModule
 	diags    diag.List
 	children []*node
-	asking   string        // the line about a download; "" for none
-	asked    chan struct{} // closed when asking is known
+	asking   string        // line about a download, or ""
+	asked    chan struct{} // closed when asking is set
 	done     chan struct{}
-	pin      *pins.Entry // what the lock file has to say of it; nil for nothing
-	fetched  *fetched    // the package that was fetched for it, perhaps for others as well
+	pin      *pins.Entry // entry for the lock file, or nil
+	fetched  *fetched    // package that was fetched for it, and perhaps for others
 }
 
-// run walks and returns the manifest that has to be written.
+// run walks and returns the new manifest.
 func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +117,7 @@ func (w *walk) run(ctx context.Context) (*config.Manifest, diag.List) {
 	return sorted(w.manifest), w.diags
 }
 
-// read loads a module and visits its calls. by is the call that leads to it; nil for the root module.
+// read loads a module and visits its calls. by is the call of this module, or nil for the root module.
 func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.Module, outer []string, by *node) (
 	[]*node, diag.List) {
 	o := config.Options{Files: at.files, LanguageVersion: w.opts.LanguageVersion, Flavor: w.opts.Flavor,
@@ -131,7 +132,7 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 	var nodes []*node
 	for _, call := range m.SortedCalls() {
 		if call.Kind == 0 {
-			continue // the source is wrong, which loading the caller reported
+			continue // loading the caller has reported that the source is invalid
 		}
 		n := &node{call: call, caller: m, path: m.Path.Child(call.Name), from: at,
 			outer: append(outer[:len(outer):len(outer)], at.identity())}
@@ -145,7 +146,7 @@ func (w *walk) read(ctx context.Context, wait *sync.WaitGroup, at place, p addr.
 	return nodes, diags
 }
 
-// begin begins with a call.
+// begin starts processing a call.
 func (w *walk) begin(ctx context.Context, wait *sync.WaitGroup, n *node) *node {
 	n.asked, n.done = make(chan struct{}), make(chan struct{})
 	wait.Go(func() {
@@ -192,7 +193,7 @@ func shownAll(around []string, end place) string {
 	return strings.Join(append(names, end.shown()), " calls ")
 }
 
-// find returns the module of a call, or false if there is none.
+// find finds the module of a call, and reports whether it exists.
 func (w *walk) find(ctx context.Context, n *node) bool {
 	n.entry = config.ManifestModule{Key: config.ManifestKey(n.path), Source: n.call.Source}
 	if n.call.Kind == config.SourceLocal {
@@ -225,8 +226,8 @@ func (w *walk) findLocal(n *node) bool {
 		return false
 	}
 	if err := checkDir(n.place.files, n.place.dir); err != nil {
-		n.fail(n.call.SourcePlace(), "Unreadable module directory", "The module %s should be in the directory %s, but "+
-			"that %s. Correct the source %q, which counts from the directory of the calling module.", n.path,
+		n.fail(n.call.SourcePlace(), "Unreadable module directory", "The module %s should be in the directory %s, "+
+			"but that %s. Correct the source %q, which is relative to the directory of the calling module.", n.path,
 			n.place.dir, err, n.call.SourceRaw)
 		return false
 	}
@@ -238,7 +239,7 @@ func (w *walk) findLocal(n *node) bool {
 	return true
 }
 
-// checkDir returns the problem of a module's directory.
+// checkDir returns the problem with a module's directory, or nil.
 func checkDir(files config.Files, dir string) error {
 	_, err := files.ReadDir(dir)
 	switch {
@@ -258,7 +259,7 @@ func (n *node) fail(at *hcl.Range, summary, format string, args ...any) {
 	n.diags = n.diags.Errorf(at, summary, format, args...)
 }
 
-// tell waits for a call, adds it to manifest and report, and then its calls.
+// tell waits for a call, adds it to manifest and report, and then does the same for its calls.
 func (w *walk) tell(n *node) {
 	<-n.asked
 	if n.asking != "" {
@@ -292,7 +293,7 @@ func (w *walk) replace(n *node) {
 	}
 }
 
-// drop removes what was recorded below a module.
+// drop removes the recorded entries below a module.
 func (w *walk) drop(key string) {
 	below := w.below[key]
 	delete(w.below, key)

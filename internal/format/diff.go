@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// context is how many unchanged lines stand around changes.
+	// context is the number of unchanged lines before and after changes.
 	context = 3
-	// maxEdits limits the search for the shortest difference, whose cost grows with its square. Beyond it, everything
-	// between the first and the last change counts as changed.
+	// maxEdits limits the search for the shortest difference, which takes quadratic time. Beyond it, everything between
+	// the first and the last change is treated as changed.
 	maxEdits = 2000
 )
 
-// Diff shows what formatting changes in a file, as "diff -u" does.
+// Diff returns the changes of formatting a file, in the format of "diff -u".
 func Diff(name string, before, after []byte) []byte {
 	a, b := lines(before), lines(after)
 	edits := script(a, b)
@@ -35,8 +35,8 @@ func Diff(name string, before, after []byte) []byte {
 	return out.Bytes()
 }
 
-// hunkEnd finds where a hunk ends: behind the changes that have no more unchanged lines between them than belong to the
-// context of both.
+// hunkEnd returns the end of a hunk: after changes that are separated by no more unchanged lines than their contexts
+// include.
 func hunkEnd(edits []edit, first int) int {
 	last := first
 	for i := first; i < len(edits) && i-last <= 2*context+1; i++ {
@@ -67,7 +67,7 @@ func hunk(out *bytes.Buffer, edits []edit) {
 	}
 }
 
-// span writes the place of n lines from the one with the given index.
+// span returns the position of n lines from a given index.
 func span(from, n int) string {
 	switch n {
 	case 0:
@@ -136,8 +136,8 @@ func script(a, b [][]byte) []edit {
 type match struct{ old, new, n int }
 
 // common finds the longest common subsequence of two lists of lines by Myers' greedy algorithm: after d steps, reach[k]
-// says how far down one gets on the diagonal k (line of a minus line of b). The reached lines of each step give the way
-// back.
+// is the furthest line on the diagonal k (line of a minus line of b). The lines reached in each step are kept to
+// reconstruct the path.
 func common(a, b [][]byte) []match {
 	limit := min(len(a)+len(b), maxEdits)
 	reach := make([]int, 2*limit+3)
@@ -165,7 +165,7 @@ func common(a, b [][]byte) []match {
 func wayBack(history [][]int, x, y int) []match {
 	var out []match
 	for d := len(history) - 1; d >= 0; d-- {
-		before := history[d] // of the diagonals -d to d, after d-1 steps
+		before := history[d] // for the diagonals -d to d, after d-1 steps
 		k := x - y
 		from := k - 1
 		if k == -d || k != d && before[k-1+d] < before[k+1+d] {

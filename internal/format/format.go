@@ -1,19 +1,19 @@
-// Package format writes configuration in the canonical style: the same bytes that "terraform fmt" of the language
-// version writes.
+// Package format writes configuration in the canonical style: byte for byte like "terraform fmt" of the language
+// version.
 //
 //	out, diags := format.Source(src, "main.tf")
 //
-// Spaces, indentation and alignment are those of hclwrite. Beyond these, some tokens are written in their modern form:
+// Spaces, indentation and alignment are those of hclwrite. Beyond these, some tokens are changed to their modern form:
 //
 //   - labels of blocks are quoted, with as few escapes as possible; comments between labels are lost;
-//   - an argument that consists of one interpolation, "${x}", is the expression itself, in parentheses if it has line
-//     breaks;
-//   - the type of a variable block is no longer a string ("string", "list", "map"), and a collection says what it is of
+//   - an argument that consists of one interpolation, "${x}", becomes the expression itself, in parentheses if it has
+//     line breaks;
+//   - the type of a variable block is not a string ("string", "list", "map"), and a collection has an element type
 //     (list(any)).
 //
-// These rules are applied once from the outside to the inside, as Terraform does: "${"${x}"}" becomes "${x}", and x in
-// another run. There are two differences, where Terraform's output is broken: a comment line before the expression
-// inside an interpolation, and labels with a lone % or $, which Terraform takes away.
+// As in Terraform, these rules are applied once from outside to inside: "${"${x}"}" becomes "${x}", and x in another
+// run. There are two differences, for which Terraform's output is broken: a comment line before the expression in an
+// interpolation, and labels with a single % or $, which Terraform removes.
 //
 // Text with syntax errors is not formatted. The package reads and writes no files.
 package format
@@ -29,7 +29,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// Source returns the canonical form of a text in native syntax. With syntax errors there is none, and only diagnostics.
+// Source returns the canonical form of a text in native syntax. After syntax errors it returns only diagnostics.
 func Source(src []byte, filename string) ([]byte, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return nil, diags
@@ -46,7 +46,7 @@ func Source(src []byte, filename string) ([]byte, diag.List) {
 	return file.Bytes(), nil
 }
 
-// place is where a body stands, as far as it matters.
+// place is the kind of a body, as far as it matters.
 type place uint8
 
 const (
@@ -55,8 +55,8 @@ const (
 	isOther
 )
 
-// body takes the labels of blocks from the same body as the parser of the language sees it: hclwrite knows none that
-// have several tokens.
+// body formats a body. It takes the labels of blocks from the parsed body, because hclwrite does not support labels of
+// several tokens.
 func body(b *hclwrite.Body, parsed *hclsyntax.Body, at place) {
 	for name, attr := range b.Attributes() {
 		modern := unwrapped
@@ -77,8 +77,8 @@ func body(b *hclwrite.Body, parsed *hclsyntax.Body, at place) {
 	}
 }
 
-// unwrapped returns the expression inside an interpolation that is all there is, or nil if there is more or nothing of
-// the kind.
+// unwrapped returns the expression of an interpolation that is the whole text, or nil if there is no interpolation or
+// other text.
 func unwrapped(tokens hclwrite.Tokens) hclwrite.Tokens {
 	n := len(tokens)
 	if n < 5 || tokens[0].Type != hclsyntax.TokenOQuote || tokens[1].Type != hclsyntax.TokenTemplateInterp ||
@@ -99,8 +99,8 @@ func unwrapped(tokens hclwrite.Tokens) hclwrite.Tokens {
 	}
 	inside = trimNewlines(inside)
 	for i, token := range inside {
-		// A comment has its line break in it. Behind everything else it does no harm; before it, Terraform leaves the
-		// argument without a value.
+		// A comment includes its line break. At the end it is harmless; at the start, Terraform's output has no value
+		// for the argument.
 		comment := token.Type == hclsyntax.TokenComment && bytes.HasSuffix(token.Bytes, []byte("\n")) &&
 			i < len(inside)-1
 		if token.Type == hclsyntax.TokenNewline || comment {
@@ -127,7 +127,7 @@ func parenthesized(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(out, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// typeExpression returns the modern form of a variable's type, or nil if it has that form already.
+// typeExpression returns the modern form of a variable's type, or nil if it already has that form.
 func typeExpression(tokens hclwrite.Tokens) hclwrite.Tokens {
 	switch {
 	case len(tokens) == 1 && tokens[0].Type == hclsyntax.TokenIdent:

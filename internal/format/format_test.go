@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// hard reads the cases that were written by hand: NAME.in and NAME.want, the latter by terraform 1.11.4.
+// hard returns the hand-written cases: NAME.in, and NAME.want formatted by terraform 1.11.4.
 func hard(t testing.TB) (in, want map[string][]byte) {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/hard.txtar")
@@ -29,8 +29,8 @@ func hard(t testing.TB) (in, want map[string][]byte) {
 	}
 	in, want = map[string][]byte{}, map[string][]byte{}
 	for _, f := range archive.Files {
-		// A line that ends in CRLF or blanks would not survive an editor: \r and \s at the end of a line stand for
-		// them.
+		// A line that ends in CRLF or blanks would not survive an editor, so they are written as \r and \s at the end
+		// of a line.
 		data := bytes.ReplaceAll(bytes.ReplaceAll(f.Data, []byte("\\r\n"), []byte("\r\n")), []byte("\\s\n"),
 			[]byte(" \n"))
 		if name, ok := strings.CutSuffix(f.Name, ".in"); ok {
@@ -56,7 +56,7 @@ func TestHardCasesAreFormattedAsRecorded(t *testing.T) {
 	}
 }
 
-// TestCommentsInsideInterpolationsLeaveValidText is the one difference: terraform 1.11.4 writes "a = # c", and b on the
+// TestCommentsInsideInterpolationsLeaveValidText covers a difference: terraform 1.11.4 writes "a = # c", and b on the
 // next line.
 func TestCommentsInsideInterpolationsLeaveValidText(t *testing.T) {
 	got, diags := Source([]byte("a = \"${\n# c\nb}\"\n"), "main.tf")
@@ -105,14 +105,14 @@ func corpus(t testing.TB) map[string][]byte {
 	return out
 }
 
-// mangle writes a text with the same meaning in another layout: other blanks, empty lines, comments, quotes.
+// mangle returns a text with the same meaning in another layout: other blanks, empty lines, comments, quotes.
 func mangle(r *rand.Rand, src []byte) []byte {
 	tokens, diags := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	if diags.HasErrors() {
 		return src
 	}
 	var out bytes.Buffer
-	template := 0 // how deep in templates, where blanks count
+	template := 0 // nesting depth in templates, where blanks matter
 	for i, token := range tokens {
 		out.Write(token.Bytes)
 		switch token.Type {
@@ -143,7 +143,7 @@ func mangle(r *rand.Rand, src []byte) []byte {
 			out.Write(gap)
 		case len(gap) == 0 && (token.Type == hclsyntax.TokenIdent || token.Type == hclsyntax.TokenNumberLit ||
 			next == hclsyntax.TokenColon):
-			out.Write(gap) // provider::f and a call's name take no blanks
+			out.Write(gap) // provider::f and a call's name have no blanks
 		case len(gap) > 0 && (isWord(token.Type) && isWord(next) || r.IntN(2) == 0):
 			out.WriteString([]string{"  ", " ", "\t", "    "}[r.IntN(4)])
 		case len(gap) > 0 && !isOperator(token.Type) && !isOperator(next):
@@ -160,7 +160,7 @@ func isWord(t hclsyntax.TokenType) bool {
 		t == hclsyntax.TokenCQuote
 }
 
-// isOperator reports whether a token might become another one together with what follows.
+// isOperator reports whether a token might form another one together with the next.
 func isOperator(t hclsyntax.TokenType) bool {
 	switch t {
 	case hclsyntax.TokenBang, hclsyntax.TokenEqual, hclsyntax.TokenSlash, hclsyntax.TokenStar, hclsyntax.TokenLessThan,
@@ -177,14 +177,13 @@ var (
 	label     = regexp.MustCompile(`(?m)^(\s*[a-z]\w* )"(\w+)"`)
 )
 
-// outdate writes what a text has in its modern form in the old one: interpolations that are all there is; and it takes
-// the quotes off labels.
+// outdate returns a text with the outdated forms: expressions in interpolations, and labels without quotes.
 func outdate(src []byte) []byte {
 	return label.ReplaceAll(reference.ReplaceAll(src, []byte(`$1"$${$2}"`)), []byte("$1$2"))
 }
 
-// TestOutputIsThatOfTerraform formats the corpus, hard cases and mangled variants of both with the real terraform.
-func TestOutputIsThatOfTerraform(t *testing.T) {
+// TestOutputEqualsTerraform formats the corpus, hard cases and mangled variants of both with terraform.
+func TestOutputEqualsTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
 		t.Skip("needs terraform 1.11.4 on PATH to compare with")
@@ -219,7 +218,7 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 	}
 	cmd := exec.Command(terraform, "fmt", "-list=false", dir)
 	cmd.Env = programtest.Environ()
-	cmd.Run() // files with syntax errors, of which the corpus has some, stay as they are
+	cmd.Run() // files with syntax errors, some of which are in the corpus, are not changed
 	formatted := 0
 	for name, src := range all {
 		want, err := os.ReadFile(filepath.Join(dir, name))
@@ -239,7 +238,7 @@ func TestOutputIsThatOfTerraform(t *testing.T) {
 	t.Logf("%d of %d texts have no syntax errors", formatted, len(all))
 }
 
-func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
+func TestDeepNestingIsAnError(t *testing.T) {
 	for _, open := range []string{"[", "{a=", "(", "-", "a {\n"} {
 		if _, diags := Source([]byte("a = "+strings.Repeat(open, 1_000_000)), "main.tf"); !diags.HasErrors() {
 			t.Errorf("a million of %q are formatted", open)
@@ -247,8 +246,8 @@ func TestDeepNestingIsAnErrorAndNoCrash(t *testing.T) {
 	}
 }
 
-// Terraform 1.11.4 writes each of these without the label.
-func TestLabelsWithLoneMarksOfTemplatesStay(t *testing.T) {
+// Terraform 1.11.4 drops the label of each of these.
+func TestLabelsWithSingleTemplateMarksAreKept(t *testing.T) {
 	for in, want := range map[string]string{
 		`a "b%2f" c {}`: `a "b%2f" "c" {}`, `a "$" "%" "%%" {}`: `a "$" "%" "%%" {}`,
 		`a "b$$c\u0064" {}`: `a "b$$cd" {}`, `a "%\n$${%" {}`: `a "%\n$${%" {}`, `a "$${x}" {}`: `a "$${x}" {}`,
@@ -261,8 +260,7 @@ func TestLabelsWithLoneMarksOfTemplatesStay(t *testing.T) {
 	}
 }
 
-// FuzzSource checks that formatting only changes what the package says it changes, and that doing it again changes
-// nothing more.
+// FuzzSource checks that formatting only changes what the package documents, and that formatting again changes nothing.
 func FuzzSource(f *testing.F) {
 	in, _ := hard(f)
 	for _, src := range in {
@@ -295,7 +293,7 @@ func FuzzSource(f *testing.F) {
 		}
 		if strings.Contains(text, "variable") || strings.ContainsAny(text+string(out), `\`) ||
 			strings.Contains(text, "/*") {
-			return // other tokens are to be expected: types, and labels with other escapes and without comments
+			return // expected differences: types, and labels with other escapes and without comments
 		}
 		if diff := cmp.Diff(essence([]byte(text)), essence(out)); diff != "" {
 			t.Errorf("formatting %q changed its tokens (-before +after):\n%s", text, diff)
@@ -303,8 +301,8 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// looseNumber reports whether white space keeps a number from the point beside it: hclwrite takes it out, and then it
-// may be another number.
+// looseNumber reports whether white space separates a number from a point: hclwrite removes it, which may result in
+// another number.
 func looseNumber(src []byte) bool {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	for i := range len(tokens) - 1 {
@@ -318,9 +316,9 @@ func looseNumber(src []byte) bool {
 	return false
 }
 
-// essence returns the tokens of a text, in valid UTF-8 and normalization form C as labels are written, without what the
-// package may add or remove: quotes, interpolation marks, parentheses, line breaks. The literal parts of a string that
-// follow each other are one: where it is cut at a lone $ or % depends on what is no UTF-8 in it.
+// essence returns the tokens of a text, in valid UTF-8 and normalization form C like labels, without tokens that the
+// package may add or remove: quotes, interpolation marks, parentheses, line breaks. Consecutive literal parts of a
+// string are joined: whether the lexer splits them at a single $ or % depends on invalid UTF-8.
 func essence(src []byte) (list []string) {
 	tokens, _ := hclsyntax.LexConfig(src, "", hcl.InitialPos)
 	literal := func(i int) bool {
@@ -348,7 +346,7 @@ func essence(src []byte) (list []string) {
 	return list
 }
 
-func TestDiffIsThatOfTheToolDiff(t *testing.T) {
+func TestDiffEqualsTheDiffTool(t *testing.T) {
 	for _, tt := range []struct{ before, after, want string }{
 		{"a=1\n", "a = 1\n", "--- old/x\n+++ new/x\n@@ -1 +1 @@\n-a=1\n+a = 1\n"},
 		{"a\n\n@@ 1,1 @@\nb=1", "a\n\n@@ 1,1 @@\nb = 1", "--- old/x\n+++ new/x\n@@ -1,4 +1,4 @@\n a\n \n @@ 1,1 @@\n" +
@@ -361,7 +359,7 @@ func TestDiffIsThatOfTheToolDiff(t *testing.T) {
 	}
 }
 
-func TestScriptLeadsFromOneTextToTheOther(t *testing.T) {
+func TestScriptTransformsTheText(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	text := func() []byte {
 		var b bytes.Buffer
@@ -394,7 +392,7 @@ func TestScriptLeadsFromOneTextToTheOther(t *testing.T) {
 	}
 }
 
-// shortest is the number of changes between two texts, by the textbook.
+// shortest returns the minimum number of changes between two texts, by dynamic programming.
 func shortest(a, b [][]byte) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -414,7 +412,7 @@ func shortest(a, b [][]byte) int {
 	return row[len(b)]
 }
 
-func TestDiffOfLongTextsCostsNoSquare(t *testing.T) {
+func TestDiffOfLongTextsIsNotQuadratic(t *testing.T) {
 	var before, after bytes.Buffer
 	for i := range 100_000 {
 		fmt.Fprintf(&before, "a%d=1\n", i)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Never do more tasks run at the same time than there may be workers, and as many as there may be do.
+// The number of concurrent tasks reaches the number of workers, and never exceeds it.
 func TestWorkersAreBounded(t *testing.T) {
 	for workers := 1; workers <= 4; workers++ {
 		r := New(workers)
@@ -16,7 +16,7 @@ func TestWorkersAreBounded(t *testing.T) {
 				now := running.Add(1)
 				for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
 				}
-				time.Sleep(time.Millisecond) // lets the others come
+				time.Sleep(time.Millisecond) // lets other tasks start
 				running.Add(-1)
 				return nil
 			})

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// A task that ends its goroutine, as FailNow of package testing does, ends the run with a panic that Run's caller can
-// recover from, wherever it does so and whatever else runs.
+// A task that ends its goroutine, like FailNow of package testing, ends the run with a panic that Run's caller can
+// recover from, in any part of the task and whatever else runs.
 func TestTasksThatEndTheirGoroutineEndTheRun(t *testing.T) {
 	for seed := range int64(200) {
 		rng := rand.New(rand.NewSource(seed))

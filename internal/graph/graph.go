@@ -1,17 +1,17 @@
-// Package graph runs interdependent work and finds cycles. It does not know configuration or providers: callers pass
-// functions.
+// Package graph runs interdependent work and finds cycles. It does not depend on configuration or providers: callers
+// pass functions.
 //
-// A Runner holds nodes and the edges between them. A node becomes ready when everything it depends on has ended well;
-// ready work waits in one queue that a bounded number of workers empties. A running node may add further nodes, make
-// nodes that have not started wait for them, and fan out over many items, which the workers share. Nothing recurses and
-// nothing keeps a goroutine waiting for another: a chain of a hundred thousand nodes costs a hundred thousand queue
+// A Runner holds nodes and the edges between them. A node becomes ready when all of its dependencies have succeeded;
+// ready work waits in one queue, which a bounded number of workers processes. A running node may add further nodes,
+// make nodes that have not started depend on them, and fan out over many items, which the workers share. There is no
+// recursion, and no goroutine waits for another: a chain of a hundred thousand nodes takes a hundred thousand queue
 // entries.
 //
-// A node that fails fails everything that depends on it, without running it, and names itself as the cause.
+// If a node fails, all its dependents fail without being run, with that node as the cause.
 //
-// Run owns its goroutines: they have all ended when it returns. A task that panics stops the run: what runs is waited
-// for, and Run panics with a *diag.PanicError then, where its caller can deal with it. So does a task that ends its
-// goroutine.
+// Run owns its goroutines, which have all ended when it returns. A panic in a task stops the run: running tasks are
+// awaited, and then Run panics with a *diag.PanicError in the goroutine of its caller. The same happens if a task ends
+// its goroutine.
 package graph
 
 import (
@@ -39,14 +39,14 @@ const (
 	Running
 	Done
 	Failed
-	Skipped // something that it depends on failed, or the run was stopped
+	Skipped // a dependency failed, or the run was stopped
 )
 
 type node struct {
 	task       Task
 	waits      int32 // dependencies that have not ended
 	status     Status
-	cause      ID // for Skipped: the node that failed; -1 when the run was stopped
+	cause      ID // for Skipped: the node that failed, or -1 if the run was stopped
 	dependents []ID
 	fan        *fan
 }
@@ -60,16 +60,16 @@ type fan struct {
 	begun          bool // the task has returned
 }
 
-// Node is a running node, as its task sees it.
+// Node is a running node, passed to its task.
 type Node struct {
 	r  *Runner
 	id ID
 }
 
-// ID returns the node's name.
+// ID returns the node's id.
 func (n *Node) ID() ID { return n.id }
 
-// Fan has the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The node
+// Fan makes the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The node
 // ends after that. The first error fails the node, but every item is run.
 func (n *Node) Fan(count int, f func(i int) error, then func() error) {
 	n.r.mu.Lock()
@@ -81,37 +81,37 @@ func (n *Node) Fan(count int, f func(i int) error, then func() error) {
 type Runner struct {
 	workers int
 
-	ctx     context.Context // of the run
+	ctx     context.Context // context of the run
 	mu      sync.Mutex
 	nodes   []node
 	queue   []ID // ready nodes and nodes with fan items left, first in first out
 	head    int
 	open    int // nodes that have not ended
-	busy    int // workers that run something, or have been called to
-	idle    int // workers that wait and have not been called
-	called  int // workers that have been called and not woken up yet
+	busy    int // workers that run, or have been woken up to
+	idle    int // workers that wait and have not been woken up
+	called  int // workers that were woken up and do not run yet
 	started bool
 	stopped bool
-	panic   *diag.PanicError // of the first task that did
-	cut     bool             // stopping has left something undone
+	panic   *diag.PanicError // panic of the first task that panicked
+	cut     bool             // stopping has skipped work
 	wake    *sync.Cond
 	wg      sync.WaitGroup
 }
 
-// New returns a Runner whose tasks run on at most that many goroutines.
+// New returns a Runner with at most the given number of goroutines.
 func New(workers int) *Runner {
 	r := &Runner{workers: max(1, workers)}
 	r.wake = sync.NewCond(&r.mu)
 	return r
 }
 
-// Add adds a node that runs when all of deps have ended well. It may be called before Run and from running tasks;
-// dependencies may have ended already. What a task adds when the run has been stopped is skipped.
+// Add adds a node that runs when all of deps have succeeded. It may be called before Run and from running tasks;
+// dependencies may have already ended. Nodes that a task adds after the run was stopped are skipped.
 func (r *Runner) Add(task Task, deps ...ID) ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := ID(len(r.nodes))
-	r.nodes = append(r.nodes, node{task: task, waits: 1, cause: -1}) // 1: held until all edges stand
+	r.nodes = append(r.nodes, node{task: task, waits: 1, cause: -1}) // 1 holds it until all edges are added
 	r.open++
 	for _, d := range deps {
 		r.edge(id, d)
@@ -125,8 +125,8 @@ func (r *Runner) Add(task Task, deps ...ID) ID {
 	return id
 }
 
-// Depend lets a node wait for another one as well. The node must not have started: call it before Run, or from a task
-// that the node depends on.
+// Depend makes a node depend on another one. The node must not have started: call it before Run, or from a task that
+// the node depends on.
 func (r *Runner) Depend(id, on ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,11 +138,11 @@ func (r *Runner) Depend(id, on ID) {
 	}
 }
 
-// Gate is a node that comes between another one and what waits for that.
+// Gate is a node between another one and that one's dependents.
 type Gate struct{ Behind, Node ID }
 
-// AddGates makes what waits for a node wait for its gate, too, which has to wait for the node itself. What the gate
-// needs is left out. Call it before Run, when all edges stand.
+// AddGates makes the dependents of a node also depend on its gate, which must depend on the node itself. Dependencies
+// of the gate are excluded. Call it before Run, after all edges were added.
 func (r *Runner) AddGates(gates []Gate) {
 	if len(gates) == 0 {
 		return
@@ -176,7 +176,7 @@ func (r *Runner) AddGates(gates []Gate) {
 	}
 }
 
-// edge adds a dependency; the caller holds mu and knows that id is pending.
+// edge adds a dependency; the caller holds mu, and id must be pending.
 func (r *Runner) edge(id, on ID) {
 	switch d := &r.nodes[on]; d.status {
 	case Done:
@@ -190,7 +190,7 @@ func (r *Runner) edge(id, on ID) {
 	}
 }
 
-// release takes one wait from a node and queues it when none is left.
+// release decrements the number of pending dependencies of a node and queues it when none is left.
 func (r *Runner) release(id ID) {
 	n := &r.nodes[id]
 	n.waits--
@@ -201,12 +201,12 @@ func (r *Runner) release(id ID) {
 
 func (r *Runner) push(id ID) {
 	r.queue = append(r.queue, id)
-	r.hire()
+	r.wakeWorker()
 }
 
-// hire wakes a worker, or starts one while there may be more. A hired worker counts as busy at once, although it wakes
-// up later, so that the next hire does not take it for idle.
-func (r *Runner) hire() {
+// wakeWorker wakes up a worker, or starts one if the limit allows it. A woken worker counts as busy immediately,
+// although it runs later, so that the next call does not count it as idle.
+func (r *Runner) wakeWorker() {
 	switch {
 	case r.idle > 0:
 		r.idle--
@@ -237,9 +237,9 @@ func (r *Runner) skip(id, cause ID) {
 	}
 }
 
-// Run runs everything and returns when all nodes have ended. When ctx ends, nothing new starts; what runs is waited
-// for, and the error is the context's unless that was the last and has ended well. Failed nodes are not errors of Run:
-// ask Status. The panic of a task stops everything as well, and becomes one of Run.
+// Run runs all nodes and returns when they have ended. When ctx ends, nothing new starts; running tasks are awaited,
+// and Run returns the error of ctx unless all work was done. Failed nodes are not errors of Run: see Status. A panic of
+// a task also stops everything, and becomes a panic of Run.
 func (r *Runner) Run(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {
@@ -254,7 +254,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 	r.mu.Unlock()
 
-	// Workers look for themselves before they begin anything; this is for those that wait.
+	// Workers check ctx before they begin a task; this is for waiting ones.
 	unhook := context.AfterFunc(ctx, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -290,7 +290,7 @@ func (r *Runner) stop() {
 		}
 	}
 	for id := range r.nodes {
-		// Items of a fan that were not begun are dropped; running ones end.
+		// Items of a fan that have not begun are skipped; running ones are awaited.
 		if f := r.nodes[id].fan; f != nil && f.begun && f.next < f.n {
 			f.ended += f.n - f.next
 			f.next = f.n
@@ -305,7 +305,7 @@ func (r *Runner) stop() {
 	r.wake.Broadcast()
 }
 
-// work is the life of one worker: it ends when every node has ended.
+// work is the loop of one worker. It returns when every node has ended.
 func (r *Runner) work() {
 	defer r.wg.Done()
 	r.mu.Lock()
@@ -315,7 +315,7 @@ func (r *Runner) work() {
 			r.queue, r.head = r.queue[:0], 0
 			r.busy--
 			if r.busy == 0 {
-				// No worker is left that could add work: all that wait may end.
+				// No worker is left that could add work: all waiting ones may end.
 				r.wake.Broadcast()
 				return
 			}
@@ -329,14 +329,14 @@ func (r *Runner) work() {
 			r.called--
 		}
 		if !r.stopped && r.ctx.Err() != nil {
-			r.stop() // another watcher of the context may be late
+			r.stop() // the function registered for the end of ctx may run late
 			continue
 		}
 		r.step(r.queue[r.head])
 	}
 }
 
-// step runs the task of a node or one item of its fan. Called and left with mu held.
+// step runs the task of a node or one item of its fan. mu is held on entry and return.
 func (r *Runner) step(id ID) {
 	n := &r.nodes[id]
 	if f := n.fan; f != nil {
@@ -384,13 +384,13 @@ func (r *Runner) step(id ID) {
 		f.begun = true
 		r.queue = append(r.queue, id)
 		for range min(f.n-1, r.workers) {
-			r.hire()
+			r.wakeWorker()
 		}
 	}
 }
 
-// guarded calls a part of a task. Its panic fails it, and stops the run. So does the end of its goroutine, after which
-// lost ends the node: the worker ends as well, and its deferred calls unlock mu.
+// guarded calls a part of a task. A panic makes the task fail and stops the run. The same applies to the end of its
+// goroutine, after which lost ends the node: the worker ends as well, and its deferred calls unlock mu.
 func (r *Runner) guarded(call func() error, lost func(error)) (err error) {
 	returned := false
 	defer func() {
@@ -422,12 +422,12 @@ func (r *Runner) guarded(call func() error, lost func(error)) (err error) {
 	return err
 }
 
-// errGoexit is why a task did not return, if it did not panic either.
+// errGoexit is the error of a task that neither returned nor panicked.
 var errGoexit = errors.New("a provider, a function or a sink of events ended its goroutine with runtime.Goexit, as " +
 	"FailNow and Fatal of package testing do: return an error instead")
 
-// noteCanceled stops the run when a task fails whose context has ended: it may have given up because of that, and may
-// be the last.
+// noteCanceled stops the run if a task fails after its context has ended: the task may have stopped because of that,
+// and may be the last one.
 func (r *Runner) noteCanceled(err error) {
 	if err != nil && r.ctx.Err() != nil {
 		r.cut = true
@@ -437,7 +437,7 @@ func (r *Runner) noteCanceled(err error) {
 	}
 }
 
-// finishFan runs the end of a fan and ends the node.
+// finishFan runs the final function of a fan and ends the node.
 func (r *Runner) finishFan(id ID, f *fan) {
 	err := f.err
 	if err == nil && f.then != nil {
@@ -449,7 +449,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 	r.end(id, err)
 }
 
-// end records the result of a node and passes it on.
+// end records the result of a node and releases or skips its dependents.
 func (r *Runner) end(id ID, err error) {
 	n := &r.nodes[id]
 	dependents := n.dependents
@@ -468,7 +468,7 @@ func (r *Runner) end(id ID, err error) {
 	}
 }
 
-// Status returns the result of a node; for a skipped one cause is the node that failed, or -1 when the run was stopped.
+// Status returns the result of a node; for a skipped one, cause is the node that failed, or -1 if the run was stopped.
 func (r *Runner) Status(id ID) (s Status, cause ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

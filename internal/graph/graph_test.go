@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A random graph whose every node computes 1 + the sum of its dependencies modulo a prime: the answer is known
-// beforehand, every node must run exactly once and never before what it depends on.
+// In a random graph, every node computes 1 + the sum of its dependencies modulo a prime. The result is computed in
+// advance; every node must run exactly once and never before its dependencies.
 func TestRandomGraphsComputeTheirAnswer(t *testing.T) {
 	for seed := range int64(60) {
 		rng := rand.New(rand.NewSource(seed))
@@ -176,7 +176,7 @@ func TestCancelInTheMiddleOfAFanEnds(t *testing.T) {
 			}, nil)
 			return nil
 		})
-		_ = r.Run(ctx) // must return; the fan may have ended before the cancel was seen
+		_ = r.Run(ctx) // must return; the fan may have ended before the cancellation was noticed
 		cancel()
 	}
 }
@@ -229,9 +229,9 @@ func BenchmarkRunner(b *testing.B) {
 	}
 }
 
-// TestGatesAreAwaitedByAllButWhatTheyNeed puts gates into random graphs: nothing runs into a ring, and what waited for
-// a node begins after its gate, unless the gate needs it.
-func TestGatesAreAwaitedByAllButWhatTheyNeed(t *testing.T) {
+// TestGatesPrecedeDependents adds gates to random graphs: there are no cycles, and dependents of a node
+// begin after its gate, unless the gate depends on them.
+func TestGatesPrecedeDependents(t *testing.T) {
 	for seed := range int64(200) {
 		random := rand.New(rand.NewSource(seed))
 		r := New(4)
@@ -278,7 +278,7 @@ func TestGatesAreAwaitedByAllButWhatTheyNeed(t *testing.T) {
 				}
 			}
 		}
-		// The first gate sees the graph as it was made.
+		// The first gate is added to the original graph.
 		needed := map[ID]bool{}
 		var mark func(id ID)
 		mark = func(id ID) {

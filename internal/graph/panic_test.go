@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// TestThePanicOfATaskIsOneOfRun panics in every part of a task, with other work before, beside and after it.
-func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
+// TestTaskPanicsBecomePanicsOfRun panics in every part of a task, with other work before, during and after it.
+func TestTaskPanicsBecomePanicsOfRun(t *testing.T) {
 	broken := errors.New("broken")
 	for name, task := range map[string]Task{
 		"a task": func(*Node) error { panic(broken) },
@@ -52,7 +52,7 @@ func TestThePanicOfATaskIsOneOfRun(t *testing.T) {
 				}
 				first := r.Add(func(*Node) error { <-begun; return nil })
 				id := r.Add(func(n *Node) error {
-					defer close(release) // what runs beside it ends after the panic or with it
+					defer close(release) // concurrent work ends after or during the panic
 					return task(n)
 				}, first)
 				after := r.Add(func(*Node) error { t.Error("it depends on what has panicked"); return nil }, id)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// quiet is a context that ends without a word, as one seems to do of which the runtime has not told yet.
+// quiet is a context that ends without notification, as if the runtime had not delivered it yet.
 type quiet struct {
 	context.Context
 	ended atomic.Bool
@@ -20,7 +20,7 @@ func (q *quiet) Err() error {
 	return nil
 }
 
-func TestWorkersLookForThemselvesWhetherTheRunIsStopped(t *testing.T) {
+func TestWorkersCheckTheContext(t *testing.T) {
 	for name, second := range map[string]func(r *Runner, a ID) ID{
 		"a node": func(r *Runner, a ID) ID {
 			return r.Add(func(*Node) error { t.Error("it began after the end"); return nil }, a)
@@ -50,7 +50,7 @@ func TestWorkersLookForThemselvesWhetherTheRunIsStopped(t *testing.T) {
 	}
 }
 
-func TestARunWhoseLastTasksGaveUpIsAStoppedOne(t *testing.T) {
+func TestRunIsStoppedIfItsLastTasksWereCancelled(t *testing.T) {
 	for name, task := range map[string]func(ctx *quiet) Task{
 		"a task": func(ctx *quiet) Task {
 			return func(*Node) error { ctx.ended.Store(true); return context.Canceled }
@@ -91,8 +91,8 @@ func TestARunWhoseLastTasksGaveUpIsAStoppedOne(t *testing.T) {
 	}
 }
 
-// The run may be stopped when a task has said what its fan is, and has not returned.
-func TestATaskThatHasAskedForAFanEndsOnce(t *testing.T) {
+// The run may be stopped after a task has called Fan and before it has returned.
+func TestTaskWithAFanEndsOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r := New(2)
@@ -118,7 +118,7 @@ func TestATaskThatHasAskedForAFanEndsOnce(t *testing.T) {
 	}
 }
 
-func TestWhatATaskAddsAfterTheEndDoesNotBegin(t *testing.T) {
+func TestNodesAddedAfterTheEndAreSkipped(t *testing.T) {
 	ctx := &quiet{Context: context.Background()}
 	r := New(1)
 	var added, second ID
@@ -126,7 +126,7 @@ func TestWhatATaskAddsAfterTheEndDoesNotBegin(t *testing.T) {
 	r.Add(func(*Node) error {
 		ctx.ended.Store(true)
 		r.mu.Lock()
-		r.stop() // as what watches the context does
+		r.stop() // like the function registered for the end of the context
 		r.mu.Unlock()
 		added = r.Add(func(*Node) error { t.Error("it began after the end"); return nil }, ok)
 		second = r.Add(func(*Node) error { t.Error("what waits for it began"); return nil }, added)

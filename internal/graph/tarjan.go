@@ -2,7 +2,7 @@ package graph
 
 // Cycles finds the groups of nodes that depend on each other, in one pass of Tarjan's algorithm without recursion.
 // Nodes are 0 to n-1; edges returns the nodes that a node depends on. A node that depends on itself is a group of one.
-// Each group is in the order in which its members were found.
+// The members of each group are in the order in which they were found.
 func Cycles(n int, edges func(i int) []int) [][]int {
 	t := tarjan{edges: edges, index: make([]int, n), low: make([]int, n), onStack: make([]bool, n)}
 	for i := range n {
@@ -16,7 +16,7 @@ func Cycles(n int, edges func(i int) []int) [][]int {
 type tarjan struct {
 	edges   func(int) []int
 	counter int
-	index   []int // 0: not seen
+	index   []int // 0 means not visited
 	low     []int
 	onStack []bool
 	stack   []int
@@ -62,7 +62,7 @@ func (t *tarjan) visit(root int) {
 	}
 }
 
-// pop takes a finished group off the stack and keeps it if it is a cycle.
+// pop removes a finished group from the stack and keeps it if it is a cycle.
 func (t *tarjan) pop(root int) {
 	at := len(t.stack) - 1
 	for t.stack[at] != root {

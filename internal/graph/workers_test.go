@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// One worker waits already when a fan asks for more: it must not be called for all of them.
-func TestFanGetsAsManyWorkersAsThereMayBe(t *testing.T) {
+// One worker already waits when a fan needs more: it must not be woken up for all of them.
+func TestFanUsesAllWorkers(t *testing.T) {
 	for range 200 {
 		const items = 4
 		r := New(items)
 		var once sync.Once
 		idle := make(chan struct{})
-		// Two tasks end at about the same time: one worker waits while the other one starts the fan.
+		// Two tasks end at about the same time: one worker waits while the other starts the fan.
 		a := r.Add(func(*Node) error { once.Do(func() { close(idle) }); return nil })
 		b := r.Add(func(*Node) error { <-idle; time.Sleep(100 * time.Microsecond); return nil })
 		var together sync.WaitGroup

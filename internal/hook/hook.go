@@ -163,24 +163,24 @@ func (s *Set) one(ctx context.Context, h Hook, e Event, d Document, o addr.Objec
 	if err == nil {
 		return nil
 	}
-	summary, then := fmt.Sprintf("Hook %q failed", h.Name), "What it reports had happened before."
+	summary, then := fmt.Sprintf("Hook %q failed", h.Name), "The event that it reports had already happened."
 	if e.before() {
-		summary, then = fmt.Sprintf("Refused by the hook %q", h.Name), "So that was not begun."
+		summary, then = fmt.Sprintf("Refused by the hook %q", h.Name), "The operation was not started."
 	}
 	problem := &diag.Diagnostic{Severity: diag.Error, Summary: summary, Subject: h.Range.Ptr()}
 	switch {
 	case ctx.Err() != nil:
-		problem.Summary, then = fmt.Sprintf("Hook %q was interrupted", h.Name), "Nothing more was begun."
+		problem.Summary, then = fmt.Sprintf("Hook %q was interrupted", h.Name), "No further operation was started."
 	case h.Continue:
 		problem.Severity, problem.Summary = diag.Warning, fmt.Sprintf("Hook %q failed", h.Name)
-		then = "The run goes on, as on_failure says."
+		then = "The run continues, as on_failure is set."
 	}
 	at := string(e)
 	if o != (addr.Object{}) {
 		problem.Address = o.String()
 		at += " of " + problem.Address
 	}
-	problem.Detail = fmt.Sprintf("On the event %s the hook did not succeed: %s %s", at,
+	problem.Detail = fmt.Sprintf("The hook for the event %s failed: %s %s", at,
 		sentence(s.o.Secrets.Redact(err.Error())), then)
 	return append(diags, problem).Because(context.Cause(ctx))
 }

@@ -92,7 +92,7 @@ func (a *Around) run(ctx context.Context, list []Hook, e Event, d Document) diag
 		defer func() { <-a.set.slots }()
 	case <-ctx.Done():
 		d := diag.List{}.Errorf(list[0].Range.Ptr(), fmt.Sprintf("Hook %q was interrupted", list[0].Name),
-			"It was not run on the event %s: the run was interrupted before.", e)
+			"It was not run for the event %s, because the run was interrupted before.", e)
 		return d.Because(context.Cause(ctx)).InAddress(a.op.Object.String())
 	}
 	return a.set.fire(ctx, list, e, d, a.op.Object)
@@ -154,7 +154,8 @@ func (s *Set) Again(ctx context.Context, o addr.Object, kept json.RawMessage) (d
 	for _, d := range s.fire(ctx, list, AfterObject, Document{Outcome: Unknown, Again: true, Object: r.Object}, o) {
 		if d.Severity == diag.Error { // the operation is long over: this must not keep the run from its own
 			d.Severity = diag.Warning
-			d.Detail += fmt.Sprintf(" The hook ran again for the operation on %s, during which a run was killed.", o)
+			d.Detail += fmt.Sprintf(" The hook was run again for the operation on %s, because a run was killed "+
+				"during it.", o)
 		}
 		diags = append(diags, d)
 	}

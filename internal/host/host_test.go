@@ -50,7 +50,7 @@ func registry(n *counts, refuse bool) (*Registry, addr.AbsProviderConfig) {
 		}}), addr.AbsProviderConfig{Provider: a}
 }
 
-func TestProviderIsAskedForItsSchemaOnceAndConfiguredOncePerConfiguration(t *testing.T) {
+func TestProvidersReturnTheirSchemaOnceAndAreConfiguredOncePerConfiguration(t *testing.T) {
 	var n counts
 	r, cfg := registry(&n, false)
 	pool := r.NewPool()
@@ -123,7 +123,7 @@ func TestMissingBlockNamesTheFirstOfSeveralRequiredArguments(t *testing.T) {
 	}
 }
 
-func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
+func TestMissingProvidersNeedInit(t *testing.T) {
 	var n counts
 	r, _ := registry(&n, false)
 	_, diags := r.Schema(addr.DefaultProvider("nope"))
@@ -133,7 +133,7 @@ func TestAProviderThatIsNotThereComesWithInit(t *testing.T) {
 	}
 }
 
-func TestEqualConfigurationsShareAProviderAndEachHearsOfItsProblems(t *testing.T) {
+func TestEqualConfigurationsShareAProviderAndItsProblems(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		var n counts
 		r, cfg := registry(&n, refuse)
@@ -198,7 +198,7 @@ func TestNothingRunsBetweenTwoWalks(t *testing.T) {
 	}
 }
 
-func TestSchemasAreAskedForAtTheSameTime(t *testing.T) {
+func TestSchemasAreRequestedConcurrently(t *testing.T) {
 	var both sync.WaitGroup
 	both.Add(2)
 	factories := map[addr.Provider]provider.Factory{}
@@ -212,7 +212,7 @@ func TestSchemasAreAskedForAtTheSameTime(t *testing.T) {
 	NewRegistry(t.Context(), factories).Prepare([]addr.Provider{addr.DefaultProvider("a"), addr.DefaultProvider("b")})
 }
 
-func TestAnEndedContextCutsOffTheFetchingOfASchema(t *testing.T) {
+func TestCancelledContextsEndSchemaRequests(t *testing.T) {
 	a := addr.DefaultProvider("stuck")
 	ctx, cancel := context.WithCancel(t.Context())
 	r := NewRegistry(ctx, map[addr.Provider]provider.Factory{a: func(ctx context.Context) (provider.Provider, error) {
@@ -231,7 +231,7 @@ type labelled struct {
 	labels map[string]string
 }
 
-func TestProvidersThatAreValuesAreToldApart(t *testing.T) {
+func TestProvidersThatAreValuesAreDistinguished(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		make func(c counted) provider.Provider

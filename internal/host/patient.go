@@ -67,8 +67,8 @@ type lostCall struct {
 }
 
 func (e *lostCall) Error() string {
-	return fmt.Sprintf("the call %s of the provider %s did not return within %s after it was cancelled, so it is not "+
-		"waited for any longer; a provider has to return when the context of a call ends", e.call,
+	return fmt.Sprintf("the call %s of the provider %s did not return within %s after it was cancelled, so the run "+
+		"no longer waits for it; a provider must return when the context of a call ends", e.call,
 		e.provider.ForDisplay(), grace)
 }
 

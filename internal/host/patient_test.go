@@ -47,7 +47,7 @@ func (s stuck) Close() error {
 }
 
 // A provider of the embedding program that hangs when it is started does not block a cancelled run.
-func TestStartsThatDoNotReturnAreGivenUp(t *testing.T) {
+func TestStartsThatDoNotReturnAreAbandoned(t *testing.T) {
 	for _, in := range []string{"start", "Schema", "ValidateConfig", "Configure", "Close"} {
 		synctest.Test(t, func(t *testing.T) {
 			calls, cancel := context.WithCancel(context.Background())

@@ -26,7 +26,7 @@ func shell(script string) host.Plugin {
 		StartTimeout: time.Minute}
 }
 
-func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
+func TestProgramsThatAreNotPluginsAreExplained(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		want   []string
@@ -86,7 +86,7 @@ func TestAProgramThatIsNoPluginIsExplained(t *testing.T) {
 	}
 }
 
-func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
+func TestPluginsThatRequireACertificateAreExplained(t *testing.T) {
 	p := shell("echo '1|5|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600")
 	p.Plain = true
 	started, err := p.Factory()(context.Background())
@@ -99,7 +99,7 @@ func TestAPluginThatInsistsOnACertificateIsExplained(t *testing.T) {
 	}
 }
 
-func TestAProgramThatTheSystemDoesNotRunIsExplained(t *testing.T) {
+func TestProgramsThatTheSystemCannotRunAreExplained(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"interpreter missing": {"#! /nonexistent/python3 -I\nprint()\n",
 			`the interpreter in its first line does not exist: "/nonexistent/python3 -I"`},

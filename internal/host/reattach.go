@@ -64,7 +64,8 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 		case err != nil:
 			return nil, fmt.Errorf("%s: %w", ReattachVariable, err)
 		case given.Protocol != "grpc" && given.Protocol != "":
-			return nil, fmt.Errorf("%s: provider %s speaks %q, expected grpc", ReattachVariable, name, given.Protocol)
+			return nil, fmt.Errorf("%s: provider %s uses the protocol %q, expected grpc",
+				ReattachVariable, name, given.Protocol)
 		case given.Addr.Network != "unix" && given.Addr.Network != "tcp" || given.Addr.String == "":
 			return nil, fmt.Errorf("%s: provider %s is at %q %q, expected a network of unix or tcp and an address",
 				ReattachVariable, name, given.Addr.Network, given.Addr.String)
@@ -73,7 +74,7 @@ func ParseReattach(text string) (map[addr.Provider]Reattachment, error) {
 			given.ProtocolVersion = 5 // the default of providers that do not specify it
 		}
 		if !slices.Contains(protocols, given.ProtocolVersion) {
-			return nil, fmt.Errorf("%s: provider %s speaks version %d of the protocol, expected one of %v",
+			return nil, fmt.Errorf("%s: provider %s uses version %d of the protocol, expected one of %v",
 				ReattachVariable, name, given.ProtocolVersion, protocols)
 		}
 		out[p] = Reattachment{Provider: p, Protocol: given.ProtocolVersion, Network: given.Addr.Network,
@@ -97,15 +98,16 @@ func (r Reattachment) Factory() provider.Factory {
 		defer cancel()
 		conn, err := r.reach(ctx, dial)
 		if err != nil {
-			return nil, fmt.Errorf("%s says that the provider is already running with version %d of the protocol at "+
-				"%s %s, but it cannot be reached there: %w. Start it again and set the variable to the value it "+
+			return nil, fmt.Errorf("according to %s, the provider is already running with version %d of the protocol "+
+				"at %s %s, but it cannot be reached there: %w. Start it again and set the variable to the value it "+
 				"prints, or unset the variable",
 				ReattachVariable, r.Protocol, r.Network, r.Address, err)
 		}
 		client, err := wire.NewClient(conn, r.Protocol, wire.Options{
 			Name: r.Provider.String(),
 			Explain: func() string {
-				return fmt.Sprintf("%s says that the provider is already running at %s.", ReattachVariable, r.Address)
+				return fmt.Sprintf("according to %s, the provider is already running at %s.",
+					ReattachVariable, r.Address)
 			},
 			Close: conn.Close,
 		})
@@ -165,8 +167,9 @@ func (a *attached) Configure(ctx context.Context, req provider.ConfigureRequest)
 	resp := a.Provider.Configure(ctx, req)
 	if differs {
 		resp.Diagnostics = resp.Diagnostics.Warnf(nil, "One process for several provider configurations",
-			"The provider %s is already running, as %s says, so all its configurations use one process. That process "+
-				"keeps only the last configuration: it may look for objects of the others in the wrong place.",
+			"The provider %s is already running, according to %s, so all its configurations use one process. That "+
+				"process keeps only the last configuration, so it may look for objects of the others in the wrong "+
+				"place.",
 			h.reattachment.Provider.ForDisplay(), ReattachVariable)
 	}
 	return resp

@@ -82,7 +82,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 		return nil, 0, errors.New("timeout while waiting for the plugin to start")
 	}
 	if line == "" {
-		return nil, 0, errors.New("the plugin has not introduced itself")
+		return nil, 0, errors.New("the plugin has not printed its handshake line")
 	}
 	hello, err := handshake.Parse(line, protocols)
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 		return new(net.Dialer).DialContext(ctx, hello.Network, hello.Address)
 	}, r.tls)
 	if err != nil {
-		return nil, 0, fmt.Errorf("it does not let us connect to %s %s, where it says that it listens: %w",
+		return nil, 0, fmt.Errorf("it does not accept connections at %s %s, the address in its handshake line: %w",
 			hello.Network, hello.Address, err)
 	}
 	r.readers.Go(func() { r.forward(conn) })
@@ -346,7 +346,7 @@ func (r *running) explain() string {
 	switch {
 	case words == "":
 	case r.told:
-		text += " The first of these problems includes its standard error."
+		text += " The first of these errors includes its standard error."
 	default:
 		r.told = true
 		text += words

@@ -1,12 +1,12 @@
-// Package iteration keeps elements of secret collections secret inside of for expressions.
+// Package iteration keeps the elements of secret collections secret within for expressions.
 //
 // The hcl library removes the marks of a collection, evaluates the parts of the expression with unmarked elements, and
-// marks the result. In between, functions and messages see an element as public: [for v in var.l : tonumber(v)] prints
-// it. Guard changes the for expressions of a syntax tree, so that in between both the element and its key carry a mark
-// of their own, which is gone again in the result. So results are what they are without it, marks included.
+// marks the result. In between, functions and messages get an unmarked element: [for v in var.l : tonumber(v)] prints
+// it. Guard changes the for expressions of a syntax tree, so that in between both the element and its key have a
+// special mark, which is removed from the result. So results, including their marks, do not change.
 //
 // Directives of templates (%{ for }) are for expressions, too. Expressions in JSON are parsed when they are evaluated
-// and cannot be reached; package diag removes secrets from messages about them.
+// so Guard cannot change them; package diag removes secrets from their messages.
 package iteration
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// Guard changes all for expressions in a syntax tree, which must not have been used yet. Anything but a tree of the
-// native syntax stays as it is.
+// Guard changes all for expressions in a syntax tree, which must not have been used yet. Only trees of the native
+// syntax are changed.
 func Guard(tree any) {
 	node, ok := tree.(hclsyntax.Node)
 	if !ok {
@@ -47,8 +47,8 @@ func guard(f *hclsyntax.ForExpr) {
 	}
 }
 
-// With returns a copy of an expression that Guard has inserted into a tree, with other content, and with another way to
-// read the elements of a list, tuple or set; at is the collection. ok is false for all others.
+// With returns a copy of an expression that Guard has inserted into a tree, with changed content and another function
+// to read the elements of a list, tuple or set; at is the collection. ok is false for all other expressions.
 func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Expression,
 	elements func(v cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty.Value) (_ hclsyntax.Expression, ok bool) {
 	switch e := e.(type) {
@@ -60,12 +60,12 @@ func With(e hclsyntax.Expression, change func(hclsyntax.Expression) hclsyntax.Ex
 	return nil, false
 }
 
-// paren wraps the expression as a child of another, so that walks of the tree still find it.
+// paren wraps the expression as a child node, so that walks of the tree still visit it.
 func paren(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// mark is on an element and its key while one for expression looks at them. In sets the key is the element.
+// mark marks an element and its key during one for expression. In sets the key is the element.
 type mark struct {
 	of    *hclsyntax.ForExpr
 	inSet bool
@@ -82,8 +82,8 @@ func sorted(v cty.Value, _ *hcl.EvalContext, _ hcl.Expression) []cty.Value {
 	return ctyfast.Elements(v)
 }
 
-// Value returns the collection. The elements of a secret one get the mark; because elements of sets have none, they
-// become a tuple.
+// Value returns the collection. The elements of a secret one are marked; because set elements cannot be, they are
+// converted to a tuple.
 func (c *collection) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	v, diags := c.Expression.Value(ctx)
 	if !v.IsMarked() {
@@ -116,7 +116,7 @@ type body struct {
 	of *hclsyntax.ForExpr
 }
 
-// Value evaluates the part with the key marked as the element is, and without the mark in the result.
+// Value evaluates the part with the key marked like the element, and removes the mark from the result.
 func (b *body) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	m, marked := b.mark(ctx)
 	if !marked {
@@ -134,7 +134,7 @@ func (b *body) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	return without(v, m), diags
 }
 
-// mark returns the mark of the element that the context holds.
+// mark returns the mark of the element in the context.
 func (b *body) mark(ctx *hcl.EvalContext) (mark, bool) {
 	if ctx == nil {
 		return mark{}, false

@@ -12,8 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// collections are the kinds of values that can be iterated over, each once as it is, as a secret, and with a secret in
-// it.
+// collections are the kinds of values that can be iterated over, each unmarked, as a secret, and with a secret in it.
 func collections() map[string]cty.Value {
 	text := cty.StringVal
 	kinds := map[string]cty.Value{
@@ -42,7 +41,7 @@ func collections() map[string]cty.Value {
 	return out
 }
 
-// expressions are for expressions over c, of every form, with o as a value from outside.
+// expressions are for expressions over c, of every form, with o as an outer value.
 var expressions = []string{
 	`[for v in c : v]`,
 	`[for k, v in c : k]`,
@@ -65,9 +64,9 @@ var expressions = []string{
 	`[for c in c : c]`,
 }
 
-// TestResultsAreThoseOfTheLibrary evaluates every expression over every collection as the library does and guarded, and
-// compares values, marks and problems.
-func TestResultsAreThoseOfTheLibrary(t *testing.T) {
+// TestResultsEqualTheLibrary evaluates every expression over every collection with and without Guard, and compares
+// values, marks and problems.
+func TestResultsEqualTheLibrary(t *testing.T) {
 	same := function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "v", Type: cty.DynamicPseudoType, AllowNull: true, AllowUnknown: true,
 			AllowMarked: true, AllowDynamicType: true}},

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// Declared holds the addresses that the expanded configuration declares.
+// Declared provides the addresses in the expanded configuration.
 type Declared interface {
 	// Modules returns the instances of a module.
 	Modules(m addr.Module) []addr.ModuleInstance
@@ -21,8 +21,8 @@ type Declared interface {
 	HasInstance(a addr.AbsResourceInstance) bool
 }
 
-// Check reports moved blocks that make no sense: the same address twice, two ways for one object, cycles, and objects
-// that have not moved at all because they are still declared.
+// Check returns errors for invalid moved blocks: the same address twice, two moves for one object, cycles, and objects
+// that were not moved because they are still declared.
 func (r *Result) Check(d Declared) diag.List {
 	c := &checker{r: r, declared: d, from: map[site]seen{}, to: map[site]seen{},
 		modules: map[addr.Module][]addr.ModuleInstance{}}
@@ -41,8 +41,9 @@ func (r *Result) Check(d Declared) diag.List {
 	}
 	for _, s := range r.misfits {
 		c.diags = c.diags.Errorf(&s.rng, "Resource mode mismatch",
-			"%s and %s are of different kinds: a managed resource cannot become a data source, nor the other way "+
-				"round. Moving it would lose the object.", s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
+			"%s and %s are of different kinds: a managed resource cannot become a data source, or a data source a "+
+				"managed resource. The move would lose the object.",
+			s.from.in(addr.RootInstance), s.to.in(addr.RootInstance))
 	}
 	if c.diags.HasErrors() {
 		return c.diags
@@ -60,21 +61,21 @@ func (r *Result) Check(d Declared) diag.List {
 				s.to.in(addr.RootInstance))
 		}
 		c.diags = c.diags.Errorf(nil, "Cyclic dependency in move statements",
-			"These moved blocks form a ring, so that there is no last address where an object could stay:%s\n\nA "+
-				"chain of moves has to end at an address that no other block moves away. Nothing was moved.",
+			"These moved blocks form a cycle, so there is no final address for an object:%s\n\nA chain of moves must "+
+				"end at an address that no other block moves. Nothing was moved.",
 			list.String())
 	}
 	return c.diags
 }
 
-// seen is a statement's other end, for finding two statements about the same address.
+// seen is the other end of a statement, to find two statements about the same address.
 type seen struct {
 	other string
 	rng   hcl.Range
 }
 
-// site is an address in a statement: all instances at it, or the one without a key. The two are different, so that a
-// chain may move the only instance within a block and then the block.
+// site is an address in a statement: all instances at it, or the one without a key. These differ, so that a chain may
+// move the only instance within a block and then the block.
 type site struct {
 	address string
 	whole   bool
@@ -92,28 +93,28 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	from, to := s.from.in(m), s.to.in(m)
 	if from == to {
 		c.diags = c.diags.Errorf(&s.rng, "Redundant move statement",
-			"This block moves %s to its own address, which says nothing. Remove the block.", from)
+			"This block moves %s to its own address, so it has no effect. Remove the block.", from)
 		return
 	}
 	for _, e := range []end{s.from, s.to} {
 		if p := c.foreign(e); p != "" {
 			c.diags = c.diags.Errorf(&s.rng, "Cross-package move statement",
-				"%s belongs to the external module package %q. A moved block can only name objects of the package "+
-					"that it stands in.", e.in(m), p)
+				"%s belongs to the external module package %q. A moved block can only name objects of its own package.",
+				e.in(m), p)
 		}
 	}
 	fromPlace, toPlace := site{from, s.from.whole}, site{to, s.to.whole}
 	if other, ok := c.from[fromPlace]; ok && other.other != to {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that it moved to %s. An object can only "+
-				"move to one address.", position(other.rng), from, other.other, to)
+			"The block at %s moves %s to %s, but this one moves it to %s. An object can only move to one address.",
+			position(other.rng), from, other.other, to)
 	} else {
 		c.from[fromPlace] = seen{to, s.rng}
 	}
 	if other, ok := c.to[toPlace]; ok && other.other != from {
 		c.diags = c.diags.Errorf(&s.rng, "Ambiguous move statements",
-			"The block at %s says that %s moved to %s, but this one says that %s moved there. Only one object can "+
-				"have moved to an address.", position(other.rng), other.other, to, from)
+			"The block at %s moves %s to %s, but this one moves %s there. Only one object can move to an address.",
+			position(other.rng), other.other, to, from)
 	} else {
 		c.to[toPlace] = seen{from, s.rng}
 	}
@@ -124,12 +125,11 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	}
 }
 
-// foreign returns the source of the package that the module of an end belongs to, if it is another than that of the
-// statement.
+// foreign returns the source of the package of an end's module, if it is not the package of the statement.
 func (c *checker) foreign(e end) string {
 	inner := e.steps
 	if e.isModule() {
-		inner = inner[:len(inner)-1] // the call belongs to the module in which it stands
+		inner = inner[:len(inner)-1] // the call is part of the calling module
 	}
 	m := e.decl
 	for _, s := range inner {
@@ -145,7 +145,7 @@ func (c *checker) foreign(e end) string {
 	return ""
 }
 
-// exists returns the declared object at an address, and the place of its declaration.
+// exists returns the declared object at an address, and the range of its declaration.
 func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.Range) {
 	inner := e.steps
 	if e.isModule() {
@@ -179,7 +179,7 @@ func (c *checker) exists(e end, m addr.ModuleInstance) (what string, where hcl.R
 	return "", where
 }
 
-// repetition is the place that decides which instances there are.
+// repetition returns the range of the argument that determines the instances.
 func repetition(count, forEach hcl.Expression, otherwise hcl.Range) hcl.Range {
 	switch {
 	case count != nil:

@@ -13,13 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/moving"
 )
 
-// form is a way to write the address of one of many instances: with the key of an element, and by hand.
+// form is an address of one of many instances, with each.key and with a literal key.
 type form struct {
 	dynamic string
 	byHand  func(key, value string) string
 }
 
-// forms returns addresses of a generation of names.
+// forms returns n addresses.
 func forms(n int) []form {
 	return []form{
 		{fmt.Sprintf("terraform_data.a%d[each.key]", n), func(k, _ string) string {
@@ -38,8 +38,8 @@ func forms(n int) []form {
 	}
 }
 
-// Random chains of moves with for_each come to the state of the same moves written out by hand.
-func TestMovesWithForEachAreThoseWrittenByHand(t *testing.T) {
+// Random chains of moves with for_each have the same result as literal moves.
+func TestMovesWithForEachEqualLiteralMoves(t *testing.T) {
 	const locals = "locals {\n numbers = { a = 0, b = 1, c = 2, d = 3, e = 4 }\n}\n"
 	count := 0
 	for seed := range int64(400) {
@@ -85,7 +85,7 @@ func TestMovesWithForEachAreThoseWrittenByHand(t *testing.T) {
 	}
 }
 
-// In called modules variables have the values of the call, and keys may be expressions without a for_each.
+// In called modules, variables have the values of the call, and keys may be expressions without for_each.
 func TestMovesInModulesAreEvaluatedThere(t *testing.T) {
 	cfg := load(t, map[string]string{
 		"main.tf": `

@@ -11,7 +11,7 @@ import (
 type token struct {
 	name string
 	key  addr.Key
-	any  bool // every key
+	any  bool // matches every key
 }
 
 // tokens returns the pattern of an end: all instances of the declaring module, then its own steps.
@@ -30,10 +30,10 @@ func (e end) tokens() []token {
 	return out
 }
 
-// index finds the statements that have to do with an address, so that ordering n statements costs n and not n*n.
+// index finds the statements that affect an address, so that ordering n statements takes linear and not quadratic time.
 type index struct{ from, to *branch }
 
-// branch is a step of a tree of patterns.
+// branch is a node in a tree of patterns.
 type branch struct {
 	here []int // statements whose pattern ends here
 	next map[string]*fork
@@ -83,14 +83,14 @@ func (b *branch) add(tokens []token, i int) {
 	b.here = append(b.here, i)
 }
 
-// match visits the patterns that overlap with one: those that end where it ends, and with inside set those that it is
-// part of. One instance is part of all instances.
+// match visits the patterns that overlap with one: those for the same object and, with inside set, those that contain
+// it. All instances contain one instance.
 func (b *branch) match(tokens []token, visit func(i int, inside bool)) {
 	b.matchFrom(tokens, false, visit)
 }
 
-// matchFrom is match after the first tokens; wider tells that the pattern has all instances where the last of those has
-// one.
+// matchFrom is like match, after the first tokens; wider means that a pattern matches all instances where the last
+// token has one.
 func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside bool)) {
 	for _, i := range b.here {
 		visit(i, wider || len(tokens) > 0)
@@ -117,7 +117,7 @@ func (b *branch) matchFrom(tokens []token, wider bool, visit func(i int, inside 
 	}
 }
 
-// mentions reports whether a statement names the resource of an end, whatever the key.
+// mentions reports whether a statement refers to the resource of an end, with any key.
 func (x *index) mentions(e end) bool {
 	tokens := e.tokens()
 	tokens[len(tokens)-1].any = true
@@ -128,8 +128,8 @@ func (x *index) mentions(e end) bool {
 	return found
 }
 
-// order sorts the statements: a chain begins at its beginning, what moves within a module moves before the module does,
-// and what moves within its new place after it. Statements that wait for each other come as cycles.
+// order sorts the statements: chains are in order, moves within a module come before those of the module, and moves
+// within its new address after that. Statements that depend on each other are returned as cycles.
 func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	after := make([][]int, len(statements)) // predecessors of each
 	wait := func(later, earlier int) {
@@ -139,7 +139,7 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	}
 	for i, s := range statements {
 		from, to := s.from.tokens(), s.to.tokens()
-		arriving := map[int]bool{} // what moves a module to where s is about objects within it
+		arriving := map[int]bool{} // statements that move a module to an address that contains those of s
 		x.to.match(from, func(j int, inside bool) {
 			wait(i, j)
 			arriving[j] = inside
@@ -149,8 +149,8 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 				wait(i, j)
 			}
 		})
-		// What is within a module moves before the module leaves, unless the same is said of where the module goes: a
-		// statement of the module itself holds in all its instances, and when one of them has moved it still does.
+		// Moves within a module come before the move of the module, unless there is the same statement for the new
+		// address: a statement of the module itself applies in all its instances, even after one of them has moved.
 		inner := func(j int, inside bool) {
 			if inside && !arriving[j] {
 				wait(j, i)
@@ -174,7 +174,7 @@ func (x *index) order(statements []*statement) ([]int, [][]*statement) {
 	return sorted(after), nil
 }
 
-// sorted returns an order in which each comes after its predecessors; there are no cycles.
+// sorted returns an order in which each comes after its predecessors; there must be no cycles.
 func sorted(after [][]int) []int {
 	type frame struct{ i, next int }
 	out := make([]int, 0, len(after))

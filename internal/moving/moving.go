@@ -1,8 +1,8 @@
-// Package moving computes the new addresses of stored objects, from moved blocks, and from blocks that got or lost
-// count, or that lifecycle.enabled switches. It reads only the configuration's text and the state; nothing is
-// evaluated.
+// Package moving computes the new addresses of stored objects from moved blocks, and from blocks to which count or
+// lifecycle.enabled was added or from which count was removed. It reads only the text of the configuration and the
+// state; nothing is evaluated.
 //
-// Run returns the edits of the state and remembers where each object was. Check reports problems of the blocks
+// Run returns the edits of the state and the former address of each object. Check reports problems of the blocks
 // themselves, after modules and resources have been expanded. Package planning plans the moved objects.
 //
 //	moves := moving.Run(cfg, prior, nil)
@@ -24,47 +24,47 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Result holds where the objects of a state are now.
+// Result holds the new addresses of the objects of a state.
 type Result struct {
-	// State is the prior state with the moves done by Edits.
+	// State is the prior state with Edits applied.
 	State *state.State
 	Edits []state.Edit
 	// From holds the former address of every instance that moved.
 	From map[addr.AbsResourceInstance]addr.AbsResourceInstance
-	// Blocked lists what could not move because something was in the way.
+	// Blocked lists what could not move because its new address was taken.
 	Blocked []Blocked
-	// Open holds the present address of every open one by the address that was given.
+	// Open holds the current addresses of the open instances passed to Run, by their original addresses.
 	Open map[addr.AbsResourceInstance]addr.AbsResourceInstance
-	// Waiting holds the instances of the state that could not move because an open one is in the way, by their present
-	// addresses, each with the one that was given.
+	// Waiting holds the instances of the state that could not move because an open one is at their new address, by
+	// current address, each with the original address of the open one.
 	Waiting map[addr.AbsResourceInstance]addr.AbsResourceInstance
 
-	// renamed holds the new blocks of those whose objects moved.
+	// renamed maps blocks whose objects moved to their new blocks.
 	renamed state.Renaming
 
 	statements []*statement
 	cycles     [][]*statement
-	misfits    []*statement // would have turned a managed object into a data source, or the other way round
+	misfits    []*statement // would have moved between a managed resource and a data source
 	packages   func(addr.Module) *config.Module
 }
 
 // Blocked is a module, resource or instance whose new address was taken.
 type Blocked struct{ From, To string }
 
-// statement is one moved block, or one move that a changed count implies.
+// statement is one moved block, or one move implied by a changed count.
 type statement struct {
 	from, to end
 	implied  bool
 	rng      hcl.Range
 }
 
-// end is one side of a statement: an address seen from the module that declares it.
+// end is one side of a statement: an address relative to the module that declares it.
 type end struct {
-	decl     addr.Module // whose instances are all meant, each for itself
-	steps    []addr.Step // the way from there to a module, or to the module of a resource
+	decl     addr.Module // applies to each of its instances
+	steps    []addr.Step // the path from there to a module, or to the module of a resource
 	resource addr.Resource
 	key      addr.Key
-	// whole means that every instance is meant: of the resource, or of the module call that is the last step.
+	// whole means every instance of the resource, or of the module call in the last step.
 	whole bool
 }
 
@@ -81,8 +81,8 @@ func (e end) in(m addr.ModuleInstance) string {
 	return addr.AbsResourceInstance{Module: m, Resource: e.resource, Key: e.key}.String()
 }
 
-// Run works out all moves. open are instances without an object in the state that may have one nevertheless: they move
-// as if it were there.
+// Run computes all moves. open are instances without an object in the state that may exist: they move like instances in
+// the state.
 func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance) *Result {
 	r := &Result{State: prior, From: map[addr.AbsResourceInstance]addr.AbsResourceInstance{}, packages: cfg.Module,
 		Open:    make(map[addr.AbsResourceInstance]addr.AbsResourceInstance, len(open)),
@@ -124,8 +124,8 @@ func Run(cfg *config.Config, prior *state.State, open []addr.AbsResourceInstance
 	return r
 }
 
-// explicit returns the statement of a block. Two addresses without keys mean all instances; where one has a key, both
-// mean one instance.
+// explicit returns the statement of a block. Two addresses without keys mean all instances; if one has a key, both mean
+// one instance.
 func explicit(m addr.Module, b *config.Moved) *statement {
 	whole := func(t addr.Target) bool {
 		if t.IsModule() {
@@ -141,8 +141,8 @@ func explicit(m addr.Module, b *config.Moved) *statement {
 	return &statement{from: side(b.From.Target), to: side(b.To.Target), rng: b.Range}
 }
 
-// imply adds the moves of resources whose block got or lost count, unless a block mentions the resource: the only
-// instance becomes number 0, and the other way round.
+// imply adds the moves of resources to whose block count was added or from which it was removed, unless a moved block
+// refers to the resource: the only instance becomes number 0, and vice versa.
 func (r *Result) imply(cfg *config.Config, occupied *state.State, x *index) {
 	for _, stored := range occupied.Resources() {
 		m := cfg.Module(stored.Addr.Module.Config())
@@ -171,9 +171,9 @@ func (r *Result) imply(cfg *config.Config, occupied *state.State, x *index) {
 	}
 }
 
-// implyCalls adds the moves of module instances whose call is now switched by lifecycle.enabled: number 0 becomes the
-// only one. A call that gets or loses count in any other way moves nothing in Terraform; in OpenTofu the only instance
-// becomes number 0, and the other way round (opentofu/counted_modules).
+// implyCalls adds the moves of module instances whose call now uses lifecycle.enabled: number 0 becomes the only one.
+// Other additions or removals of count move nothing in Terraform; in OpenTofu the only instance becomes number 0, and
+// vice versa (opentofu/counted_modules).
 func (r *Result) implyCalls(cfg *config.Config, occupied *state.State, x *index) {
 	seen := map[addr.ModuleInstance]bool{}
 	for _, stored := range occupied.Resources() {
@@ -207,8 +207,8 @@ func (r *Result) implyCalls(cfg *config.Config, occupied *state.State, x *index)
 	}
 }
 
-// record compares the places of all objects with their former ones and returns the edits in an order in which each
-// finds its new place free.
+// record compares the addresses of all objects with their former ones and returns the edits in an order in which each
+// new address is free.
 func (r *Result) record(root *place, prior *state.State) {
 	var moved []addr.AbsResourceInstance
 	waiting := r.Waiting
@@ -241,11 +241,11 @@ func (r *Result) record(root *place, prior *state.State) {
 	}
 	done := map[addr.AbsResourceInstance]bool{}
 	for _, now := range moved {
-		// What is still at the new place goes first.
+		// The object that is still at the new address moves first.
 		var chain []addr.AbsResourceInstance
 		for at, occupied := now, true; occupied && !done[at]; at, occupied = next(to, at) {
 			if len(chain) > len(moved) {
-				panic("moving: objects change places in a ring at " + now.String()) // order would have found a cycle
+				panic("moving: objects change places in a ring at " + now.String()) // order would have reported a cycle
 			}
 			chain = append(chain, at)
 		}
@@ -259,7 +259,7 @@ func (r *Result) record(root *place, prior *state.State) {
 		b.Fold(r.Edits...)
 		r.State = b.State()
 	}
-	// Where some objects of a block have stayed, its name stays among the dependencies.
+	// If some objects of a block were not moved, dependencies also keep its name.
 	for _, left := range r.State.Resources() {
 		if was := left.Addr.Config(); r.renamed[was] != nil {
 			r.renamed.Note(was, was)
@@ -273,12 +273,12 @@ func next(to map[addr.AbsResourceInstance]addr.AbsResourceInstance, at addr.AbsR
 	return goes, ok
 }
 
-// Follow returns the dependencies of a stored object under their present names.
+// Follow returns the dependencies of a stored object under their new names.
 func (r *Result) Follow(deps []addr.ConfigResource) []addr.ConfigResource {
 	return r.renamed.Follow(deps)
 }
 
-// Warnings returns what could not move.
+// Warnings returns warnings about what could not move.
 func (r *Result) Warnings() diag.List {
 	if len(r.Blocked) == 0 {
 		return nil
@@ -288,9 +288,9 @@ func (r *Result) Warnings() diag.List {
 		fmt.Fprintf(&list, "\n  - %s could not move to %s", b.From, b.To)
 	}
 	return diag.List{}.Warnf(nil, "Unresolved resource instance address changes",
-		"The configuration says that objects of the state have moved, but other objects are at their new addresses "+
-			"already:%s\n\nThe objects that could not move are planned as if nothing had been said of them, which "+
-			"usually means that they are destroyed.", list.String()).
-		Advise("If that is not what you want, solve the conflicts with \"%s\" or \"%s\" first, and plan again.",
+		"The configuration moves objects of the state to addresses that already have other objects:%s\n\nThe objects "+
+			"that could not move are planned as if there were no moved block, which usually means that they are "+
+			"destroyed.", list.String()).
+		Advise("If you do not want that, resolve the conflicts with \"%s\" or \"%s\" first, and plan again.",
 			diag.Means("state mv"), diag.Means("state rm"))
 }

@@ -19,7 +19,7 @@ import (
 
 var builtin = addr.AbsProviderConfig{Provider: addr.BuiltinProvider("terraform")}
 
-// load loads a configuration from files, whose modules are at hand as local directories.
+// load loads a configuration from files, whose modules are local directories.
 func load(t testing.TB, files map[string]string) *config.Config {
 	t.Helper()
 	src := map[string][]byte{}
@@ -34,7 +34,7 @@ func load(t testing.TB, files map[string]string) *config.Config {
 	return cfg
 }
 
-// stored returns a state with objects at the addresses; each object's id is the address that it begins with.
+// stored returns a state with objects at the addresses; each object's id is its original address.
 func stored(t testing.TB, addresses ...string) *state.State {
 	t.Helper()
 	b := (*state.State)(nil).Builder()
@@ -154,8 +154,8 @@ func TestObjectsFollowMovedBlocks(t *testing.T) {
 	}
 }
 
-// Whatever blocks there are, and whatever is in the way: each object is at one address afterwards, none is lost, the
-// edits lead to the same state that was worked out, and the former addresses are told.
+// For all blocks and occupied addresses: each object has one address afterwards, none is lost, the edits result in the
+// computed state, and the former addresses are reported.
 func TestMovesLoseNoObject(t *testing.T) {
 	names := []string{"x.a", "x.b", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b",
 		"module.m.module.n.x.a", "module.n[1].x.a"}
@@ -194,8 +194,8 @@ func TestMovesLoseNoObject(t *testing.T) {
 	}
 }
 
-// Objects that may exist go where they would go if they were in the state, and all others go the same ways.
-func TestOpenObjectsMoveAsIfTheyWereThere(t *testing.T) {
+// Open instances move like instances in the state, and do not affect the moves of others.
+func TestOpenInstancesMoveLikeOthers(t *testing.T) {
 	names := []string{"x.a", "x.b", "x.c", "x.a[0]", "x.b[1]", "module.m.x.a", "module.m[0].x.a", "module.n.x.b",
 		"module.m.module.n.x.a"}
 	ends := append(slices.Clone(names), "module.m", "module.n", "module.m[0]", "module.n[1]", "module.o")
@@ -252,8 +252,8 @@ func TestDependenciesFollow(t *testing.T) {
 	}
 }
 
-// Ten times the blocks and objects may take about ten times the time.
-func TestMovingCostsASum(t *testing.T) {
+// Ten times the blocks and objects take about ten times as long.
+func TestMovingIsLinear(t *testing.T) {
 	took := func(n int) time.Duration {
 		var blocks strings.Builder
 		var objects []string
@@ -275,7 +275,7 @@ func TestMovingCostsASum(t *testing.T) {
 		return best
 	}
 	var small, large time.Duration
-	for range 5 { // what else the machine does counts as well, but not each time
+	for range 5 { // other load may affect a measurement, but not all of them
 		if small, large = took(500), took(5000); large <= 60*small {
 			return
 		}

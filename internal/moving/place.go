@@ -8,17 +8,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// place is a module instance with its current objects. Objects know where they were; where they are follows from the
-// tree, so that a whole module moves by moving its place.
+// place is a module instance with its current objects. Objects have their former addresses; their new ones follow from
+// the tree, so that a whole module moves by moving its place.
 type place struct {
 	calls     map[string]map[addr.Key]*place
 	resources map[addr.Resource]heap
 }
 
-// heap holds where the instances of a resource were.
+// heap holds the former addresses of the instances of a resource.
 type heap map[addr.Key]addr.AbsResourceInstance
 
-// settle places every instance of a state.
+// settle returns the tree of all instances of a state.
 func settle(s *state.State) *place {
 	root := &place{}
 	var at *place
@@ -44,7 +44,7 @@ func (p *place) put(r addr.Resource, h heap) {
 	p.resources[r] = h
 }
 
-// make returns the place at the end of a way, made where it does not exist yet.
+// make returns the place at the end of a path, and creates missing places.
 func (p *place) make(steps []addr.Step) *place {
 	for _, s := range steps {
 		next := p.calls[s.Call][s.Key]
@@ -67,7 +67,7 @@ func (p *place) attach(s addr.Step, child *place) {
 	p.calls[s.Call][s.Key] = child
 }
 
-// find returns the place at the end of a way, or nil.
+// find returns the place at the end of a path, or nil.
 func (p *place) find(steps []addr.Step) *place {
 	for _, s := range steps {
 		if p = p.calls[s.Call][s.Key]; p == nil {
@@ -77,7 +77,7 @@ func (p *place) find(steps []addr.Step) *place {
 	return p
 }
 
-// walk visits every instance with where it is and where it was.
+// walk visits every instance with its new and former addresses.
 func (p *place) walk(m addr.ModuleInstance, visit func(now, was addr.AbsResourceInstance)) {
 	for r, h := range p.resources {
 		for key, was := range h {
@@ -91,7 +91,7 @@ func (p *place) walk(m addr.ModuleInstance, visit func(now, was addr.AbsResource
 	}
 }
 
-// instances visits the existing instances of a module by its calls, with the way to each.
+// instances visits the existing instances of a module by its calls, with the path to each.
 func (p *place) instances(calls []string, way []addr.Step, visit func(p *place, way []addr.Step)) {
 	if len(calls) == 0 {
 		visit(p, way)
@@ -138,11 +138,11 @@ func (r *Result) moveModules(p *place, way []addr.Step, s *statement) {
 	}
 }
 
-// transfer moves a module instance to the end of a way. Where objects of another one are there already, its own stay;
-// modules inside are moved one by one then.
+// transfer moves a module instance to the end of a path. Resources with objects at both places are not moved; then the
+// modules within are moved one by one.
 func (r *Result) transfer(container *place, step addr.Step, p *place, to []addr.Step, from, base addr.ModuleInstance) {
 	source := container.calls[step.Call][step.Key]
-	delete(container.calls[step.Call], step.Key) // the way may lead through its old place
+	delete(container.calls[step.Call], step.Key) // the path may pass through its old place
 	holder := p.make(to[:len(to)-1])
 	last := to[len(to)-1]
 	there := holder.calls[last.Call][last.Key]
@@ -206,8 +206,8 @@ func (r *Result) moveResources(p *place, way []addr.Step, s *statement) {
 	}
 }
 
-// block records that the objects of some heaps cannot move to the place of others. Those that an open heap blocks wait
-// for it; all others stay.
+// block records that the objects of some heaps cannot move because of those of others. Those that only an open instance
+// blocks are waiting; all others stay.
 func (r *Result) block(b Blocked, stay, there []heap) {
 	var first *addr.AbsResourceInstance
 	for _, h := range there {

@@ -1,10 +1,11 @@
-// Package nesting guards parsers that recurse for each level of brackets, templates or operators: an overflown stack
-// cannot be recovered from, so the text is measured before any parser sees it. No person writes the refused texts.
+// Package nesting protects parsers that recurse for each level of brackets, templates or operators: a stack overflow
+// cannot be recovered from, so the nesting of the text is measured before it is parsed. No hand-written text exceeds
+// the limits.
 //
 //	if diags := nesting.Check(src, "main.tf"); diags.HasErrors() { return diags }
 //
-// All text from outside of package config's readers must be checked here before it is parsed: texts of options,
-// templates read at run time, other files.
+// All text that package config does not read must be checked here before it is parsed: texts of options, templates read
+// at run time, other files.
 package nesting
 
 import (
@@ -19,22 +20,22 @@ import (
 )
 
 const (
-	// maxNesting limits brackets, quotes and template directives within each other.
+	// maxNesting limits the nesting of brackets, quotes and template directives.
 	maxNesting = 1000
-	// maxOperators limits the operators and index steps of the expressions around one place: `a + a + a ...` nests as
-	// well.
+	// maxOperators limits the operators and index steps of nested expressions at one position: `a + a + a ...` is also
+	// nested.
 	maxOperators = 10000
-	// maxDigits limits those of a number: reading them takes the square of the time.
+	// maxDigits limits the digits of a number: parsing takes quadratic time.
 	maxDigits = 100_000
-	// maxExponent limits the digits of a number's exponent: the digits of 1e99999999 take minutes to write down.
+	// maxExponent limits the digits of a number's exponent: formatting 1e99999999 takes minutes.
 	maxExponent = 5
-	// maxSmall limits those of a negative exponent, and maxZeros the zeros behind the point that a number begins with:
-	// the digits of a small number take the square of the time.
+	// maxSmall limits the digits of a negative exponent, and maxZeros the zeros after the point at the start of a
+	// number: formatting small numbers takes quadratic time.
 	maxSmall, maxZeros = 4, 10_000
 )
 
-// Check refuses the text of a file or expression whose brackets or operators nest too deeply for the parsers. JSON is
-// told by the extension of the file name.
+// Check returns an error for the text of a file or expression whose brackets or operators are nested too deeply for the
+// parsers. The file name's extension indicates JSON.
 func Check(src []byte, filename string) diag.List {
 	if strings.HasSuffix(filename, ".json") {
 		return checkJSON(src, filename)
@@ -44,13 +45,13 @@ func Check(src []byte, filename string) diag.List {
 	return s.report(filename, 0)
 }
 
-// scanner is a lexer that knows just enough of the native syntax to tell brackets that count from those in comments
-// and literal text. Its stack holds one frame for each open bracket or template.
+// scanner is a lexer for the part of the native syntax that distinguishes brackets from those in comments and literal
+// text. Its stack holds one frame for each open bracket or template.
 type scanner struct {
 	src   []byte
 	pos   int
 	stack []frame
-	ops   int // sum over the stack, the current expression included
+	ops   int // sum over the stack, including the current expression
 
 	tooDeep bool // stopped at pos because a limit was passed
 	tooLong bool // the same, for a number
@@ -60,10 +61,10 @@ type frame struct {
 	// ( [ { for brackets, $ for an interpolation or directive, " and < for templates, % for an open directive block
 	kind   byte
 	ops    int    // operators of the current expression within the frame
-	marker string // closes a heredoc
+	marker string // closing marker of a heredoc
 }
 
-// scan runs over the text until its end or a limit. A template starts inside of literal text.
+// scan scans the text until its end or a limit. A template starts within literal text.
 func (s *scanner) scan(template bool) {
 	s.stack = append(s.stack, frame{kind: 0})
 	if template {
@@ -96,7 +97,7 @@ func (s *scanner) pop(kind byte) bool {
 	return true
 }
 
-// operator counts one more level of the current expression; separator starts the next expression.
+// operator adds a level to the current expression; separator starts the next expression.
 func (s *scanner) operator() {
 	s.top().ops++
 	s.ops++
@@ -115,7 +116,7 @@ func (s *scanner) at(offset int) byte {
 	return 0
 }
 
-// code takes one token outside of literal text.
+// code consumes one token outside of literal text.
 func (s *scanner) code() {
 	c := s.src[s.pos]
 	s.pos++
@@ -184,7 +185,7 @@ func (s *scanner) equals() {
 	}
 }
 
-// number takes the rest of a number.
+// number consumes the rest of a number.
 func (s *scanner) number() {
 	digits := func() (n int) {
 		for ; '0' <= s.at(0) && s.at(0) <= '9'; n++ {
@@ -253,7 +254,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// literal takes one byte or sequence of a template.
+// literal consumes one byte or sequence of a template.
 func (s *scanner) literal(bare bool) {
 	c := s.src[s.pos]
 	frame := s.textFrame()
@@ -283,7 +284,7 @@ func (s *scanner) literal(bare bool) {
 	}
 }
 
-// textFrame returns the template that the current text belongs to: directive blocks stand within one.
+// textFrame returns the template around the current text: directive blocks are within one.
 func (s *scanner) textFrame() *frame {
 	i := len(s.stack) - 1
 	for i > 0 && s.stack[i].kind == '%' {
@@ -292,7 +293,7 @@ func (s *scanner) textFrame() *frame {
 	return &s.stack[i]
 }
 
-// heredocLine looks for the closing marker at the start of a line.
+// heredocLine checks for the closing marker at the start of a line.
 func (s *scanner) heredocLine(marker string) {
 	i := s.pos
 	for i < len(s.src) && (s.src[i] == ' ' || s.src[i] == '\t') {
@@ -345,7 +346,7 @@ func (s *scanner) report(filename string, base int) diag.List {
 	return nil
 }
 
-// refuse is an error at a place of the text.
+// refuse returns an error at a position of the text.
 func refuse(filename string, src []byte, pos, base int, summary, detail string) diag.List {
 	line, column := 1, 1
 	for _, c := range src[:min(pos, len(src))] {
@@ -366,12 +367,11 @@ const (
 )
 
 var detailLong = fmt.Sprintf("This number has more than %d digits, or its exponent has more than %d, or more than %d "+
-	"below zero. Such a number takes longer to be read or written down than anyone waits.", maxDigits, maxExponent,
+	"below zero. Reading or writing such a number would take too long.", maxDigits, maxExponent,
 	maxSmall)
 
-var detail = fmt.Sprintf("Brackets, templates or operators stand within each other more deeply here than any legible "+
-	"configuration needs: at most %d brackets and %d operators are read. A file like this is usually the result of a "+
-	"broken generator.", maxNesting, maxOperators)
+var detail = fmt.Sprintf("Brackets, templates or operators are nested too deeply here: at most %d brackets and %d "+
+	"operators are allowed. A file like this is usually the result of a broken generator.", maxNesting, maxOperators)
 
 // checkJSON does the same for JSON, and for the templates in its strings.
 func checkJSON(src []byte, filename string) diag.List {
@@ -404,7 +404,7 @@ func checkJSON(src []byte, filename string) diag.List {
 	return nil
 }
 
-// jsonStringEnd returns the position behind the string that starts at i.
+// jsonStringEnd returns the position after the string that starts at i.
 func jsonStringEnd(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {
@@ -424,21 +424,21 @@ func jsonStringEnd(src []byte, i int) int {
 func templateIn(quoted []byte) (s scanner) {
 	var text string
 	if !bytes.ContainsAny(quoted, `{\`) || json.Unmarshal(quoted, &text) != nil {
-		return s // or the parser refuses the file
+		return s // the parser reports the error
 	}
 	s.src = []byte(text)
 	s.scan(true)
 	return s
 }
 
-// CheckTemplate does the same for a template without quotes around it.
+// CheckTemplate does the same for a template without surrounding quotes.
 func CheckTemplate(src []byte, filename string) diag.List {
 	s := scanner{src: src}
 	s.scan(true)
 	return s.report(filename, 0)
 }
 
-// CheckQuoted checks the text of a string at a range that is about to be parsed as an expression.
+// CheckQuoted checks the text of a string that will be parsed as an expression; rng is its range.
 func CheckQuoted(text string, rng hcl.Range) diag.List {
 	s := scanner{src: []byte(text)}
 	s.scan(false)

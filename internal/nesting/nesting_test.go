@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-func TestWideTextIsNoDeepText(t *testing.T) {
+func TestWideTextIsNotDeep(t *testing.T) {
 	const many = 50000
 	r := strings.Repeat
 	for name, src := range map[string]string{
@@ -41,7 +41,7 @@ func TestWideTextIsNoDeepText(t *testing.T) {
 	}
 }
 
-func TestChainsOfOperatorsAreDeepText(t *testing.T) {
+func TestChainsOfOperatorsAreDeep(t *testing.T) {
 	for _, op := range []string{"+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&&", "||"} {
 		t.Run(op, func(t *testing.T) {
 			if diags := nesting.Check([]byte("a = 1"+strings.Repeat(op+"1", 20000)+"\n"),
@@ -52,7 +52,7 @@ func TestChainsOfOperatorsAreDeepText(t *testing.T) {
 	}
 }
 
-func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
+func TestHugeNumbersAreRefused(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"a = 1e99999": true, "a = 12.5E-0001": true, "a = 1e-9999": true, "a = 1e-10000": false,
 		"a = 0." + strings.Repeat("0", 10_001) + "1": false, "a = 1." + strings.Repeat("0", 9_999) + "1": true,
@@ -99,7 +99,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// FuzzCheck checks that the scan ends, and never goes beyond its limits on text that it lets pass.
+// FuzzCheck checks that the scan ends, and that accepted text does not exceed the limits.
 func FuzzCheck(f *testing.F) {
 	f.Add("a = [{(\"${<<E\n%{ if x }\nE\n}\")}]", true)
 	f.Add(`{"a": ["${[1]}"]}`, false)

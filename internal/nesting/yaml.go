@@ -6,12 +6,12 @@ import (
 	scanning "go.yaml.in/yaml/v2"
 )
 
-// MaxYAML is how deep collections of YAML may nest. It is what encoding/json allows.
+// MaxYAML is the maximum nesting depth of YAML collections. It is the limit of encoding/json.
 const MaxYAML = 10000
 
-// YAML reports whether collections of a YAML document nest more than MaxYAML levels deep. Only a scanner of YAML knows
-// which of the brackets are quoted or part of a comment. One that measures as it reads is asked where there are enough
-// of them, or where a line begins so far to the right that as many may be open without brackets.
+// YAML reports whether collections of a YAML document nest more than MaxYAML levels deep. Only a YAML scanner can
+// recognise brackets in quotes and comments. A scanner that measures the depth is only used if there are enough
+// brackets, or if a line is indented so far that the limit may be exceeded without brackets.
 func YAML(text string) bool {
 	if strings.Count(text, "[")+strings.Count(text, "{") <= MaxYAML && !beginsFarRight(text) {
 		return false
@@ -20,8 +20,8 @@ func YAML(text string) bool {
 	return err != nil && strings.Contains(err.Error(), "exceeded max depth")
 }
 
-// beginsFarRight reports whether before the first word of some line there is more than MaxYAML white space or
-// marks of YAML: each collection without brackets begins farther to the right than the one around it.
+// beginsFarRight reports whether more than MaxYAML white space or YAML markers precede the first word of some line:
+// each collection without brackets is indented further than the one around it.
 func beginsFarRight(text string) bool {
 	run := 0
 	for i := range len(text) {
@@ -30,14 +30,14 @@ func beginsFarRight(text string) bool {
 			if run++; run > MaxYAML {
 				return true
 			}
-		default: // the end of a line, or a word: whatever comes behind it is closer to the left than it seems
+		default: // after the end of a line or a word, further markers do not add indentation
 			run = 0
 		}
 	}
 	return false
 }
 
-// unread is a document that was read and not decoded.
+// unread is a document that is scanned but not decoded.
 type unread struct{}
 
 // UnmarshalYAML implements scanning.Unmarshaler.

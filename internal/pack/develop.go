@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-const badFolder = "The folder cannot be made"
+const badFolder = "The folder cannot be created"
 
 // Develop creates a folder for dev_overrides of engines: the plugin, and a file that names the provider's folder. The
 // provider is not copied, so each run uses its current files. It returns the folder.
@@ -32,8 +32,8 @@ func Develop(dir string, source addr.Provider, out string) (string, diag.List) {
 		return "", diags.AppendError(badFolder, err)
 	}
 	if isThere(filepath.Join(out, manifest.FileName)) {
-		return "", diags.Errorf(nil, badFolder, "There is a provider in %s, which engines would use in the place of "+
-			"%s. Name another folder, such as -out=%s.", out, m.Dir, filepath.Join(out, "dev"))
+		return "", diags.Errorf(nil, badFolder, "The folder %s has a provider, which engines would use instead of "+
+			"%s. Use another folder, such as -out=%s.", out, m.Dir, filepath.Join(out, "dev"))
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return "", diags.AppendError(badFolder, err)

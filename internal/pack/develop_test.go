@@ -13,7 +13,7 @@ import (
 const readable = `{"protocol": 1, "name": "demo", "command": ["sh", "./demo.sh"],
   "schema": {"data_source_schemas": {"demo_made": {"attributes": {"value": {"type": "string", "computed": true}}}}}}`
 
-func TestAFolderForDevOverridesUsesTheProviderAsItIs(t *testing.T) {
+func TestDevOverridesUseTheProviderFolder(t *testing.T) {
 	for _, program := range []string{"terraform", "tombolo"} {
 		t.Run(program, func(t *testing.T) {
 			p := bare(t, program)

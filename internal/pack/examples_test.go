@@ -53,7 +53,7 @@ func plansTable(t *testing.T) []string {
 	return []string{"TF_VAR_dsn=" + dsn, "SQLROWS_DSN=" + dsn, "PATH=" + path}
 }
 
-func TestExamplesHaveTheKitsAsTheyAre(t *testing.T) {
+func TestExamplesContainTheCurrentKits(t *testing.T) {
 	for name, kit := range map[string][]byte{"provider-node/" + kits.NodeName: kits.Node, "provider-python/" +
 		kits.PythonName: kits.Python} {
 		text, err := os.ReadFile(filepath.Join("../../examples", name))

@@ -54,14 +54,14 @@ func collect(o Options, m *manifest.Manifest, text []byte) (files, diag.List) {
 		c.out = real
 	}
 	if c.out == c.root {
-		return nil, c.diags.Errorf(nil, badPackage, "The packages are to be written to %s, the folder of the "+
-			"provider itself, and would be part of the next ones. Name another folder, such as -out=%s.", o.Out,
+		return nil, c.diags.Errorf(nil, badPackage, "The packages would be written to %s, the folder of the "+
+			"provider, and become part of later packages. Use another folder, such as -out=%s.", o.Out,
 			filepath.Join(o.Out, "dist"))
 	}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, c.diags.Errorf(nil, badPackage, "The pattern %q of names to leave out is none: * stands for "+
-				"any characters but a slash, ? for one of them, [a-z] for one of a range.", pattern)
+			return nil, c.diags.Errorf(nil, badPackage, "%q is not a valid pattern of names to leave out: * matches "+
+				"any characters except a slash, ? one character, [a-z] one character of a range.", pattern)
 		}
 	}
 	if err := filepath.WalkDir(c.root, c.visit); err != nil {
@@ -105,9 +105,9 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	case d.IsDir() && isMade(full):
 		return filepath.SkipDir
 	case d.IsDir() && isThere(filepath.Join(full, "pyvenv.cfg")):
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is a virtual environment of Python, which works on the machine "+
-			"that it was made on. Leave it out with -exclude=%[1]s, and name Python in \"requires\", make it with "+
-			"\"prepare\", or make one executable of the program.", name)
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a virtual environment of Python, which works only on the "+
+			"machine where it was created. Leave it out with -exclude=%[1]s, and list Python in \"requires\", create "+
+			"the environment with \"prepare\", or build one executable of the program.", name)
 		return filepath.SkipDir
 	case d.IsDir():
 		return nil
@@ -120,8 +120,8 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 	var bad *linkError
 	switch {
 	case errors.As(err, &bad):
-		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Archives of providers have no links. Put the "+
-			"file itself there, or leave it out with -exclude=%s.", name, bad.problem, name)
+		c.diags = c.diags.Errorf(nil, badPackage, "%s is a link %s. Provider archives cannot have links. Replace the "+
+			"link with the file, or leave it out with -exclude=%s.", name, bad.problem, name)
 		return nil
 	case err != nil:
 		return err
@@ -135,7 +135,8 @@ func (c *collection) visit(full string, d fs.DirEntry, err error) error {
 		return err
 	}
 	if len(c.files) >= maxFiles {
-		return fmt.Errorf("%s has more than %d files; leave out what the provider does not need with -exclude", c.root,
+		return fmt.Errorf("%s has more than %d files; leave out those that the provider does not need with -exclude",
+			c.root,
 			maxFiles)
 	}
 	c.files = append(c.files, f)
@@ -177,7 +178,7 @@ func (e *linkError) Error() string { return "a link " + e.problem }
 func (c *collection) behind(full string) (string, fs.FileInfo, error) {
 	real, err := filepath.EvalSymlinks(full)
 	if err != nil {
-		return "", nil, &linkError{"that leads nowhere"}
+		return "", nil, &linkError{"to a file that does not exist"}
 	}
 	if rel, err := filepath.Rel(c.root, real); err != nil || !filepath.IsLocal(rel) {
 		return "", nil, &linkError{"to " + real + ", which is outside of the provider's folder"}
@@ -199,9 +200,9 @@ func (c *collection) executable(f file, info fs.FileInfo) (bool, error) {
 	}
 	script := bytes.HasPrefix(start, []byte("#!"))
 	if script && bytes.HasSuffix(start, []byte("\r")) {
-		c.diags = c.diags.Warnf(nil, oddPackage, "The lines of %s end as they do on Windows. Elsewhere the system "+
-			"looks for an interpreter whose name ends with a carriage return, and does not find it. Save the file "+
-			"with line ends of Unix.", f.name)
+		c.diags = c.diags.Warnf(nil, oddPackage, "The lines of %s have Windows line ends. Other systems look for an "+
+			"interpreter whose name ends with a carriage return, and do not find it. Save the file with Unix line "+
+			"ends.", f.name)
 	}
 	return info.Mode()&0o111 != 0 || script || c.isCommand(f.name), nil
 }
@@ -293,17 +294,18 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 			bad("The name %s %s. Rename it, or leave it out with -exclude=%s.", f.name, problem, f.name)
 		}
 		if other, ok := folded[strings.ToLower(f.name)]; ok && on.OS != "linux" {
-			bad("The names %s and %s differ in upper and lower case only, which is one name on %s.", other, f.name,
+			bad("The names %s and %s differ only in upper and lower case, so they are the same name on %s.",
+				other, f.name,
 				on.OS)
 		}
 		folded[strings.ToLower(f.name)] = f.name
 	}
 	if size > maxBytes {
-		bad("Its files have %d MiB together, more than the %d MiB that an archive may have. Leave out what the "+
+		bad("Its files have %d MiB in total, more than the limit of %d MiB for an archive. Leave out files that the "+
 			"provider does not need with -exclude.", size>>20, maxBytes>>20)
 	} else if size > manyMB<<20 {
-		diags = diags.Warnf(nil, oddPackage, "The files for %s have %d MiB together, which every user has to load. "+
-			"Leave out what the provider does not need with -exclude.", on, size>>20)
+		diags = diags.Warnf(nil, oddPackage, "The files for %s have %d MiB in total, which every user must download. "+
+			"Leave out files that the provider does not need with -exclude.", on, size>>20)
 	}
 	argv := m.Command.For(on.OS, on.Arch)
 	if argv == nil && m.HTTP == nil {
@@ -319,7 +321,7 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 			if inside && !names[path.Clean(name)] && !slices.ContainsFunc(list, func(f file) bool {
 				return strings.HasPrefix(f.name, path.Clean(name)+"/")
 			}) {
-				bad("For %s, %q names the file %s, which is not among those that are packed.", on, from.member, word)
+				bad("For %s, %q names the file %s, which is not in the package.", on, from.member, word)
 			}
 		}
 	}
@@ -335,9 +337,9 @@ func badName(name string, on packages.Platform) string {
 	lower := strings.ToLower(base)
 	switch {
 	case strings.ContainsAny(name, "\\:\x00"):
-		return "has a backslash or a colon in it, which hosts do not unpack"
+		return "contains a backslash or a colon, which hosts do not unpack"
 	case !inFolder && strings.HasPrefix(lower, generic.Prefix):
-		return "begins as that of a plugin does, so that hosts could take it for the plugin"
+		return "begins like the name of a plugin, so hosts could mistake it for the plugin"
 	}
 	if on.OS != "windows" {
 		return ""
@@ -345,11 +347,11 @@ func badName(name string, on packages.Platform) string {
 	for _, part := range strings.Split(name, "/") {
 		switch {
 		case strings.ContainsAny(part, `<>"|?*`) || strings.IndexFunc(part, func(r rune) bool { return r < ' ' }) >= 0:
-			return "has a character that names on Windows cannot have"
+			return "contains a character that is not allowed on Windows"
 		case strings.HasSuffix(part, ".") || strings.HasSuffix(part, " "):
-			return "ends with a dot or a space in one of its parts, which Windows drops"
+			return "has a part that ends with a dot or a space, which Windows removes"
 		case reserved().MatchString(part):
-			return "is that of a device on Windows"
+			return "is the name of a device on Windows"
 		}
 	}
 	return ""

@@ -1,10 +1,7 @@
 package pack
 
 import (
-	"debug/buildinfo"
-	"debug/elf"
 	"os"
-	"slices"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
@@ -17,7 +14,7 @@ func checkHost(name string, on packages.Platform) diag.List {
 		return diag.List{}.Errorf(nil, badPackage,
 			"The host for %s, %s, is not a file. Expected the tombolo binary of that platform.", on, name)
 	}
-	built, err := buildinfo.ReadFile(name)
+	built, err := readBuildInfo(name)
 	if err != nil {
 		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, is not the tombolo binary: %s.", on, name, err)
 	}
@@ -42,21 +39,11 @@ func checkHost(name string, on packages.Platform) diag.List {
 		return diag.List{}.Errorf(nil, badPackage, "The host for %s, %s, was built for %s.", on, name, is)
 	}
 	if needsLibraries(name) {
-		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, was linked with the C library of the system "+
-			"that it was built on, and does not start on systems with another one. Releases of Tombolo, and what is "+
-			"built with CGO_ENABLED=0, start everywhere.", on, name)
+		return diag.List{}.Warnf(nil, oddPackage, "The host for %s, %s, is linked with the C library of the system "+
+			"where it was built, and does not start on systems with another one. Use a release of Tombolo, or build "+
+			"it with CGO_ENABLED=0.", on, name)
 	}
 	return nil
-}
-
-// needsLibraries reports whether a Linux executable needs shared libraries.
-func needsLibraries(name string) bool {
-	f, err := elf.Open(name)
-	if err != nil {
-		return false // the question only matters on Linux
-	}
-	defer f.Close()
-	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
 // module is the path of the Go module of the binary.

@@ -66,7 +66,7 @@ func TestALostCreationOfAnAPIIsAdopted(t *testing.T) {
 	cmd := exec.Command(p.program, "apply", "-auto-approve", "-no-color")
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
-	if text := string(out); err == nil || !strings.Contains(text, "It is not known whether the server did") ||
+	if text := string(out); err == nil || !strings.Contains(text, "It is not known whether the server performed") ||
 		strings.Contains(text, inventoryToken) {
 		t.Fatalf("got %v\n%s", err, out)
 	}

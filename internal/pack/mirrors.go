@@ -76,7 +76,7 @@ func (b *build) index(ctx context.Context) error {
 	return nil
 }
 
-// share gives a file a second name, with a hard link if possible and otherwise as a copy.
+// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy.
 func share(from, to string) error {
 	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -86,7 +86,7 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	}
 	version, err := versions.ParseVersion(m.Version)
 	if err != nil {
-		return nil, diags.Errorf(nil, badPackage, "The version %q in its manifest is none: %s.", m.Version, err)
+		return nil, diags.Errorf(nil, badPackage, "The version %q in its manifest is not valid: %s.", m.Version, err)
 	}
 	m, text, more := freeze(ctx, m)
 	if diags = diags.Extend(more); more.HasErrors() {
@@ -121,11 +121,11 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 func checkNames(m *manifest.Manifest, source addr.Provider) (diags diag.List) {
 	if m.Version == "" {
 		diags = diags.Errorf(nil, badPackage,
-			`Its manifest %s has no "version", which every release has, such as "version": "0.1.0".`, m.File)
+			`Its manifest %s has no "version", which a release needs. Add it, such as "version": "0.1.0".`, m.File)
 	}
 	if source.Type != m.Name {
 		diags = diags.Warnf(nil, oddPackage, "The source %s ends with %q, but the types of the provider begin with "+
-			"%q. Configurations then have to name the provider in every resource.", source.ForDisplay(), source.Type,
+			"%q. Configurations must then set the provider in every resource.", source.ForDisplay(), source.Type,
 			m.Name)
 	}
 	return diags

@@ -112,7 +112,7 @@ func (f *folder) mustBuild(o pack.Options) *pack.Result {
 	return r
 }
 
-func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
+func TestArchivesContainOnlyFilesWithTheirPermissions(t *testing.T) {
 	f := newFolder(t, simple)
 	f.write("lib/data.txt", "x", 0o600)
 	f.write("lib/tool", "y", 0o700)
@@ -166,7 +166,7 @@ func TestAnArchiveHasFilesAloneWithTheirPermissions(t *testing.T) {
 	}
 }
 
-func TestMirrorsKeepWhatTheyHave(t *testing.T) {
+func TestMirrorsKeepEarlierReleases(t *testing.T) {
 	f := newFolder(t, simple)
 	out := t.TempDir()
 	f.mustBuild(f.options(out))
@@ -213,7 +213,7 @@ func read(t *testing.T, name string, into any) {
 	must(t, json.Unmarshal(text, into))
 }
 
-func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
+func TestRegistriesGetTheirFiles(t *testing.T) {
 	nested := strings.Replace(simple, `"type": "string"`,
 		`"nested_type": {"nesting_mode": "single", "attributes": {"b": {"type": "string", "optional": true}}}`, 1)
 	for name, c := range map[string]struct {
@@ -264,7 +264,7 @@ func TestRegistriesGetWhatTheyAskFor(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBePackedIsNamed(t *testing.T) {
+func TestFilesThatCannotBePackedAreNamed(t *testing.T) {
 	link := func(to, at string) func(*folder) {
 		return func(f *folder) {
 			if err := os.Symlink(to, filepath.Join(f.dir, at)); err != nil {
@@ -285,11 +285,11 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 			[]string{`Did you mean "command"`}},
 		"link outside":     {link("/etc/hosts", "hosts"), []string{"hosts is a link to /etc/hosts", "outside"}},
 		"link to a folder": {link(".", "here"), []string{"here is a link to a folder", "-exclude=here"}},
-		"link to nothing":  {link("nothing", "gone"), []string{"gone is a link that leads nowhere"}},
+		"link to nothing":  {link("nothing", "gone"), []string{"gone is a link to a file that does not exist"}},
 		"taken for a plugin": {file("terraform-provider-demo.json", "{}"), []string{
-			"terraform-provider-demo.json begins as that of a plugin does"}},
+			"terraform-provider-demo.json begins like the name of a plugin"}},
 		"missing file": {file("tombolo-provider.json", strings.Replace(simple, "./demo.sh", "./other.sh", 1)),
-			[]string{"names the file ./other.sh", "not among"}},
+			[]string{"names the file ./other.sh", "not in the package"}},
 		"virtual environment": {file("env/pyvenv.cfg", ""), []string{"env is a virtual environment", "-exclude=env"}},
 		"backslash":           {file(`a\b`, ""), []string{"backslash"}},
 	} {
@@ -306,10 +306,10 @@ func TestWhatCannotBePackedIsNamed(t *testing.T) {
 	}
 }
 
-func TestPackagesAreNotMadeIntoTheFolderItself(t *testing.T) {
+func TestPackagesAreNotWrittenIntoTheFolderItself(t *testing.T) {
 	f := newFolder(t, simple)
 	_, diags := f.build(f.options(f.dir))
-	wantProblems(t, diags, "the folder of the provider itself", "-out="+filepath.Join(f.dir, "dist"))
+	wantProblems(t, diags, "the folder of the provider, and", "-out="+filepath.Join(f.dir, "dist"))
 }
 
 func wantProblems(t *testing.T, diags diag.List, want ...string) {
@@ -360,8 +360,8 @@ func TestHostsForOtherPlatforms(t *testing.T) {
 		}
 		o.Hosts[windows] = crossBuilt(t, windows)
 		_, diags = f.build(o)
-		wantProblems(t, diags, "aux.txt is that of a device", "what? has a character",
-			"differ in upper and lower case only")
+		wantProblems(t, diags, "aux.txt is the name of a device", "what? contains a character",
+			"differ only in upper and lower case")
 	})
 	t.Run("files of one platform", func(t *testing.T) {
 		o := f.options(t.TempDir())
@@ -412,7 +412,7 @@ func crossBuilt(t *testing.T, on packages.Platform) string {
 	return built[on]
 }
 
-func TestASchemaThatIsToldIsFrozen(t *testing.T) {
+func TestReportedSchemasArePacked(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh for the program")
 	}

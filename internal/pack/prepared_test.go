@@ -67,7 +67,7 @@ func (p *project) fails(want string, args ...string) {
 }
 
 // No command of ours runs between the installation and the first plan under Terraform.
-func TestPackagesAreReadyWhenTheyAreNeeded(t *testing.T) {
+func TestPackagesArePreparedAtFirstUse(t *testing.T) {
 	f := newFolder(t, needy)
 	f.write("prepare.sh", prepareDemo, 0o644)
 	exe, err := os.Executable()

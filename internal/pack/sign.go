@@ -21,7 +21,7 @@ func ReadKey(name string, passphrase []byte) (func(text []byte) ([]byte, error),
 	list, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(src))
 	if err != nil {
 		if list, err = openpgp.ReadKeyRing(bytes.NewReader(src)); err != nil {
-			return nil, fmt.Errorf("%s holds no OpenPGP key: %w", name, err)
+			return nil, fmt.Errorf("%s has no OpenPGP key: %w", name, err)
 		}
 	}
 	var signer *openpgp.Entity
@@ -32,11 +32,11 @@ func ReadKey(name string, passphrase []byte) (func(text []byte) ([]byte, error),
 		}
 	}
 	if signer == nil {
-		return nil, fmt.Errorf("%s holds no private key; export one with: gpg --armor --export-secret-keys KEY", name)
+		return nil, fmt.Errorf("%s has no private key; export one with: gpg --armor --export-secret-keys KEY", name)
 	}
 	if signer.PrivateKey.Encrypted {
 		if len(passphrase) == 0 {
-			return nil, fmt.Errorf("the key in %s is locked, and there is no passphrase", name)
+			return nil, fmt.Errorf("the key in %s is locked, and no passphrase is set", name)
 		}
 		if err := signer.DecryptPrivateKeys(passphrase); err != nil {
 			return nil, errors.New("the passphrase does not unlock the key in " + name)

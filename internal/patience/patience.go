@@ -113,9 +113,9 @@ type lane struct {
 func (l *lane) room(now time.Time) (why string, wait time.Duration, ok bool) {
 	switch {
 	case now.Before(l.until):
-		return fmt.Sprintf("%s has too many requests", l.name), l.until.Sub(now), false
+		return fmt.Sprintf("%s reported too many requests", l.name), l.until.Sub(now), false
 	case l.narrow > 0 && l.active >= l.narrow:
-		return fmt.Sprintf("%s had too many requests: %d at a time", l.name, l.narrow), 0, false
+		return fmt.Sprintf("%s reported too many requests: %d at a time", l.name, l.narrow), 0, false
 	case l.limit.AtOnce > 0 && l.active >= l.limit.AtOnce:
 		return fmt.Sprintf("%d calls of %s at once", l.limit.AtOnce, l.name), 0, false
 	case l.limit.PerSecond > 0 && now.Before(l.next):
@@ -282,7 +282,7 @@ func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
 			min(pause, longest), r.Wait)
 		g.mu.Unlock()
 		return Verdict{Again: attempt < r.Attempts && asked <= longest, Refused: true, Wait: wait,
-			Why: fmt.Sprintf("%s has too many requests", c.Provider.ForDisplay())}
+			Why: fmt.Sprintf("%s reported too many requests", c.Provider.ForDisplay())}
 	}
 	v := Verdict{Refused: matches(r.Refusals, text), Wait: wait,
 		Why: "it failed with " + strconv.Quote(firstOf(problems))}

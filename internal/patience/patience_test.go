@@ -76,7 +76,7 @@ func TestLimitsHoldAtEveryMoment(t *testing.T) {
 
 // A service that allows a number of calls per second, and refuses the rest, performs all of its work at nearly that
 // rate, whatever the number of concurrent calls is.
-func TestTheRunFindsThePaceOfAService(t *testing.T) {
+func TestThrottlingAdaptsToTheService(t *testing.T) {
 	for _, workers := range []int{1, 10, 64} {
 		synctest.Test(t, func(t *testing.T) {
 			const allowed, calls = 100, 3000
@@ -146,7 +146,7 @@ func made(gate *patience.Gate, serve func() diag.List) bool {
 	}
 }
 
-func TestAnswersThatAskForPatienceAreKnown(t *testing.T) {
+func TestThrottlingErrorsAreRecognized(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"429 Too Many Requests":                                      0,
 		"unexpected status code: 429":                                0,
@@ -175,7 +175,7 @@ func TestAnswersThatAskForPatienceAreKnown(t *testing.T) {
 	}
 }
 
-func TestRulesDecideWhatIsMadeAgain(t *testing.T) {
+func TestRulesSelectRetries(t *testing.T) {
 	re := func(s string) []*regexp.Regexp { return []*regexp.Regexp{regexp.MustCompile(s)} }
 	gate := patience.New(patience.Policy{cloud: {
 		Retry: &patience.Retry{Errors: re("reset"), Refusals: re("later"), Attempts: 3, Wait: 2 * time.Second,
@@ -208,7 +208,7 @@ func TestRulesDecideWhatIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsIsToldWhyAndCanStop(t *testing.T) {
+func TestWaitsAreExplainedAndCancellable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := patience.New(patience.Policy{cloud: {Limit: patience.Limit{AtOnce: 1}}})
 		c := patience.Call{Provider: cloud, Type: "thing"}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func TestTheServerGoesWithItsLifeline(t *testing.T) {
+func TestTheServerStopsWithItsLifeline(t *testing.T) {
 	Database(t)
 	s, problem := startServer()
 	if problem != "" {

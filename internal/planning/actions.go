@@ -21,15 +21,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// actions are collected during the walk and planned after it, when everything that triggers and conditions refer to is
-// known.
+// actions are collected during the walk and planned after it, when all references of triggers and conditions are
+// evaluated.
 type actions struct {
 	triggers map[addr.AbsResource]*eval.Block // the resources that have triggers
 	ready    map[addr.AbsResourceInstance]*readyAction
 	order    []addr.AbsResourceInstance
-	// callers has the values of the objects whose actions may be invoked by address.
+	// callers holds the values of the objects whose actions may be invoked by address.
 	callers map[addr.AbsResourceInstance]cty.Value
-	// only selects the callers for which an action is invoked by address; nil: all of them.
+	// only selects the callers for which an action is invoked by address; nil means all.
 	only *linking.Selection
 }
 
@@ -42,7 +42,7 @@ type readyAction struct {
 	prov   provider.Provider
 }
 
-// forCaller returns the action with the configuration that it has for an object.
+// forCaller returns the action with its configuration for a caller.
 func (p *planner) forCaller(r *readyAction, key addr.Key, caller cty.Value) (*readyAction, error) {
 	if len(r.b.Slot.CalledBy) == 0 {
 		return r, nil
@@ -56,8 +56,8 @@ func (p *planner) forCaller(r *readyAction, key addr.Key, caller cty.Value) (*re
 	return &out, err
 }
 
-// mayCall keeps the value of an object whose triggers name actions, if one of these is to be invoked by its address.
-func (p *planner) mayCall(b *eval.Block, inst addr.AbsResourceInstance, v cty.Value) {
+// recordCaller records the value of an object whose triggers refer to an action that is to be invoked by its address.
+func (p *planner) recordCaller(b *eval.Block, inst addr.AbsResourceInstance, v cty.Value) {
 	if len(p.opts.Invoke) == 0 || len(b.Config().ActionTriggers) == 0 {
 		return
 	}
@@ -108,7 +108,7 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// planActions plans the invocations of actions: those that changes trigger, and those that were asked for.
+// planActions plans the invocations of actions: those that changes trigger, and those that were requested.
 func (p *planner) planActions() error {
 	if p.opts.Mode == plan.Normal || p.opts.Mode == plan.Destroy {
 		slices.SortFunc(p.changes, compareChanges)
@@ -138,8 +138,8 @@ func (p *planner) planActions() error {
 	return nil
 }
 
-// invokeAsked plans the invocation of an action that was asked for: one for each mention of it by an object, if it
-// refers to its caller.
+// invokeAsked plans the invocation of a requested action: once or, if it refers to its caller, for each mention of it
+// by an object.
 func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 	callers := p.actions.ready[a].b.Slot.CalledBy
 	if len(callers) == 0 {
@@ -179,7 +179,7 @@ func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 	return nil
 }
 
-// nothingToInvoke reports that the configuration has no instance of an action at the address that was given.
+// nothingToInvoke returns errors for requested addresses at which the configuration has no instance of an action.
 func (p *planner) nothingToInvoke() (diags diag.List) {
 	for _, t := range p.opts.Invoke {
 		r := addr.AbsResource{Module: t.Module, Resource: t.Resource}
@@ -188,13 +188,13 @@ func (p *planner) nothingToInvoke() (diags diag.List) {
 			return diags.Errorf(nil, fmt.Sprintf("action %s does not exist in the configuration", t),
 				"-invoke needs the address of an action block, such as action.TYPE.NAME, or of one of its instances.")
 		}
-		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no such "+
-			"instance.", t)
+		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no "+
+			"instance with that key.", t)
 	}
 	return diags
 }
 
-// planTriggers plans what a change triggers.
+// planTriggers plans the actions that a change triggers.
 func (p *planner) planTriggers(c *plan.Change) error {
 	b := p.actions.triggers[c.Object.Instance.AbsResource()]
 	if b == nil || c.Object.Deposed != "" {
@@ -244,13 +244,13 @@ var planEvents = map[config.ActionEvent]plan.ActionEvent{
 	config.BeforeDestroy: plan.BeforeDestroy, config.AfterDestroy: plan.AfterDestroy,
 }
 
-// invoke plans one invocation: the provider is asked whether it could be. caller is the value of the object that it is
-// for, and orphan tells that this is destroyed because nothing wants it any more.
+// invoke plans one invocation: it asks the provider whether the action can be invoked. caller is the value of the
+// object that it is for, and orphan means that this object is destroyed because it is no longer in the configuration.
 func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller cty.Value,
 	orphan bool) error {
 	ready, t := p.actions.ready[a], i.Trigger
 	if ready == nil {
-		return nil // it is left out, or its problem was reported
+		return nil // it is excluded, or its problem was reported
 	}
 	ready, err := p.forCaller(ready, a.Key, caller)
 	if err != nil {
@@ -286,33 +286,33 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 	return nil
 }
 
-// unknownAtEnd warns that an object that is not wanted any more is destroyed without an action, the configuration of
-// which is not known yet.
+// unknownAtEnd warns that an object that is no longer in the configuration is destroyed without an action whose
+// configuration is unknown.
 func (r *readyAction) unknownAtEnd(a addr.AbsResourceInstance, t *plan.ActionTrigger) (diags diag.List) {
-	diags = diags.Warnf(nil, "Orphaned action failed to plan", "%s is not wanted any more and will be destroyed, but "+
-		"%s, which is to be invoked then, will not be.", t.Resource, a)
+	diags = diags.Warnf(nil, "Orphaned action failed to plan", "%s is no longer configured and will be destroyed, "+
+		"but %s, whose trigger is that destruction, will not be invoked.", t.Resource, a)
 	return diags.Warnf(r.b.Slot.Resource.DeclRange.Ptr(), "Unknown action config", "%s is to be invoked when %s is "+
-		"destroyed, and its configuration holds values that are known only after apply. Use values that are known "+
+		"destroyed, and its configuration has values that are known only after apply. Use values that are known "+
 		"while planning.", a, t.Resource)
 }
 
-// settled reports what keeps an action from being invoked at the end of an object: by then nothing is evaluated any
-// more, so that the plan has to have the whole configuration.
+// settled returns the problems that prevent an action on the destruction of an object: nothing is evaluated then, so
+// the plan must have the whole configuration.
 func (r *readyAction) settled(a addr.AbsResourceInstance, t *plan.ActionTrigger) (diags diag.List) {
 	at := t.Range.Ptr()
 	if !ctyfast.WhollyKnown(r.config) {
 		diags = diags.Errorf(at, "Unknown action config", "%s is to be invoked when %s is destroyed, and its "+
-			"configuration holds values that are known only after apply. Use values that are known while planning.",
+			"configuration has values that are known only after apply. Use values that are known while planning.",
 			a, t.Resource)
 	}
 	if len(r.marks.Ephemeral) > 0 {
 		diags = diags.Errorf(at, "Action config contains ephemeral values", "%s is to be invoked when %s is "+
-			"destroyed, and its configuration holds ephemeral values, which no plan keeps.", a, t.Resource)
+			"destroyed, and its configuration has ephemeral values, which a plan does not keep.", a, t.Resource)
 	}
 	return diags
 }
 
-// locateAction returns problems of an action with a place: where it is triggered, or its block.
+// locateAction returns problems of an action with a range: that of the trigger or of the action's block.
 func locateAction(b *eval.Block, a addr.AbsResourceInstance, t *plan.ActionTrigger, summary string,
 	diags diag.List) diag.List {
 	if t == nil {

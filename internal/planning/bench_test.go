@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// broad has objects of a hundred attributes and blocks, as those of large clouds are: most of them are found out and
-// not configured.
+// broad has objects of a hundred attributes and blocks, like those of large clouds: most of them are computed and not
+// configured.
 type broad struct{ provider.Base }
 
 var broadType = &provider.ResourceType{Block: broadBlock()}
@@ -103,8 +103,8 @@ func (broad) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResp
 	return provider.PlanResponse{Planned: req.Proposed}
 }
 
-// BenchmarkPlanOfBroadObjects plans 2 000 objects of a hundred attributes to which nothing is to be done. The state is
-// as it comes from a file.
+// BenchmarkPlanOfBroadObjects plans 2 000 objects of a hundred attributes without changes. The state is in the form of
+// a state file.
 func BenchmarkPlanOfBroadObjects(b *testing.B) {
 	const count = 2000
 	var builder = (*state.State)(nil).Builder()

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// A broken error message is found while its condition still holds, not on the day when it is needed.
-func TestErrorMessagesAreSoundEvenWhileTheConditionHolds(t *testing.T) {
+// A broken error message is reported while its condition is true, and not only when it is needed.
+func TestErrorMessagesAreCheckedWhileConditionsAreTrue(t *testing.T) {
 	const src = `
 variable "nothing" {
   type    = string
@@ -46,9 +46,9 @@ locals { list = [1] }
 	}
 }
 
-// A precondition may guard what the block says: an index that is too large is not what the user has to read then. What
-// is wrong for all instances is told once.
-func TestPreconditionsGuardWhatInstancesShare(t *testing.T) {
+// A precondition may guard an expression of the block: then an index that is too large is not the error to show. An
+// error of all instances is reported once.
+func TestPreconditionsGuardSharedExpressions(t *testing.T) {
 	const src = "locals { list = [1] }\nresource \"terraform_data\" \"r\" {\n count = 3\n input = local.list[7]\n " +
 		"lifecycle {\n precondition {\n condition = %s\n error_message = \"m\"\n }\n }\n}"
 	for condition, want := range map[string][]string{
@@ -76,7 +76,7 @@ func TestChecksThatCannotBeEvaluatedAreErrors(t *testing.T) {
 		"error_message = \"m\"\n }\n}"), "Invalid index")
 }
 
-// What could not be shown is not recorded as a message of the check.
+// A message that cannot be shown is not recorded as the message of the check.
 func TestHiddenErrorMessagesAreNotRecorded(t *testing.T) {
 	b := &bench{t: t}
 	p, diags := b.plan(root("variable \"s\" {\n sensitive = true\n default = \"hush\"\n}\ncheck \"c\" {\n assert {\n " +

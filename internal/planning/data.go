@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// planData reads a data source now, or plans to read it during apply: when its configuration is not known yet, or when
-// a managed resource that it depends on still has to change.
+// planData reads a data source now, or plans to read it during apply: if its configuration is unknown, or if a managed
+// resource that it depends on has pending changes.
 func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	cfg, err := b.ConfiguredBy(key)
@@ -47,7 +47,7 @@ func (p *planner) planData(b *eval.Block, key addr.Key) (cty.Value, error) {
 		reason = plan.ReadBecauseDependencyPending
 	}
 	if reason != plan.NoReason && p.opts.Mode == plan.Destroy {
-		// it needs what is not there any more
+		// its dependencies no longer exist
 		return value.MarkAt(value.PlannedForData(b.Slot.Type.Block, config), value.Sensitive, marks.Sensitive), nil
 	}
 	if reason != plan.NoReason {
@@ -74,17 +74,17 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, cfg ad
 	block := b.Slot.Type.Block
 	planned := value.PlannedForData(block, config)
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
-		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it answers another question
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it stale
 	}
 	if p.opts.Mode == plan.RefreshOnly {
-		return cty.NilVal, nil // there is no object, as in keep
+		return cty.NilVal, nil // there is no object, like in keep
 	}
 	change := readLater(b, inst, cfg, planned, marks, reason)
 	p.add(change)
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
 }
 
-// readData reads the data source, with the hooks of the project around that.
+// readData reads the data source, with the hooks of the project.
 func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	none := plan.Value{Value: cty.NilVal}
@@ -93,7 +93,7 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	if err := p.walk.Report(around.Before(p.until)); err != nil {
 		return cty.DynamicVal, err
 	}
-	v, err := p.ask(b, inst, cfg, prov, config, meta, marks)
+	v, err := p.requestData(b, inst, cfg, prov, config, meta, marks)
 	outcome, found := hook.OK, plan.Value{Value: v, Sensitive: marks.Sensitive}
 	if err != nil {
 		outcome, found = hook.Failed, none
@@ -104,8 +104,8 @@ func (p *planner) readData(b *eval.Block, inst addr.AbsResourceInstance, cfg add
 	return v, err
 }
 
-// ask reads the data source and notes its object for the state.
-func (p *planner) ask(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
+// requestData reads the data source and records its object for the state.
+func (p *planner) requestData(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 	prov provider.Provider, config, meta cty.Value, marks value.MarkedPaths) (cty.Value, error) {
 	block := b.Slot.Type.Block
 	o := addr.Object{Instance: inst}
@@ -144,7 +144,7 @@ func (p *planner) ask(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.Abs
 		return cty.DynamicVal, err
 	}
 	if b.Config().Check != nil && p.opts.Mode == plan.Normal {
-		// Whether the check holds is asked again when everything has been done.
+		// The check is evaluated again after all changes.
 		p.add(readLater(b, inst, cfg, result, marks, plan.ReadBecauseCheckNested))
 	}
 	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{
@@ -156,7 +156,7 @@ func (p *planner) ask(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.Abs
 	return value.MarkAt(result, value.Sensitive, planValue(block, result, marks.Sensitive).Sensitive), nil
 }
 
-// readLater is the change that reads a data source during apply.
+// readLater returns the change that reads a data source during apply.
 func readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig, planned cty.Value,
 	marks value.MarkedPaths, reason plan.Reason) *plan.Change {
 	block := b.Slot.Type.Block
@@ -168,8 +168,8 @@ func readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProvide
 	}
 }
 
-// dataMustWait reports whether a managed resource that the block itself refers to, or that depends_on names, has a
-// pending change. A block with conditions waits for all its dependencies, direct or not, since its conditions are about
+// dataMustWait reports whether a managed resource that the block refers to, or names in depends_on, has a pending
+// change. A block with conditions waits for all its dependencies, direct and indirect, because its conditions are about
 // their applied values.
 func (p *planner) dataMustWait(b *eval.Block) bool {
 	direct, explicit := b.ReferencedSlots()
@@ -178,7 +178,7 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 	module := b.Instance.Addr
 	for _, s := range append(direct, explicit...) {
 		if s.Kind == linking.SlotResource && s.Resource.Addr.Mode == addr.Data {
-			continue // a waiting data source is no reason to wait: its known parts are enough
+			continue // a waiting data source is not a reason to wait: its known parts are sufficient
 		}
 		if p.pending(module, s) {
 			return true
@@ -193,7 +193,7 @@ func (p *planner) dataMustWait(b *eval.Block) bool {
 	return wait
 }
 
-// pending reports whether something behind a slot changes; the caller holds mu.
+// pending reports whether a dependency of a slot changes; the caller holds mu.
 func (p *planner) pending(module addr.ModuleInstance, s *linking.Slot) bool {
 	switch s.Kind {
 	case linking.SlotResource:
@@ -206,7 +206,7 @@ func (p *planner) pending(module addr.ModuleInstance, s *linking.Slot) bool {
 				return true
 			}
 		}
-		return slices.ContainsFunc(p.storedResources().below[moduleCall{module, s.Call.Name}], p.goes)
+		return slices.ContainsFunc(p.storedResources().below[moduleCall{module, s.Call.Name}], p.willBeDeleted)
 	case linking.SlotCallOutput:
 		return p.pendingBehind(module, s)
 	}
@@ -219,11 +219,11 @@ type changedBelow struct {
 	module   addr.ModuleInstance
 }
 
-// noteChanged makes a change known to data sources that depend on the resource; the caller holds mu.
+// noteChanged records a change for data sources that depend on the resource; the caller holds mu.
 func (p *planner) noteChanged(a addr.AbsResource, why plan.Reason) {
 	p.changed[a] = true
 	if why == plan.ReadBecauseCheckNested {
-		return // nothing waits for it
+		return // no data source waits for it
 	}
 	for m, ok := a.Module, true; ok && !p.changedModules[m]; m, _, ok = m.Parent() {
 		p.changedModules[m] = true
@@ -233,8 +233,8 @@ func (p *planner) noteChanged(a addr.AbsResource, why plan.Reason) {
 	}
 }
 
-// pendingBehind reports whether any resource changes that a slot of a module depends on, through whatever lies between:
-// in the innermost module instance that holds both, so that what other instances of the module do has no say; the
+// pendingBehind reports whether any resource changes that a slot of a module depends on, directly or indirectly. It
+// considers the innermost module instance that contains both, so that other instances of the module are ignored; the
 // caller holds mu.
 func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) bool {
 	resources, ok := p.behind[s]
@@ -248,7 +248,7 @@ func (p *planner) pendingBehind(module addr.ModuleInstance, s *linking.Slot) boo
 			m, _, _ = m.Parent()
 		}
 		return p.changedBelow[changedBelow{r, m}] || slices.ContainsFunc(p.storedResources().of[r],
-			func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.goes(a) })
+			func(a addr.AbsResource) bool { return m.Contains(a.Module) && p.willBeDeleted(a) })
 	})
 }
 
@@ -258,13 +258,13 @@ type moduleCall struct {
 	name   string
 }
 
-// stored are the managed resources of the prior state, by their blocks and by the module calls around them.
+// stored are the managed resources of the prior state, by block and by enclosing module call.
 type stored struct {
 	of    map[addr.ConfigResource][]addr.AbsResource
 	below map[moduleCall][]addr.AbsResource
 }
 
-// storedResources indexes the prior state, when it is first asked for; the caller holds mu.
+// storedResources indexes the prior state on first use; the caller holds mu.
 func (p *planner) storedResources() *stored {
 	if p.stored != nil {
 		return p.stored
@@ -283,10 +283,9 @@ func (p *planner) storedResources() *stored {
 	return p.stored
 }
 
-// goes reports whether the stored objects of a block will be deleted because the instance of its module is not wanted
-// any more, or because the module has no such block any more. Like any other change, that is one which data sources
-// wait for.
-func (p *planner) goes(a addr.AbsResource) bool {
+// willBeDeleted reports whether the stored objects of a block will be deleted because its module instance, or its
+// block, is no longer in the configuration. Data sources wait for that like for any other change.
+func (p *planner) willBeDeleted(a addr.AbsResource) bool {
 	slot := p.prog.ResourceSlot(a.Config())
 	if slot != nil && p.walk.Instance(a.Module) != nil || p.prog.Unit(a.Module.Config()) == nil {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// openEphemeral opens an ephemeral resource for this run. When its configuration is not known yet, or something that it
-// is to wait for still has to change, it stays closed and its value unknown.
+// openEphemeral opens an ephemeral resource for this run. If its configuration is unknown, or if a dependency has
+// pending changes, it stays closed and its value is unknown.
 func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) {
 	unknown := cty.UnknownVal(b.Slot.Type.Block.ImpliedType()).Mark(value.Ephemeral)
 	cfg, err := b.ConfiguredBy(key)

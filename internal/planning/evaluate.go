@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Evaluate evaluates a configuration with resources as the state has them, for looking at. No provider is configured.
-// What the state does not have is unknown. The walk has ended and can be asked for expressions
-// (eval.Instance.Expression); where something went wrong, which the diagnostics tell, the values are unknown.
+// Evaluate evaluates a configuration for inspection, with resources from the state. No provider is configured. Objects
+// that are not in the state are unknown. The returned walk has ended and can evaluate expressions
+// (eval.Instance.Expression); after errors, which the diagnostics report, values are unknown.
 func Evaluate(ctx context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*eval.Walk,
 	diag.List) {
@@ -29,8 +29,7 @@ func Evaluate(ctx context.Context, prog *linking.Program, prior *state.State, pr
 	return ended(v.walk, v.walk.Run(ctx))
 }
 
-// Explore plans as Run does, but returns the walk instead of the plan: expressions are then evaluated with planned
-// values.
+// Explore plans like Run, but returns the walk instead of the plan, to evaluate expressions with planned values.
 func Explore(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*eval.Walk, diag.List) {
 	p := newPlanner(calls, prog, prior, providers, o)
@@ -61,7 +60,7 @@ func (v *viewer) Provider(*linking.Slot, addr.Key, cty.Value) error { return nil
 // RootOutput implements eval.Driver.
 func (v *viewer) RootOutput(*linking.Slot, cty.Value) error { return nil }
 
-// Resource implements eval.Driver: the instances are those of the state, as far as their keys suit the block.
+// Resource implements eval.Driver: the instances are those of the state, as far as their keys match the block.
 func (v *viewer) Resource(_ *graph.Node, b *eval.Block) error {
 	exp := v.expansion(b)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
@@ -102,7 +101,7 @@ func (v *viewer) expansion(b *eval.Block) eval.Expansion {
 		exp.Keys = append(exp.Keys, key)
 	}
 	if exp.Mode == eval.Counted {
-		exp.Keys = exp.Keys[:0] // a gap is an instance that is not known
+		exp.Keys = exp.Keys[:0] // a gap is an unknown instance
 		for n := range count {
 			exp.Keys = append(exp.Keys, addr.IntKey(n))
 		}
@@ -111,7 +110,7 @@ func (v *viewer) expansion(b *eval.Block) eval.Expansion {
 	return exp
 }
 
-// object returns a stored object in the shape of the present schema.
+// object returns a stored object in the form of the current schema.
 func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 	a := addr.Object{Instance: b.Addr().Instance(key)}
 	stored := v.prior.Object(a)

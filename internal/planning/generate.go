@@ -19,8 +19,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// generated writes the resource block that describes an imported object: everything that a configuration can say, with
-// the values that the object has. What is sensitive is left out, with a remark.
+// generated returns the resource block for an imported object: all configurable arguments, with the values of the
+// object. Sensitive values are omitted, with a comment.
 func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalProviderConfig) string {
 	g := &generator{}
 	g.WriteString("resource " + quotedHCL(r.Type) + " " + quotedHCL(r.Name) + " {\n")
@@ -32,7 +32,7 @@ func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalP
 	return strings.TrimSuffix(string(hclwrite.Format([]byte(g.String()))), "\n")
 }
 
-// unlessImplied returns the provider that a block has to name: nil if it has that one without an argument, too.
+// unlessImplied returns the provider for the provider argument of a block, or nil if it is the default.
 func unlessImplied(r addr.Resource, ref *addr.LocalProviderConfig) *addr.LocalProviderConfig {
 	if ref != nil && *ref == (&config.Resource{Addr: r}).ProviderConfig() {
 		return nil
@@ -40,8 +40,8 @@ func unlessImplied(r addr.Resource, ref *addr.LocalProviderConfig) *addr.LocalPr
 	return ref
 }
 
-// configOf returns the values that a generated resource block has for an object: those that the provider says if it
-// writes configuration, else those of the object.
+// configOf returns the values of a generated resource block for an object: those from the provider if it generates
+// configuration, otherwise those of the object.
 func (p *planner) configOf(prov provider.Provider, schema *provider.Schema, rt *provider.ResourceType, o addr.Object,
 	cfg addr.AbsProviderConfig, object cty.Value) (cty.Value, diag.List) {
 	if !schema.GenerateConfig {
@@ -58,14 +58,14 @@ func (p *planner) configOf(prov provider.Provider, schema *provider.Schema, rt *
 		return object, resp.Diagnostics
 	}
 	if resp.Config == cty.NilVal || resp.Config.IsNull() {
-		resp.Config = rt.Block.EmptyValue() // as Terraform takes it: nothing is configured
+		resp.Config = rt.Block.EmptyValue() // as in Terraform: nothing is configured
 	}
 	bad := value.BadAnswer(o, cfg, "Provider produced invalid configuration",
 		value.CheckRefreshed(rt.Block, resp.Config))
 	return resp.Config, resp.Diagnostics.Extend(bad)
 }
 
-// generatedImport writes the import block that takes an object over by its identity.
+// generatedImport returns the import block that imports an object by its identity.
 func generatedImport(r addr.Resource, identity cty.Value, ref *addr.LocalProviderConfig) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "import {\nto = %s\n", r)
@@ -99,11 +99,11 @@ func (g *generator) block(b *provider.Block, v cty.Value) {
 
 func writable(a *provider.Attribute) bool { return a.Required || a.Optional }
 
-// written reports whether a block gets an argument.
+// written reports whether an argument is generated.
 func written(a *provider.Attribute) bool { return writable(a) && !a.Deprecated }
 
-// sayable returns the value that the generated block has.
-func sayable(b *provider.Block, v cty.Value) cty.Value {
+// generatedValue returns the value for the generated block.
+func generatedValue(b *provider.Block, v cty.Value) cty.Value {
 	if v.IsNull() {
 		return v
 	}
@@ -113,15 +113,15 @@ func sayable(b *provider.Block, v cty.Value) cty.Value {
 			vals[name] = cty.NullVal(a.ImpliedType())
 			continue
 		}
-		vals[name] = sayableAttribute(a, vals[name])
+		vals[name] = generatedAttribute(a, vals[name])
 	}
 	for name, n := range b.Blocks {
-		vals[name] = eachObject(vals[name], func(v cty.Value) cty.Value { return sayable(&n.Block, v) })
+		vals[name] = eachObject(vals[name], func(v cty.Value) cty.Value { return generatedValue(&n.Block, v) })
 	}
 	return cty.ObjectVal(vals)
 }
 
-func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
+func generatedAttribute(a *provider.Attribute, v cty.Value) cty.Value {
 	switch {
 	case a.Sensitive:
 		return cty.NullVal(a.ImpliedType())
@@ -135,7 +135,7 @@ func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
 			vals := v.AsValueMap()
 			for name, inner := range a.Nested.Attributes {
 				if writable(inner) {
-					vals[name] = sayableAttribute(inner, vals[name])
+					vals[name] = generatedAttribute(inner, vals[name])
 				} else {
 					vals[name] = cty.NullVal(inner.ImpliedType())
 				}
@@ -152,7 +152,7 @@ func sayableAttribute(a *provider.Attribute, v cty.Value) cty.Value {
 	return v
 }
 
-// eachObject changes the objects of a nested block or attribute, which may be one or a collection of them.
+// eachObject applies a function to the objects of a nested block or attribute, which may be one object or a collection.
 func eachObject(v cty.Value, change func(cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	if v.IsNull() || ty.IsObjectType() {
@@ -243,8 +243,7 @@ func (g *generator) object(n *provider.NestedObject, v cty.Value) {
 	}
 }
 
-// value writes a value as an expression. A text that holds a JSON document becomes a call of jsonencode, which people
-// can read.
+// value writes a value as an expression. A string with a JSON document becomes a readable call of jsonencode.
 func (g *generator) value(v cty.Value) {
 	if !v.IsNull() && v.Type() == cty.String {
 		if decoded, ok := document(v.AsString()); ok {
@@ -257,7 +256,7 @@ func (g *generator) value(v cty.Value) {
 	g.Write(hclwrite.TokensForValue(v).Bytes())
 }
 
-// document reads a text that is a JSON object or array and nothing else.
+// document decodes a string that is a JSON object or array.
 func document(text string) (cty.Value, bool) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' || !json.Valid([]byte(trimmed)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// guard evaluates a guard of a block for an instance, which b wants; b is nil where no block wants it any more.
+// guard evaluates a guard of a block for an instance. b is the block if it has the instance, otherwise nil.
 func (p *planner) guard(slot *linking.Slot, g *config.Guard, b *eval.Block, a addr.AbsResourceInstance) (cty.Value,
 	error) {
 	var v cty.Value
@@ -26,8 +26,8 @@ func (p *planner) guard(slot *linking.Slot, g *config.Guard, b *eval.Block, a ad
 	return v, p.walk.Report(diags)
 }
 
-// spares reports whether the block of an instance says destroy = false.
-func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
+// skipsDestroy reports whether the block of an instance sets destroy = false.
+func (p *planner) skipsDestroy(slot *linking.Slot, b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
 	g := slot.Resource.Destroy
 	if g == nil || p.opts.Unprotected {
 		return false, nil
@@ -43,19 +43,19 @@ func (p *planner) spares(slot *linking.Slot, b *eval.Block, a addr.AbsResourceIn
 }
 
 // onlyForgotten reports whether the removal of a stored object only removes it from the state: its block says so or, if
-// that does not have the object any more, said so when the object was last written (opentofu/destroy_remembered).
+// the object no longer has a block, the block said so when the object was last written (opentofu/destroy_remembered).
 func (p *planner) onlyForgotten(o addr.Object) (bool, error) {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
-		spared, err := p.spares(slot, nil, o.Instance)
-		if spared || err != nil || p.destroysWanted(slot, o) {
-			return spared, err
+		kept, err := p.skipsDestroy(slot, nil, o.Instance)
+		if kept || err != nil || p.destroysWanted(slot, o) {
+			return kept, err
 		}
 	}
 	stored := p.prior.Object(o)
 	return stored != nil && stored.SkipDestroy && !p.opts.Unprotected, nil
 }
 
-// destroysWanted reports whether everything is destroyed, and a block that takes part in that may have the object.
+// destroysWanted reports whether everything is destroyed, and an included block may have the object.
 func (p *planner) destroysWanted(slot *linking.Slot, o addr.Object) bool {
 	if p.opts.Mode != plan.Destroy || o.Deposed != "" || !p.targets.Includes(slot) {
 		return false
@@ -71,8 +71,8 @@ func (p *planner) destroysWanted(slot *linking.Slot, o addr.Object) bool {
 	return o.Instance.Key.IsNone()
 }
 
-// protect reports the destruction of an instance whose block says prevent_destroy; b is the block if it wants the
-// instance.
+// protect returns an error for the destruction of an instance whose block sets prevent_destroy; b is the block if it
+// has the instance.
 func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	a := c.Object.Instance
 	slot := p.prog.ResourceSlot(a.Config())
@@ -95,12 +95,12 @@ func (p *planner) protect(c *plan.Change, b *eval.Block) error {
 	}
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Subject: slot.Resource.DeclRange.Ptr(), Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy forbids. If it may be "+
+		Detail: fmt.Sprintf("The plan would destroy %s, which lifecycle.prevent_destroy does not allow. If it may be "+
 			"destroyed, remove prevent_destroy. Otherwise undo the change that requires this, or leave the object "+
 			"out with -target.", c.Object)}})
 }
 
-// remembers reports whether an instance is to be stored as one whose block says prevent_destroy.
+// remembers reports whether an instance is stored as protected by prevent_destroy.
 func (p *planner) remembers(b *eval.Block, a addr.AbsResourceInstance) (bool, error) {
 	g := b.Config().PreventDestroy
 	if g == nil || !p.opts.Remember || a.Resource.Mode != addr.Managed {
@@ -110,14 +110,14 @@ func (p *planner) remembers(b *eval.Block, a addr.AbsResourceInstance) (bool, er
 	if err != nil {
 		return false, err
 	}
-	if !v.IsKnown() { // nothing is known that would end the protection
+	if !v.IsKnown() { // an unknown value does not end the protection
 		stored := p.prior.Object(addr.Object{Instance: a})
 		return stored == nil || stored.Protected, nil
 	}
 	return v.True(), nil
 }
 
-// unprotects reports whether an object that was there before loses the protection that the state remembers.
+// unprotects reports whether an existing object loses the protection recorded in the state.
 func (m *managed) unprotects(action plan.Action) bool {
 	if m.b == nil || !m.p.opts.Remember || m.protected || action == plan.Create {
 		return false
@@ -126,8 +126,8 @@ func (m *managed) unprotects(action plan.Action) bool {
 	return stored != nil && stored.Protected
 }
 
-// protectRemembered reports the destruction of an object whose block is gone and said prevent_destroy when it was last
-// applied. A removed block says that it may be destroyed all the same.
+// protectRemembered returns an error for the destruction of an object whose block was removed and set prevent_destroy
+// in its last apply. A removed block allows the destruction.
 func (p *planner) protectRemembered(c *plan.Change) error {
 	stored := p.prior.Object(c.Object)
 	if !p.opts.Remember || p.opts.Unprotected || stored == nil || !stored.Protected || !c.Action.Destroys() ||
@@ -136,15 +136,14 @@ func (p *planner) protectRemembered(c *plan.Change) error {
 	}
 	return p.walk.Report(diag.List{{Severity: diag.Error, Summary: "Instance cannot be destroyed",
 		Address: c.Object.String(),
-		Detail: fmt.Sprintf("The plan would destroy %s, which has no block any more. When it was last applied, the "+
-			"block said lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
-			"be destroyed, add a removed block for it; if it is to stay without being managed, one with "+
-			"destroy = false.",
+		Detail: fmt.Sprintf("The plan would destroy %s, which no longer has a block. When it was last applied, its "+
+			"block had lifecycle.prevent_destroy, which this project remembers. Restore the block. If the object may "+
+			"be destroyed, add a removed block for it; to keep the object unmanaged, add one with destroy = false.",
 			c.Object)}})
 }
 
 func unknownGuard(g *config.Guard, a addr.AbsResourceInstance, what string) diag.List {
 	return diag.List{{Severity: diag.Error, Summary: "Invalid value for " + g.Name, Subject: g.Range.Ptr(),
-		Address: a.String(), Detail: fmt.Sprintf("The value is unknown during planning, so it cannot be decided %s. "+
-			"Use known values, such as variables, keys or attributes of existing objects.", what)}}
+		Address: a.String(), Detail: fmt.Sprintf("The value is unknown during planning, so this cannot be "+
+			"determined: %s. Use known values, such as variables, keys or attributes of existing objects.", what)}}
 }

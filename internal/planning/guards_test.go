@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// prevent_destroy and destroy may mention what is known: for instances that are wanted, for those that are not any
-// more, and in a plan to destroy everything, which evaluates little else.
+// prevent_destroy and destroy may refer to known values: for instances in the configuration, for those that are no
+// longer in it, and in a destroy plan, which evaluates little else.
 func TestGuardsMayBeExpressions(t *testing.T) {
 	const block = `
 variable "v" {
@@ -35,7 +35,7 @@ resource "terraform_data" "other" {
 		{guard: `prevent_destroy = each.key == "x"`, err: "Instance cannot be destroyed"},
 		{guard: `prevent_destroy = local.l == "X"`, err: "Instance cannot be destroyed"},
 		{guard: `prevent_destroy = local.l == "Y"`, want: deleted},
-		{guard: `prevent_destroy = each.value == "x"`, err: "Invalid value for prevent_destroy"}, // its value is gone
+		{guard: `prevent_destroy = each.value == "x"`, err: "Invalid value for prevent_destroy"}, // value removed
 		{guard: `prevent_destroy = var.v == "x" ? null : true`, want: deleted},
 		{guard: `prevent_destroy = var.v`, err: "expected true or false"},
 		{guard: `prevent_destroy = sensitive(var.v == "x")`, err: "sensitive"},
@@ -71,9 +71,9 @@ resource "terraform_data" "other" {
 	}
 }
 
-// An object of which the block is gone is forgotten if it was so when it was written; a replacement deposes it, and one
-// that was deposed is forgotten, too.
-func TestWhatIsNeverDestroyedIsForgotten(t *testing.T) {
+// An object whose block was removed is forgotten if destroy = false was set when it was written; a replacement deposes
+// it, and a deposed object is forgotten, too.
+func TestObjectsWithDestroyFalseAreForgotten(t *testing.T) {
 	b := &bench{t: t}
 	b.with("terraform_data.a", "1")
 	builder := b.prior.Builder()

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// ignoring returns an argument ignore_changes made of conditions, and what each instance ignores by it.
+// ignoring returns a conditional ignore_changes argument, and the paths that each instance ignores.
 type ignoring struct {
 	r    *rand.Rand
 	keys []string
@@ -35,7 +35,7 @@ func (g *ignoring) condition() (string, []string) {
 	return fmt.Sprintf("contains([%q], each.key) && var.yes", key), []string{key}
 }
 
-// list writes a part of the argument. The second result has what it ignores, by key.
+// list returns a part of the argument, and the paths that it ignores by key.
 func (g *ignoring) list(depth int) (string, map[string][]string) {
 	out := map[string][]string{}
 	same := func(text string, attributes ...string) (string, map[string][]string) {
@@ -87,8 +87,8 @@ resource "terraform_data" "x" {
   lifecycle { ignore_changes = LIST }
 }`
 
-// Conditions in ignore_changes give each instance the same plan as the list that is written out for it.
-func TestConditionsInIgnoreChangesEqualWrittenLists(t *testing.T) {
+// Conditions in ignore_changes give each instance the same plan as a literal list for it.
+func TestConditionsInIgnoreChangesEqualLiteralLists(t *testing.T) {
 	b := &bench{t: t}
 	g := &ignoring{r: rand.New(rand.NewPCG(1, 2)), keys: []string{"a", "b", "c"}}
 	for _, k := range g.keys {
@@ -130,7 +130,7 @@ func TestConditionsInIgnoreChangesEqualWrittenLists(t *testing.T) {
 	}
 }
 
-// What cannot be decided while planning, or would reveal something, is an error; what does not matter yet is none.
+// A condition that is unknown while planning, or that would reveal a secret, is an error, but only if it matters.
 func TestConditionsInIgnoreChangesMustBeKnown(t *testing.T) {
 	const block = `
 variable "v" { default = "x" }

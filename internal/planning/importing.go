@@ -21,12 +21,12 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Adopt finds the object of an interrupted creation by its id and returns the edit that stores it. Only provider
+// Adopt imports the object of an interrupted creation by its id and returns the edit that stores it. Only provider
 // configurations are evaluated for that, with the prior state. Values that the import does not return are taken from
 // the planned value of the intent before the object is read.
 func Adopt(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options,
 	a Adoption) (state.Edit, diag.List) {
-	o.Mode = plan.Destroy // evaluates provider configurations and nothing else
+	o.Mode = plan.Destroy // evaluates only provider configurations
 	p := newPlanner(calls, prog, prior, providers, o)
 	in := p.inputs()
 	in.InUse[a.Intent.Provider.Block()] = true
@@ -60,7 +60,7 @@ func (p *planner) adopt(intent state.Intent, id string) (state.Edit, error) {
 	if err != nil {
 		return none, err
 	}
-	if p.prog.ResourceSlot(target.Config()) == nil { // its block is gone
+	if p.prog.ResourceSlot(target.Config()) == nil { // its block was removed
 		k.object.Dependencies = intent.Dependencies
 	}
 	return state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: target}, Provider: cfg, Object: k.object}}, nil
@@ -76,11 +76,11 @@ type Adoption struct {
 type Import struct {
 	Target addr.AbsResourceInstance
 	ID     string
-	// Found, when set, is called once the provider knows the object, before it is read.
+	// Found, if set, is called after the provider has found the object, before it is read.
 	Found func()
 }
 
-// takeOver looks for the object that an import block names, unless the instance has one already.
+// takeOver imports the object of an import block, unless the instance already has one.
 func (m *managed) takeOver() error {
 	if asked := m.p.opts.Import; asked != nil && asked.Target == m.inst {
 		return m.importOne(asked)
@@ -90,7 +90,7 @@ func (m *managed) takeOver() error {
 		return nil
 	}
 	importing := m.p.announce(m.obj, found)
-	// A creation that was interrupted is not made again by itself, so its object has to be there.
+	// An interrupted creation is not repeated automatically, so its object must exist.
 	optional := found.Block.Optional && m.p.unsettled[m.inst] == nil
 	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: found.Wanted, optional: optional})
 	switch {
@@ -106,7 +106,7 @@ func (m *managed) takeOver() error {
 	return nil
 }
 
-// announce reports the search for the object of an import block.
+// announce sends the event for the import of an import block.
 func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
 	i := &plan.Importing{ID: found.Wanted.ID, Identity: found.Wanted.Identity, Sensitive: found.Sensitive}
 	p.opts.Events.Send(event.ImportPrepare{Object: o, ID: event.ID{Key: i.Argument(), Value: i.Shown()}})
@@ -114,7 +114,7 @@ func (p *planner) announce(o addr.Object, found *eval.Import) *plan.Importing {
 }
 
 // found sets the imported object of this instance. It was not created from the configuration, so it has no dependencies
-// before the first plan that keeps or changes it.
+// until the first plan that keeps or changes it.
 func (m *managed) found(k known) {
 	stored := *k.object
 	stored.Dependencies = nil
@@ -123,7 +123,7 @@ func (m *managed) found(k known) {
 	m.p.edit(state.Edit{Put: &state.PutObject{Addr: m.obj, Provider: m.cfg, Object: k.object}})
 }
 
-// importOne looks for the object that the command import names.
+// importOne imports the object of the command "import".
 func (m *managed) importOne(asked *Import) error {
 	m.p.mu.Lock()
 	m.p.tookOver = true
@@ -136,17 +136,17 @@ func (m *managed) importOne(asked *Import) error {
 	return nil
 }
 
-// wanted is the object that an import looks for.
+// wanted is the object to import.
 type wanted struct {
 	eval.ImportID
-	// optional means that it may be missing.
+	// optional means that it may not exist.
 	optional bool
-	// planned is the planned value of its creation, if that was interrupted.
+	// planned is the planned value of its interrupted creation, if any.
 	planned []byte
 }
 
-// imported asks a provider for an existing object and reads it. Without an error the result is null only if an optional
-// object does not exist.
+// imported asks a provider for an existing object and reads it. If there is no error, the result is only null if an
+// optional object does not exist.
 func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	sought wanted) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
@@ -176,7 +176,7 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		}
 	}
 	k.value = withPlanned(rt.Block, k.value, sought.planned)
-	k, err = p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it does not belong to the module yet
+	k, err = p.refresh(o, cfg, rt, inst, k, cty.NilVal) // it is not part of the module yet
 	if err != nil {
 		return none, err
 	}
@@ -189,8 +189,8 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	return k, nil
 }
 
-// lookedUp asks a provider for the object with an id and checks the answer. The result has no object if an optional one
-// does not exist.
+// lookedUp asks a provider for the object with an id and checks the response. The result has no object if an optional
+// one does not exist.
 func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
 	inst provider.Provider, sought wanted) (k known, err error) {
 	var resp provider.ImportResponse
@@ -225,7 +225,7 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	k.object = &state.Object{}
 	for _, found := range resp.Imported {
 		if found.Type != o.Instance.Resource.Type {
-			return k, p.walk.Report(diag.List{}.Errorf(nil, "Import of another type",
+			return k, p.walk.Report(diag.List{}.Errorf(nil, "Imported object has another type",
 				"Provider %s found a %s for %s, which cannot be imported as %s. Import it with its own type.",
 				cfg.Provider.ForDisplay(), found.Type, sought, o))
 		}
@@ -243,7 +243,7 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	return k, nil
 }
 
-// storable returns an imported object in the form in which states hold it.
+// storable returns an imported object in the form of the state.
 func (p *planner) storable(o addr.Object, rt *provider.ResourceType, k known) (*state.Object, error) {
 	stored := state.Object{SchemaVersion: rt.Version, Sensitive: k.sensitive, Private: k.private}
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil {
@@ -274,17 +274,17 @@ func typesOf(list []provider.ImportedObject) string {
 	return text
 }
 
-// notThere reports that a wanted object does not exist, if it has to.
+// notThere returns an error for an object that does not exist, unless it is optional.
 func (p *planner) notThere(o addr.Object, sought wanted) error {
 	if sought.optional {
 		return nil
 	}
 	return p.walk.Report(diag.List{}.Errorf(nil, provider.NoSuchObject,
-		"No object with %s was found for %s. Only existing objects can be imported. Check the value, and the region, "+
-			"account or endpoint in the provider's configuration.", sought, o))
+		"No object with %s was found for %s. Check the value, and the region, account or endpoint in the provider's "+
+			"configuration.", sought, o))
 }
 
-// generate writes configuration for the imported objects that have none, if the plan may.
+// generate generates configuration for the imported objects that have none, if the plan allows it.
 func (p *planner) generate() error {
 	var failed error
 	for _, found := range p.walk.UnseenImports() {
@@ -307,7 +307,7 @@ func (p *planner) generateOne(found *eval.Import) error {
 	case p.prog.ResourceSlot(found.Target.Config()) != nil:
 		exp, ok := p.walk.Expansion(found.Target.AbsResource())
 		if ok && exp.Has(found.Target.Key) || !ok && p.walk.Instance(found.Target.Module) != nil {
-			return nil // it was not reached because of a problem that has been reported
+			return nil // it was not reached because of a reported problem
 		}
 		return p.walk.Report(diag.List{}.Errorf(nil, summary, "The block of %s has no such instance: its count or "+
 			"for_each does not include it. Every imported object needs a configuration.", o))
@@ -327,7 +327,7 @@ func (p *planner) generateOne(found *eval.Import) error {
 	return p.planGenerated(o, cfg, found)
 }
 
-// planGenerated imports an object and plans it with the configuration that is generated for it.
+// planGenerated imports an object and plans it with its generated configuration.
 func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found *eval.Import) error {
 	inst, schema, rt, err := p.managerOf(o, cfg)
 	if err != nil {
@@ -345,7 +345,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	}
 	m := &managed{
 		p: p, inst: found.Target, obj: o, cfg: cfg, rt: rt, block: rt.Block, prov: inst, prior: k,
-		config: sayable(rt.Block, config), importing: importing,
+		config: generatedValue(rt.Block, config), importing: importing,
 	}
 	m.effective, m.kept = m.config, m.marks
 	p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: k.object}})
@@ -356,7 +356,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 			change = planned
 		}
 	}
-	// Values that the provider rejects are written, too, so that a person can correct them.
+	// Values that the provider rejects are included, so that the user can correct them.
 	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config,
 		unlessImplied(found.Target.Resource, found.Block.ProviderRef))
 	p.add(change)
@@ -366,7 +366,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	return err
 }
 
-// withPlanned fills the attributes that an imported object leaves null from the planned value of its creation.
+// withPlanned replaces null attributes of an imported object by the planned values of its creation.
 func withPlanned(b *provider.Block, imported cty.Value, planned []byte) cty.Value {
 	if len(planned) == 0 || imported.IsNull() || !imported.IsKnown() {
 		return imported

@@ -15,10 +15,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// managed is the planning of one wanted instance.
+// managed is the planning of one configured instance.
 type managed struct {
 	p     *planner
-	b     *eval.Block // nil when its configuration is only being generated
+	b     *eval.Block // nil if its configuration is only being generated
 	key   addr.Key
 	inst  addr.AbsResourceInstance
 	obj   addr.Object
@@ -26,25 +26,26 @@ type managed struct {
 	rt    *provider.ResourceType
 	block *provider.Block
 	prov  provider.Provider
-	meta  cty.Value // what its module says to the provider
+	meta  cty.Value // the provider_meta value of its module
 	deps  []addr.ConfigResource
 	cbd   bool
-	// spared is set where destroy = false: the object is forgotten instead of destroyed.
-	spared bool
-	// protected is set where prevent_destroy is to be remembered.
+	// skipDestroy means destroy = false: the object is forgotten instead of destroyed.
+	skipDestroy bool
+	// protected means that prevent_destroy is recorded in the state.
 	protected bool
 
 	prior  known
 	config cty.Value // evaluated, without marks
 	marks  value.MarkedPaths
-	// importing is set where an import block has just found the object.
+	// importing is set if an import block has found the object in this plan.
 	importing *plan.Importing
-	// missing is set where an optional import block has found none.
+	// missing is set if an optional import block has found no object.
 	missing *plan.Importing
-	// trial is set while the object is planned to find out whether it has to be read; told is what was reported then.
+	// trial is set while the object is planned only to determine whether it has to be read; told holds the problems
+	// found then.
 	trial bool
 	told  diag.List
-	// effective is the configuration after ignore_changes, kept its marks.
+	// effective is the configuration after ignore_changes, and kept holds its marks.
 	effective cty.Value
 	kept      value.MarkedPaths
 }
@@ -64,7 +65,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	if m.cfg, err = b.ConfiguredBy(key); err != nil {
 		return cty.DynamicVal, err
 	}
-	if m.spared, err = p.spares(b.Slot, b, m.inst); err != nil {
+	if m.skipDestroy, err = p.skipsDestroy(b.Slot, b, m.inst); err != nil {
 		return cty.DynamicVal, err
 	}
 	if m.prov, err = p.providerOf(m.inst, m.cfg); err != nil {
@@ -98,7 +99,7 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	}
 	p.add(change)
 	if change.Action == plan.NoOp {
-		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.spared,
+		p.settle(m.obj, m.cfg, m.prior.object, joinDeps(change.Dependencies, b.Slot.ImportDeps()), m.skipDestroy,
 			m.protected)
 	}
 	if err := p.protect(change, b); err != nil {
@@ -108,8 +109,8 @@ func (p *planner) planManaged(b *eval.Block, key addr.Key) (cty.Value, error) {
 	return planned, p.walk.Report(b.Postconditions(key, planned))
 }
 
-// loadPrior sets the prior object: as it is now, or as it is stored. It reports whether it has to be read if more than
-// that is to happen to it.
+// loadPrior sets the prior object: the current or the stored one. It reports whether the object has to be read if it
+// would change.
 func (m *managed) loadPrior() (minimal bool, err error) {
 	p, slot := m.p, m.b.Slot
 	reads := p.reads(m.obj)
@@ -121,19 +122,19 @@ func (m *managed) loadPrior() (minimal bool, err error) {
 	return false, err
 }
 
-// keep plans an instance of a refresh-only plan: nothing changes, nothing is created. An instance that does not exist
-// has no value: whatever counts or lists the instances of the block sees those alone that do. Its postconditions are
-// judged all the same, as far as they can be without it (checks/refresh_only_of_more).
+// keep plans an instance in a refresh-only plan, which changes and creates nothing. An instance that does not exist has
+// no value: references to all instances of the block only see existing ones. Its postconditions are still evaluated as
+// far as possible (checks/refresh_only_of_more).
 func (m *managed) keep() (cty.Value, error) {
 	if m.prior.null() {
 		return cty.NilVal, m.p.walk.Report(m.b.Postconditions(m.key, cty.UnknownVal(m.block.ImpliedType())))
 	}
 	v := value.MarkAt(m.prior.value, value.Sensitive, planValue(m.block, m.prior.value, m.prior.sensitive).Sensitive)
-	m.p.mayCall(m.b, m.inst, v)
+	m.p.recordCaller(m.b, m.inst, v)
 	return v, m.p.walk.Report(m.b.Postconditions(m.key, v))
 }
 
-// evaluate returns the configuration of the instance, checked by us and by the provider.
+// evaluate returns the configuration of the instance, checked by the engine and by the provider.
 func (m *managed) evaluate() (err error) {
 	if m.config, m.marks, err = m.p.configuration(m.b, m.key, m.prov); err != nil {
 		return err
@@ -143,7 +144,7 @@ func (m *managed) evaluate() (err error) {
 	return m.p.walk.Report(ignored)
 }
 
-// configuration evaluates a block for one instance, checked by us and by its provider.
+// configuration evaluates a block for one instance, checked by the engine and by its provider.
 func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provider) (cty.Value, value.MarkedPaths,
 	error) {
 	marked, err := b.Evaluate(key)
@@ -153,7 +154,7 @@ func (p *planner) configuration(b *eval.Block, key addr.Key, prov provider.Provi
 	return p.checked(b, key, prov, marked)
 }
 
-// checked returns the configuration of an instance without its marks, checked by us and by its provider.
+// checked returns the configuration of an instance without its marks, checked by the engine and by its provider.
 func (p *planner) checked(b *eval.Block, key addr.Key, prov provider.Provider, marked cty.Value) (cty.Value,
 	value.MarkedPaths, error) {
 	config, marks := p.opts.Secrets.Unmark(b.Slot.Type.Block, marked)
@@ -163,14 +164,14 @@ func (p *planner) checked(b *eval.Block, key addr.Key, prov provider.Provider, m
 	return config, marks, p.walk.Report(b.Locate(p.validate(b.Addr().Instance(key), prov, config), key))
 }
 
-// validate shows the configuration of an instance to its provider.
+// validate calls the provider to validate the configuration of an instance.
 func (p *planner) validate(inst addr.AbsResourceInstance, prov provider.Provider, config cty.Value) diag.List {
 	return prov.ValidateResource(p.calls, provider.ValidateResourceRequest{Object: addr.Object{Instance: inst},
 		Kind: kinds[inst.Resource.Mode], Type: inst.Resource.Type, Config: config, Client: access.Client,
 	})
 }
 
-// inConfig returns a provider's diagnostics the place of the block.
+// inConfig adds the range of the block to a provider's diagnostics.
 func (m *managed) inConfig(diags diag.List) diag.List {
 	if m.b == nil {
 		return diags.InAddress(m.obj.String())
@@ -178,7 +179,7 @@ func (m *managed) inConfig(diags diag.List) diag.List {
 	return m.b.Locate(diags, m.key)
 }
 
-// plan asks the provider and decides the action.
+// plan requests a plan from the provider and determines the action.
 func (m *managed) plan() (*plan.Change, error) {
 	null := cty.NullVal(m.block.ImpliedType())
 	prior, private := m.prior.value, m.prior.private
@@ -190,14 +191,14 @@ func (m *managed) plan() (*plan.Change, error) {
 	if tainted {
 		config = m.config
 	}
-	planned, resp, err := m.ask(prior, config, private)
+	planned, resp, err := m.requestPlan(prior, config, private)
 	if err != nil {
 		return nil, err
 	}
 	after := planned
 	switch {
 	case m.prior.null():
-		// A trigger that fires is mentioned on what it need not replace, too.
+		// A trigger is recorded as the reason even if it need not replace the object.
 		reason := plan.NoReason
 		if triggered, err := m.triggered(); err != nil {
 			return nil, err
@@ -221,7 +222,7 @@ func (m *managed) plan() (*plan.Change, error) {
 	return m.decide(planned, resp)
 }
 
-// decide chooses between no-op, update and replacement of an existing object.
+// decide determines no-op, update and replacement of an existing object.
 func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.Change, error) {
 	reason := plan.NoReason
 	paths, invalid := value.FilterReplacePaths(m.block, m.prior.value, planned, resp.RequiresReplace)
@@ -252,8 +253,8 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		c.Private, c.AfterIdentity = resp.Private, resp.Identity
 		return c, nil
 	}
-	// The new object is planned as if there had never been an old one, and without ignore_changes.
-	again, resp2, err := m.ask(cty.NullVal(m.block.ImpliedType()), m.config, nil)
+	// The new object is planned as if there were no old one, and without ignore_changes.
+	again, resp2, err := m.requestPlan(cty.NullVal(m.block.ImpliedType()), m.config, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +265,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 
 func (m *managed) replacement() plan.Action {
 	switch {
-	case m.spared:
+	case m.skipDestroy:
 		return plan.ForgetThenCreate
 	case m.cbd:
 		return plan.CreateThenDelete
@@ -272,8 +273,8 @@ func (m *managed) replacement() plan.Action {
 	return plan.DeleteThenCreate
 }
 
-// ask gets the planned value from the provider and checks it.
-func (m *managed) ask(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
+// requestPlan gets the planned value from the provider and checks it.
+func (m *managed) requestPlan(prior, config cty.Value, private []byte) (cty.Value, provider.PlanResponse, error) {
 	config = value.ForPlan(m.block, config)
 	proposed := value.Propose(m.block, prior, config)
 	var resp provider.PlanResponse
@@ -314,14 +315,13 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 	return k.identity
 }
 
-// change returns the change of this instance; after carries no marks, sensitive are the paths that the configuration
-// marks.
+// change returns the change of this instance; after has no marks; sensitive are the paths that the configuration marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{
 		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
-		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.spared, Protected: m.protected,
+		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.skipDestroy, Protected: m.protected,
 		Importing: m.importing,
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
@@ -365,8 +365,8 @@ func (m *managed) triggered() (bool, error) {
 	return false, nil
 }
 
-// firing reports whether any instance of a block triggers replacements. The block is planned by then, so the answer is
-// found once: with the instances of both blocks multiplied it would cost too much. The caller holds the lock.
+// firing reports whether any instance of a block triggers replacements. The block is already planned, so the result is
+// cached: otherwise the cost would be the product of the instances of both blocks. The caller holds the lock.
 func (p *planner) firing(target addr.AbsResource) bool {
 	if !p.changed[target] {
 		return false
@@ -381,7 +381,7 @@ func (p *planner) firing(target addr.AbsResource) bool {
 	return answer
 }
 
-// fires reports whether a change counts as a trigger: updates and replacements do, at the path if one is named.
+// fires reports whether a change triggers a replacement: updates and replacements do, of the path if there is one.
 func fires(c *plan.Change, path cty.Path) bool {
 	if c == nil || c.Action != plan.Update && !c.Action.IsReplace() {
 		return false

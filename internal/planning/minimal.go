@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// planAsNeeded plans an instance. With a minimal refresh its object has only been loaded so far. It is read if it
-// changes, or cannot be planned as it is stored, if something that it depends on changes, or if an operation on it was
-// interrupted; and planned again if the real object differs from the stored one.
+// planAsNeeded plans an instance. With a minimal refresh its object is only loaded first. It is read if it changes, if
+// it cannot be planned with the stored object, if a dependency changes, or if an operation on it was interrupted; and
+// planned again if the real object differs from the stored one.
 func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 	if !minimal {
 		return m.plan()
@@ -38,7 +38,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 	}
 	read := change == nil || change.Action != plan.NoOp
 	var err error
-	if m.prior, err = m.p.look(m.obj, m.cfg, m.rt, m.prov, stored, m.b.Slot, read); err != nil {
+	if m.prior, err = m.p.refreshStored(m.obj, m.cfg, m.rt, m.prov, stored, m.b.Slot, read); err != nil {
 		return nil, err
 	}
 	if !read {
@@ -55,7 +55,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 	return m.plan()
 }
 
-// report reports what is wrong with the instance; in a trial only if its result is used.
+// report reports problems of the instance; in a trial only if its result is used.
 func (m *managed) report(diags diag.List) error {
 	if !m.trial {
 		return m.p.walk.Report(diags)
@@ -67,7 +67,7 @@ func (m *managed) report(diags diag.List) error {
 	return nil
 }
 
-// sameObject reports whether reading an object found what is stored.
+// sameObject reports whether reading an object returned the stored object.
 func sameObject(stored, read known) bool {
 	identity := func(v cty.Value) cty.Value {
 		if v == cty.NilVal {
@@ -90,8 +90,8 @@ func (p *planner) needsReading(m *managed) bool {
 	return p.pendingBehind(m.inst.Module, m.b.Slot)
 }
 
-// outdated reports whether nobody has looked at an object for longer than stored objects count. Where that is not
-// known, or the clock that wrote it was ahead of this one, it is.
+// outdated reports whether the last read of an object is older than the maximum age. An unknown or future time counts
+// as outdated.
 func (p *planner) outdated(o *state.Object) bool {
 	if p.opts.MaxAge <= 0 {
 		return false
@@ -100,7 +100,7 @@ func (p *planner) outdated(o *state.Object) bool {
 	return o.ReadAt <= 0 || at.After(now) || now.Sub(at) > p.opts.MaxAge
 }
 
-// reads reports whether a plan may read an object, and notes one that a setting excepts.
+// reads reports whether a plan may read an object, and records one that a setting excludes.
 func (p *planner) reads(o addr.Object) bool {
 	switch {
 	case p.opts.SkipRefresh:
@@ -113,7 +113,7 @@ func (p *planner) reads(o addr.Object) bool {
 	return false
 }
 
-// leaveUnread notes that the plan relies on what is stored of an instance, perhaps because of a setting.
+// leaveUnread records that the plan relies on the stored object of an instance, perhaps because of a setting.
 func (p *planner) leaveUnread(inst addr.AbsResourceInstance, setting bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,7 +123,7 @@ func (p *planner) leaveUnread(inst addr.AbsResourceInstance, setting bool) {
 	}
 }
 
-// sortedUnread returns instances in order, each once: several objects of one may be left unread.
+// sortedUnread returns instances sorted and unique: several objects of one may be unread.
 func sortedUnread(list *[]addr.AbsResourceInstance) []addr.AbsResourceInstance {
 	slices.SortFunc(*list, addr.AbsResourceInstance.Compare)
 	return slices.Compact(*list)

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// move returns the stored objects the addresses that the configuration has for them now. The edits are the first of the
-// plan, so that applying records them before it does anything.
+// move applies the configured moves to the addresses of stored objects. The edits are the first of the plan, so that an
+// apply records them before all other changes.
 func (p *planner) move() error {
 	open := make([]addr.AbsResourceInstance, len(p.opts.Interrupted))
 	for i, intent := range p.opts.Interrupted {
@@ -35,17 +35,17 @@ func (p *planner) move() error {
 	return nil
 }
 
-// checkMoves checks the moved blocks, which is possible once everything is expanded.
+// checkMoves checks the moved blocks, which is possible after everything is expanded.
 func (p *planner) checkMoves() error {
 	if diags := p.moves.Check(&declared{walk: p.walk}); diags.HasErrors() {
-		p.void = true // it is the result of unintended moves, and so are all other problems
+		p.void = true // the plan and its other problems result from unintended moves
 		p.misled = p.before.Extend(diags)
 		return p.walk.Report(diags)
 	}
 	return p.walk.Report(p.moves.Warnings().Extend(p.keptInstances()))
 }
 
-// keptInstances reports removed blocks that name instances which are still declared.
+// keptInstances returns errors for removed blocks with instances that are still declared.
 func (p *planner) keptInstances() (diags diag.List) {
 	blocks := p.prog.RemovedInstances()
 	if len(blocks) == 0 || p.opts.Mode == plan.Destroy {
@@ -74,8 +74,8 @@ func (p *planner) keptInstances() (diags diag.List) {
 	return diags
 }
 
-// targetedMoves requires targets at both ends of every move: with one end left out, the object would be planned at
-// neither address.
+// targetedMoves requires targets at both ends of every move: if one end is excluded, the object is planned at neither
+// address.
 func (p *planner) targetedMoves() diag.List {
 	if p.targets == nil {
 		return nil
@@ -118,7 +118,7 @@ func sortedNames(set map[string]bool) []string {
 	return out
 }
 
-// shellQuoted writes an address so that a shell takes it as it is.
+// shellQuoted quotes an address for a shell.
 func shellQuoted(a string) string {
 	if strings.ContainsAny(a, `"$`) {
 		return "'" + a + "'"
@@ -126,8 +126,8 @@ func shellQuoted(a string) string {
 	return `"` + a + `"`
 }
 
-// prevAddr returns the address that an object has in the stored state, as far as the plan tells it: a plan to destroy
-// everything has no former addresses.
+// prevAddr returns the address that an object has in the stored state, for the plan: a destroy plan has no former
+// addresses.
 func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance {
 	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy {
 		return from
@@ -135,7 +135,7 @@ func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance 
 	return a
 }
 
-// foreign reports whether an object was of another type before it moved, or belonged to another provider.
+// foreign reports whether an object had another type or provider before its move.
 func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.AbsResourceInstance,
 	source addr.Provider, foreign bool) {
 	was, moved := p.moves.From[o.Instance]
@@ -146,7 +146,7 @@ func (p *planner) foreign(o addr.Object, cfg addr.AbsProviderConfig) (was addr.A
 	return was, source, was.Resource.Type != o.Instance.Resource.Type || source != cfg.Provider
 }
 
-// convert asks a provider to convert a foreign object.
+// convert calls a provider to convert a foreign object.
 func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	k known) (known, error) {
 	was, source, _ := p.foreign(o, cfg)
@@ -185,14 +185,14 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	return k, nil
 }
 
-// noteMove makes a refresh-only plan show the objects that moved and did not change.
+// noteMove adds an object that moved without other changes to the drift of a refresh-only plan.
 func (p *planner) noteMove(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, k known) {
 	if p.opts.Mode == plan.RefreshOnly && p.prevAddr(o.Instance) != o.Instance {
 		p.addDrift(o, cfg, rt, plan.NoOp, k, k)
 	}
 }
 
-// declared answers the questions of package moving from a walk that has ended.
+// declared implements moving.Declared with a walk that has ended.
 type declared struct {
 	walk    *eval.Walk
 	modules map[addr.Module][]addr.ModuleInstance

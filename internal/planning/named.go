@@ -8,16 +8,16 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// unmatched warns of addresses in options that match nothing. A mistyped one would otherwise look like a plan without
-// changes.
+// unmatched warns about addresses in options that match nothing. A mistyped one would otherwise look like a plan
+// without changes.
 func (p *planner) unmatched() (diags diag.List) {
 	if p.walk.Diagnostics().HasErrors() {
-		return nil // what is not planned for an error is not there to be matched
+		return nil // after errors, objects that were not planned cannot match
 	}
 	for _, t := range p.opts.Targets {
 		switch {
 		case p.selects(t) || p.held(t):
-		case p.declares(t) && p.comesToNothing(t):
+		case p.declares(t) && p.hasNoInstances(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: the configuration has a block at this address, but its count or "+
 					"for_each creates no instances, and the state has none.", shellQuoted(t.String()))
@@ -38,15 +38,15 @@ func (p *planner) unmatched() (diags diag.List) {
 	return diags
 }
 
-// unusedRules warns of settings for objects that there are not: perhaps the address is wrong.
+// unusedRules warns about settings for objects that do not exist: perhaps the address is wrong.
 func (p *planner) unusedRules() (diags diag.List) {
 	if p.opts.Mode != plan.Normal || p.opts.Import != nil || len(p.opts.Targets) > 0 || len(p.opts.Except) > 0 {
-		return nil // what is not planned may be meant
+		return nil // they may match objects that were not planned
 	}
 	for _, t := range p.opts.Rules {
 		if !p.selects(t) && !p.held(t) && !p.declares(t) {
-			diags = diags.Warnf(nil, "Unused settings for objects", "The project file has a block for %s, and neither "+
-				"the configuration nor the state has anything at this address.%s", t,
+			diags = diags.Warnf(nil, "Unused settings for objects", "The project file has a block for %s, but "+
+				"neither the configuration nor the state has anything at this address.%s", t,
 				diag.DidYouMean(t.String(), addr.Names(p.instances())))
 		}
 	}
@@ -71,7 +71,7 @@ func (p *planner) selects(t addr.Target) bool {
 	return false
 }
 
-// held reports whether it is not known which instances a target selects, because what decides is left alone.
+// held reports whether it is unknown which instances a target selects, because its expansion is held.
 func (p *planner) held(t addr.Target) bool {
 	if t.Pattern != "" {
 		return len(p.sortedLeftOut()) > 0
@@ -84,7 +84,7 @@ func (p *planner) declares(t addr.Target) bool {
 	if t.Pattern != "" {
 		return p.prog.Declares(t)
 	}
-	there := p.opts.Mode == plan.Destroy || p.walk.Instance(t.Module) != nil // to destroy, no module is expanded
+	there := p.opts.Mode == plan.Destroy || p.walk.Instance(t.Module) != nil // a destroy plan expands no modules
 	if t.IsModule() {
 		return p.prog.Unit(t.Module.Config()) != nil && (there || !keyed(t.Module))
 	}
@@ -92,10 +92,10 @@ func (p *planner) declares(t addr.Target) bool {
 	return slot != nil && there && (!t.HasKey || t.Resource.Mode != addr.Managed)
 }
 
-// comesToNothing reports whether a block, or the call of a module, has been expanded and has no instances.
-func (p *planner) comesToNothing(t addr.Target) bool {
+// hasNoInstances reports whether a block, or a module call, has been expanded to no instances.
+func (p *planner) hasNoInstances(t addr.Target) bool {
 	if t.Pattern != "" {
-		return true // else it would select something
+		return true // otherwise it would select something
 	}
 	if !t.IsModule() {
 		exp, expanded := p.walk.Expansion(addr.AbsResource{Module: t.Module, Resource: t.Resource})
@@ -109,19 +109,19 @@ func (p *planner) comesToNothing(t addr.Target) bool {
 	return i != nil && last.Key.IsNone() && len(i.CallKeys(last.Call)) == 0
 }
 
-// keyed reports whether an address names an instance of a module call that has keys.
+// keyed reports whether an address contains an instance of a module call with keys.
 func keyed(m addr.ModuleInstance) bool {
 	return slices.ContainsFunc(m.Steps(), func(s addr.Step) bool { return !s.Key.IsNone() })
 }
 
-// hasKeys reports whether the address is that of a block with count or for_each: halfNamed warns of that.
+// hasKeys reports whether the address is that of a block with count or for_each, for which halfNamed warns.
 func (p *planner) hasKeys(a addr.AbsResourceInstance) bool {
 	slot := p.prog.ResourceSlot(a.Config())
 	return slot != nil && a.Key.IsNone() && (slot.Resource.Count != nil || slot.Resource.ForEach != nil) &&
 		p.walk.Instance(a.Module) != nil
 }
 
-// instances lists those that there are, for suggestions.
+// instances returns all instances, for suggestions.
 func (p *planner) instances() (list []addr.AbsResourceInstance) {
 	for a := range p.byInstance {
 		list = append(list, a)

@@ -11,15 +11,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// An optional import takes an object over, or else creates it. Most providers import any id, and find out when they
-// read the object whether it exists. Program providers and those of sdk/schema say so at once (provider.NoSuchObject).
-// Others end the import with an error, whatever its reason: then a list of all objects tells whether there is one with
+// An optional import imports an object, or creates it if it does not exist. Most providers import any id, and only find
+// out in the following read whether the object exists. Program providers and those of sdk/schema report it directly
+// (provider.NoSuchObject). Others fail, whatever the reason: then a list of all objects shows whether there is one with
 // the identity, if the provider can list them without arguments.
 
-// mostListed is how many objects a provider lists at most to tell whether one exists.
+// mostListed is the maximum number of objects to list in order to find out whether one exists.
 const mostListed = 10_000
 
-// presence is what a provider tells about the existence of an object.
+// presence is the existence of an object, as far as a provider reports it.
 type presence int
 
 const (
@@ -28,7 +28,7 @@ const (
 	present
 )
 
-// exists finds out what the errors of an import mean.
+// exists determines the existence of an object from the errors of its import.
 func (p *planner) exists(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	sought eval.ImportID, failed diag.List) (presence, error) {
 	for _, d := range failed {
@@ -55,7 +55,7 @@ func (p *planner) isListed(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	if inst.ValidateResource(p.calls, provider.ValidateResourceRequest{Object: o, Kind: provider.ListResource,
 		Type: typ, Config: config, IncludeObject: cty.False, Limit: cty.NumberIntVal(mostListed),
 		Client: access.Client}).HasErrors() {
-		return untold, nil // it has to know what to list
+		return untold, nil // the list requires arguments
 	}
 	var resp provider.ListResponse
 	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
@@ -68,7 +68,7 @@ func (p *planner) isListed(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return untold, nil
 	}
 	for _, found := range resp.Results {
-		switch isThat(found.Identity, sought.Identity) {
+		switch sameIdentity(found.Identity, sought.Identity) {
 		case present:
 			return present, nil
 		case untold:
@@ -93,8 +93,8 @@ func needsArguments(b *provider.Block) bool {
 	return false
 }
 
-// isThat compares the identity of an object with one that is sought, whose null attributes may have any value.
-func isThat(found, sought cty.Value) presence {
+// sameIdentity compares the identity of an object with the identity to find, in which null attributes match any value.
+func sameIdentity(found, sought cty.Value) presence {
 	if found == cty.NilVal || found.IsNull() || !ctyfast.WhollyKnown(found) ||
 		!found.Type().Equals(sought.Type()) {
 		return untold
@@ -107,7 +107,7 @@ func isThat(found, sought cty.Value) presence {
 	return present
 }
 
-// undecided adds to the errors of an optional import that they leave open whether the object exists.
+// undecided adds to the errors of an optional import that the existence of the object is unknown.
 func undecided(diags diag.List) diag.List {
 	out := make(diag.List, len(diags))
 	copy(out, diags)
@@ -116,7 +116,7 @@ func undecided(diags diag.List) diag.List {
 			continue
 		}
 		told := *d
-		told.Detail += "\n\nThe import is optional, but this answer does not tell whether the object exists, so it " +
+		told.Detail += "\n\nThe import is optional, but this answer does not show whether the object exists, so it " +
 			"is neither imported nor created. If it does not exist, remove the import block."
 		out[i] = &told
 		break

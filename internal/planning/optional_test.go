@@ -15,15 +15,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// shop is a provider whose items have names; imports and lists behave as these words say.
+// shop is a provider whose items have names; the fields select the behavior of imports and lists.
 type shop struct {
 	provider.Base
 	exists bool
-	// imports: "any" takes each id, "none" answers with nothing, "tells" says it, "fails" ends with an error if there
-	// is no item, "breaks" in any case.
+	// imports: "any" accepts each id, "none" returns nothing, "tells" reports a missing item, "fails" returns an error
+	// if there is no item, "breaks" always returns an error.
 	imports string
-	// lists: "" (no lists), "all", "argument" (needs one), "refuses" (its validation does), "fails", "full" (more than
-	// anybody reads), "nameless" (identities that say nothing).
+	// lists: "" (no lists), "all", "argument" (requires one), "refuses" (its validation fails), "fails", "full" (more
+	// than is read), "nameless" (identities without values).
 	lists string
 }
 
@@ -103,7 +103,7 @@ func (s shop) Plan(_ context.Context, req provider.PlanRequest) provider.PlanRes
 	return provider.PlanResponse{Planned: req.Proposed}
 }
 
-// outcome is what has to come of an import: "import", "create" or an error.
+// outcome returns the expected result of an import: "import", "create" or an error.
 func (s shop) outcome(optional, byIdentity bool) string {
 	switch {
 	case s.exists && s.imports != "breaks":
@@ -119,7 +119,7 @@ func (s shop) outcome(optional, byIdentity bool) string {
 	return "Shop says no"
 }
 
-func TestOptionalImportsTakeOverWhatExistsAndCreateTheRest(t *testing.T) {
+func TestOptionalImportsImportOrCreate(t *testing.T) {
 	for _, exists := range []bool{true, false} {
 		for _, imports := range []string{"any", "none", "tells", "fails", "breaks"} {
 			for _, lists := range []string{"", "all", "argument", "refuses", "fails", "full", "nameless"} {
@@ -151,7 +151,7 @@ import {
 		if !diags.HasErrors() || diags[0].Summary != want || len(diags) != 1 {
 			t.Fatalf("got %v, want %s", diags.Err(), want)
 		}
-		// What is listed is there, and cannot be imported.
+		// A listed object exists, but cannot be imported.
 		listed := s.exists && s.lists == "all" && strings.HasPrefix(how, "identity")
 		undecided := strings.Contains(diags[0].Detail, "The import is optional")
 		if undecided != (optional == "optional = true" && !listed) {
@@ -174,7 +174,7 @@ import {
 	}
 }
 
-func TestOptionalImportsDoNotMakeInterruptedCreationsAgain(t *testing.T) {
+func TestOptionalImportsDoNotRepeatInterruptedCreations(t *testing.T) {
 	a, _ := addr.ParseInstance("shop_item.a")
 	begun := state.Intent{Object: addr.Object{Instance: a},
 		Provider: addr.AbsProviderConfig{Provider: addr.DefaultProvider("shop")}}

@@ -20,18 +20,18 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// stray is a stored object that no block of the walk has dealt with.
+// stray is a stored object that no block of the walk has planned.
 type stray struct {
 	object addr.Object
 	cfg    addr.AbsProviderConfig
 	reason plan.Reason
 }
 
-// planOrphans plans the deletion of every stored object that the walk did not visit: its block or module is gone, or
-// everything is destroyed.
+// planOrphans plans the deletion of every stored object that the walk did not visit: its block or module was removed,
+// or the plan destroys everything.
 func (p *planner) planOrphans(ctx context.Context) error {
-	// After errors a block may not have been visited because it refers to what has failed: its objects are still
-	// wanted.
+	// After errors, a block may not have been visited because a dependency failed: its objects are still in the
+	// configuration.
 	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
 	strays := p.late
 	for _, r := range p.prior.Resources() {
@@ -69,7 +69,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 	return r.Run(ctx)
 }
 
-// strayReason returns why a whole block is not wanted.
+// strayReason returns the reason why an object without a block is deleted.
 func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 	switch {
 	case p.opts.Mode == plan.Destroy:
@@ -85,9 +85,9 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 func (p *planner) planStray(s stray) error {
 	if s.object.Instance.Resource.Mode == addr.Data {
 		if p.opts.Mode == plan.Destroy {
-			return nil // it goes last of all, because provider configurations may refer to it
+			return nil // it is removed last, because provider configurations may refer to it
 		}
-		// Data sources exist in the state only: nothing has to be done in the world.
+		// Data sources only exist in the state: no real object is deleted.
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: s.object}})
 		return nil
 	}
@@ -108,11 +108,11 @@ func (p *planner) planStray(s stray) error {
 	return err
 }
 
-// checkStrayProvider ensures that the provider configuration which the state names is still there.
+// checkStrayProvider checks that the provider configuration in the state still exists.
 func (p *planner) checkStrayProvider(s stray) error {
 	u := p.prog.Unit(s.cfg.Module)
 	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {
-		return nil // without a block, the provider has an empty configuration
+		return nil // a provider without a block has an empty configuration
 	}
 	if p.prog.ProviderSlot(s.cfg) == nil {
 		return p.walk.Report(diag.List{}.Errorf(nil, "Provider configuration not present",
@@ -123,7 +123,7 @@ func (p *planner) checkStrayProvider(s stray) error {
 	return nil
 }
 
-// checkProviderInstance ensures that a provider block still has the instance which the state names.
+// checkProviderInstance checks that a provider block still has the instance in the state.
 func (p *planner) checkProviderInstance(o addr.Object, cfg addr.AbsProviderConfig) error {
 	if p.prog.ProviderSlot(cfg) == nil && cfg.Key.IsNone() || p.walk.HasProvider(cfg) {
 		return nil
@@ -135,7 +135,7 @@ func (p *planner) checkProviderInstance(o addr.Object, cfg addr.AbsProviderConfi
 }
 
 // planUnwanted plans the deletion of an instance that a block no longer has. If the provider block has several
-// instances, the state names the one that manages it.
+// instances, the state contains the one that manages it.
 func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) (cty.Value, error) {
 	o := addr.Object{Instance: b.Addr().Instance(key)}
 	cfg, stored := b.Slot.ProviderConfig, p.prior.ProviderOf(o)
@@ -144,7 +144,7 @@ func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) 
 	case stored.Key.IsNone() && (s == nil || s.Provider.ForEach == nil):
 	case stored.Block() == cfg:
 		cfg = stored
-	default: // by another block, for which this one does not wait
+	default: // planned by another block that this one does not wait for
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.late = append(p.late, stray{o, stored, reason})
@@ -169,8 +169,8 @@ func (p *planner) planOrphan(a addr.AbsResourceInstance, cfg addr.AbsProviderCon
 	return p.planDelete(addr.Object{Instance: a}, cfg, reason)
 }
 
-// unusable returns what keeps the provisioners of removed blocks from running before an object is destroyed. An apply
-// would find it out too late, when other objects are gone.
+// unusable returns the problems of the provisioners of removed blocks that run before an object is destroyed. An apply
+// would report them too late, after other objects were destroyed.
 func (p *planner) unusable(a addr.AbsResourceInstance) diag.List {
 	if p.opts.Mode == plan.RefreshOnly || p.prog.ResourceSlot(a.Config()) != nil {
 		return nil
@@ -191,7 +191,7 @@ func (p *planner) planDeposed(o addr.Object, cfg addr.AbsProviderConfig) error {
 	return err
 }
 
-// planForget plans that an object leaves the state without being destroyed. It is not refreshed.
+// planForget plans that an object is removed from the state without being destroyed. It is not refreshed.
 func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) error {
 	inst, _, rt, err := p.managerOf(o, cfg)
 	if err != nil {
@@ -211,7 +211,7 @@ func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return nil
 }
 
-// forgets reports whether a removed block lets an object that is not declared leave the state undestroyed.
+// forgets reports whether a removed block removes an undeclared object from the state without destroying it.
 func (p *planner) forgets(a addr.AbsResourceInstance) bool {
 	if p.opts.Mode == plan.Destroy {
 		return false
@@ -220,7 +220,7 @@ func (p *planner) forgets(a addr.AbsResourceInstance) bool {
 	return r != nil && r.Forget
 }
 
-// forgotten names the objects that leave the state without being destroyed.
+// forgotten returns a warning with the objects that are removed from the state without being destroyed.
 func (p *planner) forgotten() diag.List {
 	var names []string
 	for _, c := range p.changes {
@@ -254,14 +254,14 @@ func (p *planner) managerOf(o addr.Object, cfg addr.AbsProviderConfig) (provider
 	rt := schema.Resources[o.Instance.Resource.Type]
 	if rt == nil {
 		return nil, nil, nil, p.walk.Report(diag.List{}.Errorf(nil, "Unsupported resource type in the state",
-			"The state holds %s, but provider %s has no resource type %q any more. Destroy it with an older version "+
+			"The state holds %s, but provider %s no longer has a resource type %q. Destroy it with an older version "+
 				"of the provider, or remove it from the state.", o, cfg.Provider.ForDisplay(),
 			o.Instance.Resource.Type))
 	}
 	return inst, schema, rt, nil
 }
 
-// planDelete refreshes an object and plans its deletion; one that is gone already is only removed from the state. In a
+// planDelete refreshes an object and plans its deletion; one that no longer exists is only removed from the state. In a
 // refresh-only plan it returns the value of the object, with marks.
 func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason plan.Reason) (cty.Value, error) {
 	if p.opts.Mode != plan.RefreshOnly {
@@ -281,7 +281,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	}
 	var block *linking.Slot
 	if p.opts.Mode == plan.Destroy && o.Deposed == "" {
-		// The dependencies of an imported object come from its block alone.
+		// The dependencies of an imported object only come from its block.
 		block = p.prog.ResourceSlot(o.Instance.Config())
 	}
 	k, err := p.load(o, cfg, rt, inst, block, p.reads(o))
@@ -291,7 +291,7 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	if p.opts.Mode == plan.RefreshOnly {
 		return value.MarkAt(k.value, value.Sensitive, planValue(rt.Block, k.value, k.sensitive).Sensitive), nil
 	}
-	private, err := p.askDestroy(o, cfg, schema, rt, inst, k)
+	private, err := p.requestDestroy(o, cfg, schema, rt, inst, k)
 	if err != nil {
 		return cty.NilVal, err
 	}
@@ -307,8 +307,8 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 	return cty.NilVal, p.protect(change, nil)
 }
 
-// askDestroy lets a provider that plans deletions change or refuse one.
-func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
+// requestDestroy calls a provider that plans deletions, which may refuse one.
+func (p *planner) requestDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *provider.Schema,
 	rt *provider.ResourceType, inst provider.Provider, k known) ([]byte, error) {
 	if !schema.PlanDestroy {
 		return k.private, nil
@@ -338,7 +338,7 @@ func (p *planner) askDestroy(o addr.Object, cfg addr.AbsProviderConfig, schema *
 	return resp.Private, nil
 }
 
-// wantsStray reports whether targets include a stored object that no block deals with.
+// wantsStray reports whether targets include a stored object without a block.
 func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) bool {
 	if p.targets != nil && p.opts.Mode == plan.Destroy {
 		if p.doomed == nil && !p.targets.Excepts() {
@@ -349,18 +349,18 @@ func (p *planner) wantsStray(slot *linking.Slot, a addr.AbsResourceInstance) boo
 		}
 	}
 	if p.targets.Excepts() && slot == nil || p.opts.Mode == plan.Destroy && p.targets != nil {
-		if p.spared == nil {
-			p.spared = p.withNeeded()
+		if p.untouched == nil {
+			p.untouched = p.withNeeded()
 		}
-		return !p.spared[a]
+		return !p.untouched[a]
 	}
 	return p.targets.Wants(slot, a)
 }
 
-// withNeeded returns the exclusions with everything that they depend on according to the state: that must not be
+// withNeeded returns the exclusions with everything that they depend on according to the state, which must not be
 // destroyed either.
 func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
-	spared := map[addr.AbsResourceInstance]bool{}
+	untouched := map[addr.AbsResourceInstance]bool{}
 	all := map[addr.ConfigResource][]addr.AbsResourceInstance{}
 	var queue []addr.AbsResourceInstance
 	for _, r := range p.prior.Resources() {
@@ -368,7 +368,7 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 			a := r.Addr.Instance(key)
 			all[a.Config()] = append(all[a.Config()], a)
 			if !p.targets.Contains(a) {
-				spared[a] = true
+				untouched[a] = true
 				queue = append(queue, a)
 			}
 		}
@@ -378,14 +378,14 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 		queue = queue[1:]
 		for _, dep := range p.needs(a) {
 			for _, needed := range all[dep] {
-				if !spared[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
-					spared[needed] = true
+				if !untouched[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
+					untouched[needed] = true
 					queue = append(queue, needed)
 				}
 			}
 		}
 	}
-	return spared
+	return untouched
 }
 
 // withDependents returns the targets of a destroy with everything that depends on them, according to the state.

@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// keepOutputs removes from the names of stored output values those that stay as they are: what is held and, while not
-// everything is destroyed, all of them.
+// keepOutputs removes from the names of stored output values those that are kept: held ones and, unless everything is
+// destroyed, all.
 func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 	for _, l := range left {
 		if name, ok := strings.CutPrefix(l.Address, "output."); ok {
@@ -30,8 +30,8 @@ func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 // isNull reports whether a value is known to be null.
 func isNull(v cty.Value) bool { return v.IsKnown() && v.IsNull() }
 
-// outputAction returns the action for a root output value, whose other facts are complete. A null output has no entry
-// in the state.
+// outputAction returns the action for a root output value whose other fields are set. A null output has no entry in the
+// state.
 func (p *planner) outputAction(c *plan.OutputChange) plan.Action {
 	declared := p.prog.OutputSlot(addr.RootModule, c.Name) != nil
 	stored := p.prior.Output(c.Name) != nil
@@ -50,7 +50,7 @@ func (p *planner) outputAction(c *plan.OutputChange) plan.Action {
 	return plan.Update
 }
 
-// planOutputs compares the root output values with the stored ones. With errors, only what was evaluated counts.
+// planOutputs compares the root output values with the stored ones. After errors, only evaluated values are considered.
 func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 	null := cty.NullVal(cty.DynamicPseudoType)
 	names := map[string]bool{}
@@ -80,7 +80,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		}
 		c.Action = p.outputAction(c)
 		out.Outputs = append(out.Outputs, c)
-		// What is wholly known already counts as part of the prior state, as in Terraform.
+		// As in Terraform, wholly known values are already part of the prior state.
 		if !errored && p.opts.Mode != plan.Destroy && c.Action != plan.NoOp && c.Action != plan.Delete &&
 			ctyfast.WhollyKnown(c.After) {
 			set := &state.SetOutput{Name: name}

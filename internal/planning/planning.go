@@ -1,13 +1,13 @@
-// Package planning makes plans: Run compares a configuration with a prior state, asks the providers, and returns a
+// Package planning makes plans: Run compares a configuration with a prior state, calls the providers, and returns a
 // plan.Plan.
 //
 // It drives a walk of internal/eval. The node of a resource block refreshes the stored objects of the block, evaluates
-// the configuration of each instance, asks the provider for the planned value, checks the answer by the rules of
+// the configuration of each instance, requests the planned value from the provider, checks the response by the rules of
 // internal/value, and passes the planned value to its dependents. After the walk, orphans are planned for deletion, and
 // the order of all actions is computed (steps.go).
 //
 // Planning writes nothing. The results of refreshing are kept in the plan, as edits of the state. Provider calls share
-// a semaphore of the given parallelism; all goroutines belong to the walk and have ended when Run returns.
+// a semaphore of the given parallelism; the walk owns all goroutines, which have ended when Run returns.
 package planning
 
 import (
@@ -46,46 +46,46 @@ type Providers interface {
 // Options configures a plan.
 type Options struct {
 	access.Settings
-	// Title is the name of the program in sentences; "Tombolo" when empty.
+	// Title is the name of the program in sentences; "" means "Tombolo".
 	Title       string
 	Mode        plan.Mode
 	SkipRefresh bool
-	// MinimalRefresh reads, of what is to be kept, only the objects that change or depend on a change; of others the
-	// stored ones count. It means nothing but in a normal plan.
+	// MinimalRefresh reads only the kept objects that change or depend on a change; for others the stored ones are
+	// used. It only applies to normal plans.
 	MinimalRefresh bool
-	// MaxAge, in a minimal refresh, has objects read that were last read longer ago; 0 means that age does not matter.
-	// With it, the state gets to know when objects are read.
+	// MaxAge, in a minimal refresh, makes the plan read objects whose last read is older; 0 means that age is ignored.
+	// If it is set, the state records when objects were read.
 	MaxAge time.Duration
 	// Rules are the addresses and patterns for which the project has settings.
 	Rules []addr.Target
 	// Unrefreshed selects objects that are not read, except in refresh-only plans; nil selects none.
 	Unrefreshed *linking.Selection
-	// InFlight holds the objects of interrupted operations, which are read in any case.
+	// InFlight holds the objects of interrupted operations, which are always read.
 	InFlight []addr.Object
 	Targets  []addr.Target
-	Except   []addr.Target // left out, with all dependents; not together with Targets
-	// Interrupted holds creations with an unknown result. The plan leaves them alone, with everything that depends on
-	// them and with what they depend on.
+	Except   []addr.Target // excluded with all dependents; excludes Targets
+	// Interrupted holds creations with an unknown result. The plan does not touch them, their dependents or their
+	// dependencies.
 	Interrupted  []state.Intent
 	ForceReplace []addr.AbsResourceInstance
-	// Unprotected destroys what prevent_destroy protects or destroy = false keeps, as is right for objects of tests.
+	// Unprotected destroys objects despite prevent_destroy and destroy = false, for objects of tests.
 	Unprotected bool
-	// Remember keeps prevent_destroy in the state, and heeds it when the block is gone.
+	// Remember records prevent_destroy in the state, and applies it if the block is removed.
 	Remember bool
-	// Generate asks for configuration of imported objects that have none.
+	// Generate generates configuration for imported objects that have none.
 	Generate bool
 	// Strict makes failed conditions errors in refresh-only plans, too: their results are recorded without being shown.
 	Strict bool
-	// Invoke names actions to invoke. Nothing else is planned then; the mode is RefreshOnly, and Targets selects the
+	// Invoke holds actions to invoke. Then nothing else is planned; the mode is RefreshOnly, and Targets selects the
 	// callers of an action that refers to them.
 	Invoke []addr.Target
-	// Import imports one object without an import block. The mode is RefreshOnly then.
+	// Import imports one object without an import block. Then the mode is RefreshOnly.
 	Import *Import
 
-	// Hooks run around the reads of data sources; nil has none.
+	// Hooks run around the reads of data sources; may be nil.
 	Hooks *hook.Set
 	Now   time.Time
-	// DeposedKey returns keys for deposed objects; nil for random ones. It must never repeat a key, and is called
+	// DeposedKey returns keys for deposed objects; nil means random keys. It must not repeat a key, and is called
 	// concurrently.
 	DeposedKey func() addr.DeposedKey
 }
@@ -102,8 +102,8 @@ func (o *Options) deposedKey() addr.DeposedKey {
 	return addr.DeposedKey(hex.EncodeToString(b[:]))
 }
 
-// Run plans. ctx stops the start of anything new; calls carries the cancellation of calls under way. With errors it
-// returns an incomplete plan that is marked as errored, or none if nothing in it would be valid.
+// Run makes a plan. When ctx ends, nothing new starts; calls is the context of provider calls. After errors it returns
+// an incomplete plan that is marked as errored, or nil if no part of it would be valid.
 func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
@@ -111,7 +111,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 			"normal plan, not with -destroy or -refresh-only.")
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
-	defer func() { p.CloseAll() }() // after a panic in something that the calling program brought
+	defer func() { p.CloseAll() }() // after a panic in code of the calling program
 	err := p.run(ctx)
 	closed := p.CloseAll()
 	_ = p.walk.Report(closed)
@@ -129,7 +129,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	return p.finish(diags), diags
 }
 
-// run does the work. An error without a diagnostic is the end of the context.
+// run implements Run. An error without a diagnostic means that the context ended.
 func (p *planner) run(ctx context.Context) error {
 	if err := p.walkAll(ctx); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (p *planner) run(ctx context.Context) error {
 	return p.walk.Report(p.unstorable)
 }
 
-// walkAll plans everything that the configuration wants.
+// walkAll plans everything in the configuration.
 func (p *planner) walkAll(ctx context.Context) error {
 	p.begin(ctx, p.inputs())
 	if p.opts.Mode != plan.Destroy {
@@ -176,8 +176,8 @@ func (p *planner) walkAll(ctx context.Context) error {
 	}
 	if p.targets != nil && len(p.opts.Invoke) == 0 {
 		_ = p.walk.Report(diag.List{}.Warnf(nil, "Resource targeting is in effect",
-			"The plan is limited by -target or -exclude, so it may leave out changes that the configuration asks "+
-				"for.\n\nUse these options only in exceptional situations, such as recovering from an error."))
+			"The plan is limited by -target or -exclude, so it may leave out changes of the configuration.\n\nUse "+
+				"these options only in exceptional situations, such as recovering from an error."))
 	}
 	if err := p.move(); err != nil {
 		return err
@@ -221,9 +221,9 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 	return p
 }
 
-// inputs returns the inputs of the walk. To destroy everything, these are evaluated alone: provider configurations,
-// with the data sources that they need (stored values may be out of date, such as an expired token), the guards of
-// objects, and the actions at their end.
+// inputs returns the inputs of the walk. A destroy plan only evaluates these: provider configurations, with the data
+// sources that they need (stored values may be out of date, such as an expired token), the guards of objects, and the
+// actions on their destruction.
 func (p *planner) inputs() eval.Inputs {
 	in := p.opts.Inputs()
 	in.Lenient, in.StrictOutputs = p.opts.Mode != plan.Normal && !p.opts.Strict, p.opts.Import != nil
@@ -258,25 +258,25 @@ type planner struct {
 	*access.Access
 
 	prog      *linking.Program
-	base      *state.State // as stored
-	prior     *state.State // with moves done
+	base      *state.State // the stored state
+	prior     *state.State // the state with moves applied
 	moves     *moving.Result
-	targets   *linking.Targets                           // nil: everything
+	targets   *linking.Targets                           // nil means everything
 	unsettled map[addr.AbsResourceInstance]*state.Intent // interrupted creations, by their current address
-	doomed    map[addr.AbsResourceInstance]bool          // of a destroy with targets; found when first asked for
-	spared    map[addr.AbsResourceInstance]bool          // with -exclude; found when first asked for
+	doomed    map[addr.AbsResourceInstance]bool          // for a destroy with targets; computed on first use
+	untouched map[addr.AbsResourceInstance]bool          // with -exclude; computed on first use
 	providers Providers
 	opts      Options
 	calls     context.Context
 	until     context.Context // when it ends, nothing new starts
 	walk      *eval.Walk
-	void      bool      // there is no plan, not even an errored one
-	before    diag.List // what was reported before the walk
+	void      bool      // no plan is returned, not even an errored one
+	before    diag.List // reported before the walk
 	misled    diag.List // problems to report without a plan
 
-	mu           sync.Mutex                      // guards what follows
+	mu           sync.Mutex                      // guards the fields below
 	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
-	tookOver     bool                            // the object of Options.Import
+	tookOver     bool                            // Options.Import was used
 	changes      []*plan.Change
 	invocations  []*plan.Invocation
 	lists        []*plan.List
@@ -285,23 +285,23 @@ type planner struct {
 	refreshed    []state.Edit
 	byInstance   map[addr.AbsResourceInstance]*plan.Change
 	changed      map[addr.AbsResource]bool               // blocks with a pending change
-	changedBelow map[changedBelow]bool                   // the same, by all modules around them
-	behind       map[*linking.Slot][]addr.ConfigResource // what slots depend on, found when first asked for
-	stored       *stored                                 // the blocks of the prior state, indexed when first asked for
-	// for blocks named by replace_triggered_by: whether they fire
+	changedBelow map[changedBelow]bool                   // the same, by all enclosing modules
+	behind       map[*linking.Slot][]addr.ConfigResource // dependencies of slots, computed on first use
+	stored       *stored                                 // the blocks of the prior state, indexed on first use
+	// for blocks in replace_triggered_by: whether they trigger a replacement
 	fired          map[addr.AbsResource]bool
 	changedModules map[addr.ModuleInstance]bool      // modules with a pending change inside
-	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been dealt with
+	visited        map[addr.AbsResource]bool         // blocks whose stored objects have been planned
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut             // in no order
-	unread         []addr.AbsResourceInstance // whose objects are not read, in no order
-	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excepts
-	late           []stray                    // unwanted instances that are planned when the walk has ended
-	unstorable     diag.List                  // root outputs that no state could hold
+	unread         []addr.AbsResourceInstance // instances whose objects are not read, in no order
+	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excludes
+	late           []stray                    // removed instances that are planned after the walk
+	unstorable     diag.List                  // root outputs that a state cannot hold
 }
 
-// Provider implements eval.Driver: it remembers the configuration; the provider starts when it is first needed.
+// Provider implements eval.Driver: it records the configuration; the provider starts on first use.
 func (p *planner) Provider(s *linking.Slot, key addr.Key, config cty.Value) error {
 	unmarked := p.Configure(s, key, config)
 	a := s.ConfiguredAs()
@@ -312,8 +312,8 @@ func (p *planner) Provider(s *linking.Slot, key addr.Key, config cty.Value) erro
 	return nil
 }
 
-// RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters when there is no
-// other mistake.
+// RootOutput implements eval.Driver. Like in Terraform, a value that cannot be stored only matters if there is no other
+// error.
 func (p *planner) RootOutput(s *linking.Slot, v cty.Value) error {
 	problem := s.Storable(v)
 	p.mu.Lock()
@@ -324,8 +324,8 @@ func (p *planner) RootOutput(s *linking.Slot, v cty.Value) error {
 	return nil
 }
 
-// provider returns a configured provider, or reports why there is none. One whose block could not be evaluated is not
-// configured: its problems would only be consequences.
+// provider returns a configured provider, or an error. A provider whose block could not be evaluated is not configured:
+// its problems would only be consequences.
 func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) {
 	p.mu.Lock()
 	_, evaluated := p.evaluated[a]
@@ -336,7 +336,7 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 	return p.Configured(a)
 }
 
-// providerOf returns what answers for an instance, which need not be the provider of its configuration.
+// providerOf returns the provider for an instance, or its mock.
 func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	prov, err := p.provider(cfg)
 	return p.Traced(inst, cfg, p.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), err
@@ -401,7 +401,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// halfNamed warns of a -replace that names a block with instances where an instance has to be named.
+// halfNamed warns about a -replace address of a block with instance keys, which selects no instance.
 func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 	a := b.Addr().Instance(addr.NoKey)
 	if !p.replace[a] || exp.Has(addr.NoKey) {
@@ -420,7 +420,7 @@ func (p *planner) halfNamed(b *eval.Block, exp eval.Expansion) diag.List {
 		list.String())
 }
 
-// visit notes that the walk has come to the block, and whether changes of it trigger actions.
+// visit records that the walk has reached the block, and whether its changes trigger actions.
 func (p *planner) visit(b *eval.Block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -430,14 +430,15 @@ func (p *planner) visit(b *eval.Block) {
 	}
 }
 
-// item is one piece of work of a block: a wanted instance, an object that is no longer wanted, or a deposed one.
+// item is one task of a block: an instance in the configuration, an object that is no longer in it, or a deposed
+// object.
 type item struct {
 	key     addr.Key
 	deposed addr.DeposedKey
 	orphan  bool
 }
 
-// workOf lists the work of a block: the wanted instances first, in the order of the expansion.
+// workOf returns the tasks of a block: first the instances in the configuration, in the order of the expansion.
 func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	work := make([]item, 0, len(exp.Keys))
 	for _, k := range exp.Keys {
@@ -464,8 +465,7 @@ func (p *planner) workOf(b *eval.Block, exp eval.Expansion) []item {
 	return work
 }
 
-// leftOut holds the instances of a block that targets leave out, or that are unsettled, the value that they have in the
-// state.
+// leftOut sets the values of instances that are excluded by targets, or unsettled, to those in the state.
 func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key]cty.Value) {
 	if p.targets == nil && len(p.unsettled) == 0 {
 		return
@@ -483,7 +483,7 @@ func (p *planner) leftOut(b *eval.Block, exp eval.Expansion, values map[addr.Key
 	}
 }
 
-// orphanReason returns why an instance of an existing block is not wanted.
+// orphanReason returns the reason why an instance of an existing block is deleted.
 func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 	_, isInt := key.Int()
 	_, isStr := key.Str()
@@ -498,7 +498,7 @@ func orphanReason(b *eval.Block, exp eval.Expansion, key addr.Key) plan.Reason {
 	return plan.DeleteBecauseWrongRepetition
 }
 
-// add notes a change.
+// add records a change.
 func (p *planner) add(c *plan.Change) {
 	c.PrevAddr = p.prevAddr(c.Object.Instance)
 	p.mu.Lock()
@@ -512,7 +512,7 @@ func (p *planner) add(c *plan.Change) {
 	}
 }
 
-// edit notes what looking at the world changed.
+// edit records an edit of the state that refreshing caused.
 func (p *planner) edit(e state.Edit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// lab is a provider with one data source that notes when it was read.
+// lab is a provider with one data source that records when it was read.
 type lab struct {
 	provider.Base
 	reads *[]string
@@ -100,7 +100,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 	return p, diags.Extend(more)
 }
 
-// with adds terraform_data objects with these dependencies into the prior state.
+// with adds a terraform_data object with these dependencies to the prior state.
 func (b *bench) with(address, input string, deps ...string) {
 	b.t.Helper()
 	a, diags := addr.ParseInstance(address)
@@ -130,7 +130,7 @@ func (b *bench) with(address, input string, deps ...string) {
 	b.prior = builder.State()
 }
 
-// actions lists what the plan does, without no-ops.
+// actions lists the actions of the plan, without no-ops.
 func actions(p *plan.Plan) []string {
 	var out []string
 	for _, c := range p.Changes {
@@ -298,7 +298,7 @@ resource "terraform_data" "user" {
 		"terraform_data.user create-then-delete replace_because_cannot_update")
 }
 
-func TestDataSourceWaitsForWhatItMentions(t *testing.T) {
+func TestDataSourceWaitsForItsReferences(t *testing.T) {
 	b := &bench{t: t}
 	p := b.want(root(`
 resource "terraform_data" "a" { input = "x" }
@@ -407,8 +407,8 @@ resource "terraform_data" "b" {
 		"terraform_data.a update", "terraform_data.b delete-then-create replace_by_triggers")
 }
 
-// Whether a block triggers is found once, not once for each instance: both counts multiplied would take minutes here.
-func TestReplaceTriggeredByCostsASum(t *testing.T) {
+// Whether a block triggers is computed once, not for each instance: the product of both counts would take minutes here.
+func TestReplaceTriggeredByIsLinear(t *testing.T) {
 	b := &bench{t: t}
 	const n = 3000
 	for i := range n {

@@ -24,17 +24,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// defaultLimit is how many objects a list block finds at most that sets no limit.
+// defaultLimit is the maximum number of objects of a list block without a limit.
 const defaultLimit = 100
 
-// Query lets providers find the objects that the list blocks describe, sorted by block and by instance. What the blocks
-// refer to is planned, data sources are read; nothing else of the configuration is evaluated, and nothing is changed.
-// Lists come with errors too, as far as they got.
+// Query finds objects with the list blocks, sorted by block and by instance. The dependencies of the blocks are
+// planned, and data sources are read; nothing else of the configuration is evaluated, and nothing is changed. After
+// errors it returns the objects found so far.
 func Query(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	[]*plan.List, diag.List) {
 	o.Mode = plan.Normal
 	p := newPlanner(calls, prog, prior, providers, o)
-	defer func() { p.CloseAll() }() // after a panic in something that the calling program brought
+	defer func() { p.CloseAll() }() // after a panic in code of the calling program
 	in := p.inputs()
 	in.Only, in.InUse, in.Importing = prog.Lists(), nil, false
 	p.begin(ctx, in)
@@ -51,7 +51,7 @@ func Query(ctx, calls context.Context, prog *linking.Program, prior *state.State
 	return p.lists, diags
 }
 
-// list searches for each instance of a list block.
+// list queries objects for each instance of a list block.
 func (p *planner) list(n *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := p.walk.Report(diags); err != nil {
@@ -75,7 +75,7 @@ func (p *planner) list(n *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// search searches for one instance, and returns the value that references to it get.
+// search queries objects for one instance, and returns the value for references to it.
 func (p *planner) search(b *eval.Block, exp eval.Expansion, index int) (cty.Value, error) {
 	key := exp.Keys[index]
 	cfg, err := b.ConfiguredBy(key)
@@ -112,18 +112,18 @@ type search struct {
 	b      *eval.Block
 	key    addr.Key
 	cfg    addr.AbsProviderConfig // not while validating
-	config cty.Value              // of the config block; without one as if it were empty
-	given  bool                   // there is such a block
+	config cty.Value              // value of the config block; that of an empty one if there is none
+	given  bool                   // whether there is such a block
 	// limit and include may be unknown while validating.
 	limit, include cty.Value
-	secret         []cty.Path // of config
+	secret         []cty.Path // sensitive paths of config
 
-	names func(n int) string // of the objects, in generated configuration
+	names func(n int) string // names of the objects in generated configuration
 	rt    *provider.ResourceType
 	list  *plan.List
 }
 
-// searchOf reads the arguments of a list block from its value without marks.
+// searchOf returns the arguments of a list block from its value without marks.
 func searchOf(b *eval.Block, key addr.Key, v cty.Value) (*search, diag.List) {
 	s := &search{b: b, key: key, config: v.GetAttr(linking.ListConfig), limit: cty.NumberIntVal(defaultLimit),
 		include: cty.False}
@@ -151,7 +151,7 @@ func (s *search) argument(name string, v cty.Value, ty cty.Type) (cty.Value, dia
 	converted, err := convert.Convert(given, ty)
 	switch {
 	case err != nil:
-		return cty.UnknownVal(ty), s.problem(name, "Incorrect value type", "The argument %s takes a %s: %s.", name,
+		return cty.UnknownVal(ty), s.problem(name, "Incorrect value type", "The argument %s must be a %s: %s.", name,
 			ty.FriendlyName(), err)
 	case converted.IsNull():
 		return cty.UnknownVal(ty), s.problem(name, fmt.Sprintf("Invalid %q argument", name),
@@ -173,7 +173,7 @@ func (s *search) checkLimit() diag.List {
 	return nil
 }
 
-// known reports parts of which the value is not known.
+// known returns errors for unknown parts.
 func (s *search) known() (diags diag.List) {
 	for _, part := range []struct {
 		name string
@@ -181,7 +181,7 @@ func (s *search) known() (diags diag.List) {
 	}{{linking.ListLimit, s.limit}, {linking.ListInclude, s.include}, {linking.ListConfig, s.config}} {
 		if !ctyfast.WhollyKnown(part.v) {
 			diags = diags.Extend(s.problem(part.name, part.name+" is not known", "The query needs a value that is "+
-				"known only after apply. First apply its dependencies, or write the value into the configuration."))
+				"known only after apply. First apply its dependencies, or set a known value."))
 		}
 	}
 	return diags
@@ -195,7 +195,7 @@ func (s *search) problem(name, summary, format string, args ...any) diag.List {
 
 func (s *search) addr() addr.AbsResourceInstance { return s.b.Addr().Instance(s.key) }
 
-// locate returns a provider's problems with their place: in the config block, or the list block as a whole.
+// locate returns a provider's problems with their range: within the config block, or that of the list block.
 func (s *search) locate(diags diag.List) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {
@@ -210,7 +210,7 @@ func (s *search) locate(diags diag.List) diag.List {
 	return s.b.Locate(out, s.key)
 }
 
-// validate shows the arguments to the provider.
+// validate calls the provider to validate the arguments.
 func (s *search) validate(ctx context.Context, prov provider.Provider) diag.List {
 	return s.locate(prov.ValidateResource(ctx, provider.ValidateResourceRequest{
 		Object: addr.Object{Instance: s.addr()}, Kind: provider.ListResource, Type: s.addr().Resource.Type,
@@ -218,7 +218,7 @@ func (s *search) validate(ctx context.Context, prov provider.Provider) diag.List
 	}))
 }
 
-// configMarks returns those paths of a list block that lead into its config block, as paths of that.
+// configMarks returns the paths within the config block, relative to it.
 func configMarks(paths []cty.Path) (out []cty.Path) {
 	for _, path := range paths {
 		if step, ok := path[0].(cty.GetAttrStep); ok && step.Name == linking.ListConfig {
@@ -228,8 +228,8 @@ func configMarks(paths []cty.Path) (out []cty.Path) {
 	return out
 }
 
-// listedNames names the resources of generated configuration: by the block, the place of the instance in it if it is
-// repeated, and the place of the object.
+// listedNames returns the names of the resources in generated configuration, made from the block, the position of its
+// instance if it is repeated, and the position of the object.
 func listedNames(block string, exp eval.Expansion, index int) func(int) string {
 	if !exp.Keys[index].IsNone() {
 		block += "_" + strconv.Itoa(index)
@@ -332,7 +332,7 @@ func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Sch
 	return out, s.locate(diags)
 }
 
-// value returns what references to the instance get. config has its marks.
+// value returns the value for references to the instance. config has its marks.
 func (s *search) value(config cty.Value) cty.Value {
 	objectType := s.rt.Block.ImpliedType()
 	ty := cty.Object(map[string]cty.Type{"display_name": cty.String, "identity": s.rt.Identity.ImpliedType(),

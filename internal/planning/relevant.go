@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// relevant finds the attributes of resources that contributed to the plan's changes: tools use them to tell drift that
-// matters.
+// relevant returns the attributes of resources that contributed to the plan's changes: tools use them to identify
+// relevant drift.
 func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	type key struct{ resource, path string }
 	seen := map[key]bool{}
@@ -46,7 +46,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	if p.opts.Mode == plan.Destroy {
 		for _, r := range p.prior.Resources() {
 			if slot := p.prog.ResourceSlot(r.Addr.Config()); slot != nil && r.Addr.Resource.Mode == addr.Data {
-				search.Add(r.Addr.Module, slot) // it goes with the rest
+				search.Add(r.Addr.Module, slot) // it is deleted with everything else
 			}
 		}
 		search.Run()
@@ -61,7 +61,7 @@ func (p *planner) relevant(out *plan.Plan) []plan.RelevantAttribute {
 	return ordered(list)
 }
 
-// ordered returns the same list for the same attributes each time: modules and their instances are found in any order.
+// ordered sorts the list, because modules and their instances are found in random order.
 func ordered(list []plan.RelevantAttribute) []plan.RelevantAttribute {
 	slices.SortFunc(list, func(x, y plan.RelevantAttribute) int {
 		return cmp.Or(x.Resource.Compare(y.Resource), value.ComparePaths(x.Path, y.Path))

@@ -12,9 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// hideStored takes in what is secret in a stored object before a provider brings it to the present schema: it may
-// repeat what it gets. Of an object that does not have the present shape, all is secret below an attribute in which
-// something is.
+// hideStored adds the secrets of a stored object before a provider upgrades it, because the provider may repeat them.
+// In an object with another schema version, everything below an attribute with a secret is secret.
 func hideStored(secrets *value.Secrets, rt *provider.ResourceType, stored *state.Object) {
 	if len(stored.Sensitive) == 0 && !rt.Block.HasSensitive() {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-func TestStoredSecretsAreHiddenBeforeAProviderSeesThem(t *testing.T) {
+func TestStoredSecretsAreHiddenBeforeUpgrades(t *testing.T) {
 	rt := &provider.ResourceType{Block: &provider.Block{Attributes: map[string]*provider.Attribute{
 		"public": {Type: cty.String, Optional: true}, "made": {Type: cty.List(cty.String), Optional: true},
 		"secret": {Type: cty.String, Optional: true, Sensitive: true},

@@ -18,22 +18,21 @@ type blockSteps struct {
 	addr                    addr.AbsResource
 	write, destroy, dispose int
 	cbd                     bool
-	rewrites                bool // some instance that exists already is updated or replaced
+	rewrites                bool // some existing instance is updated or replaced
 	replaces, disposesOwn   bool // delete before create, create before delete
 }
 
-// stepBuilder works out the order of the actions.
+// stepBuilder determines the order of the actions.
 type stepBuilder struct {
 	p      *planner
 	steps  []plan.Step
 	blocks []*blockSteps
-	// near finds the blocks that a dependency means: those of the resource whose module instance agrees with the
-	// dependent's as far as their paths are the same. Each group has a join for every rule, made when it is first
-	// needed.
+	// near holds the blocks that a dependency refers to: those of the resource in the module instances that share the
+	// longest possible path with the dependent's. Each group has one join for each rule, created on first use.
 	near  map[nearKey]*group
 	joins map[joinKey]int
-	// soft edges are dropped if they would close a ring: freeAfterWrite first, then others that only improve the order,
-	// then updateFirst, then those of the state.
+	// soft edges are dropped if they would close a cycle: freeAfterWrite first, then others that only improve the
+	// order, then updateFirst, then those of the state.
 	soft []softEdge
 }
 
@@ -54,28 +53,28 @@ type joinKey struct {
 	rule uint8
 }
 
-// The rules of order. D depends on R:
+// The ordering rules. D depends on R:
 const (
 	always uint8 = iota // the halves of a replacement
-	// what deletes D comes before what deletes R (given up last: a state may hold rings, as when references were turned
-	// round)
+	// D is deleted before R (dropped last: a state may hold cycles, such as after references were reversed)
 	destroyBefore
-	configBefore // the same, for an R that only the configuration as it is now knows (soft)
-	// R creates before it destroys: a D that exists is written before the old R goes (softer than the first)
+	configBefore // the same, for an R that is only a dependency in the current configuration (soft)
+	// R is created before its old object is destroyed: an existing D is written before the old R is destroyed (softer
+	// than the first)
 	updateFirst
-	freeBeforeWrite // a D that goes comes before R is written (soft)
+	freeBeforeWrite // D is deleted before R is written (soft)
 	destroyedFirst  // R is destroyed before D is written (soft)
-	// a D that goes and was to be created before it is destroyed goes when R has been written (soft)
+	// a D with create_before_destroy is deleted after R was written (soft)
 	freeAfterWrite
 )
 
 func isSoft(rule uint8) bool { return rule != always }
 
-// steps turns changes into the action graph. The cost is the number of changes plus the number of dependencies.
+// steps builds the action graph for changes. The cost is the number of changes plus the number of dependencies.
 func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	b := &stepBuilder{p: p, near: map[nearKey]*group{}, joins: map[joinKey]int{}}
 	if removes := b.group(changes); !removes {
-		return b.steps // writes among themselves follow the references
+		return b.steps // writes are ordered by the references
 	}
 	b.index()
 	for _, blk := range b.blocks {
@@ -88,8 +87,7 @@ func (p *planner) steps(changes []*plan.Change) []plan.Step {
 	return b.steps
 }
 
-// settleSoft adds the soft edges that close no ring: not with the other edges, and not with the references that writes
-// follow.
+// settleSoft adds the soft edges that close no cycle with other edges or with the references between writes.
 func (b *stepBuilder) settleSoft() {
 	if len(b.soft) == 0 {
 		return
@@ -106,10 +104,10 @@ func (b *stepBuilder) settleSoft() {
 	}
 }
 
-// withoutRings returns the soft edges without those that may be given up and are part of a ring.
+// withoutRings returns the soft edges without expendable ones that are part of a cycle.
 func (b *stepBuilder) withoutRings(soft []softEdge, expendable func(rule uint8) bool) []softEdge {
 	n, edges, node := b.p.walk.Graph()
-	id := make([]int, len(b.steps)) // a write is the node of its block
+	id := make([]int, len(b.steps)) // a write is represented by its block's node
 	for i, s := range b.steps {
 		id[i] = -1
 		if s.Kind == plan.Write {
@@ -150,7 +148,7 @@ func (b *stepBuilder) group(changes []*plan.Change) (removes bool) {
 	by := map[addr.AbsResource]*blockSteps{}
 	for i, c := range changes {
 		if c.Action == plan.NoOp || c.GeneratedConfig != "" {
-			continue // what is generated has to be read by someone first
+			continue // generated configuration must be reviewed first
 		}
 		a := c.Object.Instance.AbsResource()
 		blk := by[a]
@@ -200,7 +198,7 @@ func (b *stepBuilder) put(step *int, kind plan.StepKind, a addr.AbsResource, cha
 	s.Changes = append(s.Changes, change)
 }
 
-// index files every block under each prefix of its module path.
+// index indexes every block by each prefix of its module path.
 func (b *stepBuilder) index() {
 	for _, blk := range b.blocks {
 		config := blk.addr.Config()
@@ -214,7 +212,7 @@ func (b *stepBuilder) index() {
 	}
 }
 
-// after lets a step wait for another one.
+// after makes a step depend on another one.
 func (b *stepBuilder) after(step, first int, rule uint8) {
 	switch {
 	case step == none || first == none || step == first:
@@ -247,7 +245,7 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 				wanted[d] = true
 			}
 		}
-		b.addStoredDeps(wanted, blk.write, changes) // dependencies that it drops only now
+		b.addStoredDeps(wanted, blk.write, changes) // dependencies that this plan removes
 	}
 	for _, d := range inOrder(old) {
 		key, g := b.find(blk.addr, d)
@@ -282,7 +280,7 @@ func (b *stepBuilder) across(blk *blockSteps, changes []*plan.Change) {
 	}
 }
 
-// inOrder makes the graph, with the numbers of the steps that join others, the same each time.
+// inOrder sorts dependencies, so that the graph, including the numbers of joins, is deterministic.
 func inOrder(deps map[addr.ConfigResource]bool) []addr.ConfigResource {
 	return slices.SortedFunc(maps.Keys(deps), addr.ConfigResource.Compare)
 }
@@ -299,7 +297,7 @@ func (b *stepBuilder) addStoredDeps(to map[addr.ConfigResource]bool, step int, c
 	}
 }
 
-// storedDeps returns the stored dependencies of the object that goes.
+// storedDeps returns the stored dependencies of the deleted object.
 func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	if stored := b.p.prior.Object(c.Object); stored != nil {
 		return b.p.moves.Follow(stored.Dependencies)
@@ -307,8 +305,8 @@ func (b *stepBuilder) storedDeps(c *plan.Change) []addr.ConfigResource {
 	return nil
 }
 
-// configured returns the dependencies of a block's objects in a plan to destroy everything: those that refreshing
-// found, and those of their providers' configurations.
+// configured returns the dependencies of a block's objects in a destroy plan: those found while refreshing, and those
+// of their providers' configurations.
 func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[addr.ConfigResource]bool {
 	out := map[addr.ConfigResource]bool{}
 	if b.p.opts.Mode != plan.Destroy {
@@ -330,7 +328,7 @@ func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[ad
 	return out
 }
 
-// find returns the blocks of a dependency that a block in this place means.
+// find returns the blocks that a dependency refers to for a block in the given module instance.
 func (b *stepBuilder) find(from addr.AbsResource, dep addr.ConfigResource) (nearKey, *group) {
 	if dep == from.Config() {
 		return nearKey{}, nil
@@ -340,7 +338,7 @@ func (b *stepBuilder) find(from addr.AbsResource, dep addr.ConfigResource) (near
 	return key, b.near[key]
 }
 
-// commonPrefix returns the part of an instance path whose calls a static path shares.
+// commonPrefix returns the longest prefix of an instance path whose calls are a prefix of a static path.
 func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
 	if i.IsRoot() || m.IsRoot() {
 		return addr.RootInstance
@@ -356,7 +354,7 @@ func commonPrefix(i addr.ModuleInstance, m addr.Module) addr.ModuleInstance {
 	return out
 }
 
-// targets returns the steps of a block that a rule lets wait.
+// targets returns the steps of a block that must wait under a rule.
 func (blk *blockSteps) targets(rule uint8) [2]int {
 	switch rule {
 	case destroyBefore, configBefore, updateFirst:
@@ -367,7 +365,7 @@ func (blk *blockSteps) targets(rule uint8) [2]int {
 	return [2]int{none, none}
 }
 
-// precede makes every member of a group wait for a step of the dependent.
+// precede makes every member of a group depend on a step of the dependent.
 func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	if first == none {
 		return
@@ -387,8 +385,8 @@ func (b *stepBuilder) precede(key nearKey, g *group, rule uint8, first int) {
 	}), first, rule)
 }
 
-// follow makes a step of the dependent wait for every member of a group: for its destruction, or with freeAfterWrite
-// for its being written.
+// follow makes a step of the dependent depend on every member of a group: on its destruction or, with freeAfterWrite,
+// on its write.
 func (b *stepBuilder) follow(key nearKey, g *group, rule uint8, step int) {
 	if step == none {
 		return

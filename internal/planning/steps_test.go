@@ -79,7 +79,7 @@ func (s shape) source() string {
 }
 
 // TestApplyOrderNeverRemovesWhatIsStillUsed runs the steps of random plans in random orders that the edges allow, and
-// looks at the world at each moment.
+// checks all objects after each step.
 func TestApplyOrderNeverRemovesWhatIsStillUsed(t *testing.T) {
 	for seed := range int64(1000) {
 		rng := rand.New(rand.NewSource(seed))
@@ -107,7 +107,7 @@ func TestApplyOrderNeverRemovesWhatIsStillUsed(t *testing.T) {
 	}
 }
 
-// simulate runs the steps in one random order and tells what was wrong at some moment.
+// simulate runs the steps in one random order and returns the first violation.
 func (s shape) simulate(rng *rand.Rand, p *plan.Plan) string {
 	index := map[string]int{}
 	for i := range s.n {
@@ -127,7 +127,7 @@ func (s shape) simulate(rng *rand.Rand, p *plan.Plan) string {
 				return false
 			}
 		}
-		// Writes also follow the references, through nodes that do nothing themselves.
+		// Writes also follow the references, including those through nodes without actions.
 		if p.Steps[i].Kind == plan.Write {
 			seen := map[int]bool{}
 			stack := append([]int(nil), s.deps[of(p.Steps[i])]...)
@@ -201,7 +201,7 @@ func contains(list []int, n int) bool {
 	return false
 }
 
-func TestDestroyEdgesAcrossRepeatedModulesAreASum(t *testing.T) {
+func TestDestroyEdgesAcrossRepeatedModulesAreLinear(t *testing.T) {
 	const n = 60
 	b := &bench{t: t}
 	for i := range n {

@@ -21,31 +21,31 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// known is a stored object brought to the current schema and, unless refreshing is off, to the present of the world.
+// known is a stored object upgraded to the current schema and, unless refreshing is off, refreshed.
 type known struct {
-	value     cty.Value  // no marks; null when there is no object
+	value     cty.Value  // without marks; null if there is no object
 	sensitive []cty.Path // marks from the schema and the configuration
 	private   []byte
-	identity  cty.Value     // cty.NilVal when there is none
+	identity  cty.Value     // cty.NilVal if there is none
 	object    *state.Object // as stored or as refreshed, or nil if there is none
 	tainted   bool
-	converted bool  // from another type or provider: it has to be stored again
+	converted bool  // converted from another type or provider, so that it must be stored
 	asStored  bool  // the upgrade changed nothing
-	readAt    int64 // when it was looked at, in seconds since 1970, where that is stored
+	readAt    int64 // when it was read, in seconds since 1970, if that is stored
 }
 
-// null reports that no object exists.
+// null reports whether no object exists.
 func (k known) null() bool { return k.object == nil }
 
-// load upgrades a stored object and refreshes it; block is the one that wants it, or nil. It notes the edits that this
-// causes; drift is noted for managed objects.
+// load upgrades a stored object and refreshes it; block is its block, or nil. It records the resulting edits and, for
+// managed objects, drift.
 func (p *planner) load(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
 	block *linking.Slot, refresh bool) (known, error) {
 	k, err := p.upgraded(o, cfg, rt, inst)
 	if err != nil || k.null() {
 		return k, err
 	}
-	return p.look(o, cfg, rt, inst, k, block, refresh)
+	return p.refreshStored(o, cfg, rt, inst, k, block, refresh)
 }
 
 // upgraded returns a stored object at the current schema.
@@ -80,7 +80,7 @@ func (p *planner) upgraded(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	}
 	k.value, k.asStored = up.State, up.AsStored
 	if k.value != cty.NilVal && k.value.IsNull() {
-		// Taken for gone, it would be made a second time.
+		// If it were treated as deleted, it would be created again.
 		return none,
 			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource state upgrade", []value.PathError{
 				{Problem: "the upgrade of the stored object to the current schema returned null"}})))
@@ -92,8 +92,7 @@ func (p *planner) upgraded(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	return p.sound(o, cfg, rt, k)
 }
 
-// place returns a provider's diagnostics about an object with its address and, if it has a block, a place in the
-// source.
+// place returns a provider's diagnostics about an object with its address and, if it has a block, a source range.
 func (p *planner) place(o addr.Object, diags diag.List) diag.List {
 	if slot := p.prog.ResourceSlot(o.Instance.Config()); slot != nil && slot.Body != nil {
 		diags = slot.Body.Locate(diags)
@@ -112,14 +111,14 @@ func (p *planner) sound(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.
 			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, summary, errs)))
 	}
 	p.opts.Secrets.Add(k.value, value.SensitivePaths(rt.Block, k.value, k.sensitive))
-	// refreshing adds the marks of the schema (plugins/unmarked_state)
+	// a refresh adds the marks of the schema (plugins/unmarked_state)
 	k.sensitive = value.Existing(k.value, k.sensitive)
 	return k, nil
 }
 
-// look refreshes an object at the current schema, unless refreshing is off, and records the result.
-func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, inst provider.Provider,
-	k known, block *linking.Slot, refresh bool) (known, error) {
+// refreshStored refreshes an object of the current schema version, unless refreshing is off, and records the result.
+func (p *planner) refreshStored(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	inst provider.Provider, k known, block *linking.Slot, refresh bool) (known, error) {
 	none := known{value: cty.NullVal(rt.Block.ImpliedType())}
 	current := k
 	if refresh {
@@ -135,7 +134,7 @@ func (p *planner) look(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.R
 			current.readAt = p.opts.Now.Unix()
 		}
 	}
-	return p.noteRefresh(o, cfg, rt, k, current, block)
+	return p.recordRefresh(o, cfg, rt, k, current, block)
 }
 
 // identityOf returns the stored identity of an object at the current version of its schema.
@@ -160,11 +159,11 @@ func (p *planner) identityOf(o addr.Object, cfg addr.AbsProviderConfig, rt *prov
 	return up.Identity, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Invalid resource identity upgrade", errs)))
 }
 
-// storedIdentity returns the stored form of what names an object now, and the version of its schema.
+// storedIdentity returns the stored form of the identity of an object, and the version of its schema.
 func storedIdentity(rt *provider.ResourceType, k known, stored *state.Object) ([]byte, int64, error) {
 	switch {
 	case k.converted && k.identity == cty.NilVal:
-		return nil, 0, nil // that was the name of something else
+		return nil, 0, nil // the identity is that of another object
 	case rt.Identity == nil || k.identity == cty.NilVal:
 		return stored.Identity, stored.IdentityVersion, nil
 	}
@@ -191,7 +190,7 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}
-	if resp.State == cty.NilVal { // "gone" is null: an answer that was forgotten must not lose the object
+	if resp.State == cty.NilVal { // a deleted object is null; a missing response must not lose the object
 		return k,
 			p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid object", []value.PathError{
 				{Problem: "the answer has no object; an object that no longer exists must be null"}})))
@@ -207,15 +206,15 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 		return k, p.walk.Report(p.place(o, value.BadAnswer(o, cfg, "Provider produced invalid identity", errs)))
 	}
 	k.value, k.private, k.sensitive = state, resp.Private, value.SensitivePaths(rt.Block, state, k.sensitive)
-	id = cmp.Or(p.identify(rt.Block, state, k.sensitive), id) // imported objects get theirs here
+	id = cmp.Or(p.identify(rt.Block, state, k.sensitive), id) // imported objects get their id here
 	if resp.Identity != cty.NilVal && !resp.Identity.IsNull() {
 		k.identity = resp.Identity
 	}
 	return k, nil
 }
 
-// refreshedFacts returns what is stored of a refreshed object beside its value: as it was stored, with the settings of
-// its block, unless that is nil.
+// refreshedFacts returns the stored properties of a refreshed object other than its value: the former ones, with the
+// settings of its block, unless that is nil.
 func (p *planner) refreshedFacts(rt *provider.ResourceType, stored *state.Object, after known, block *linking.Slot) (
 	state.Object, error) {
 	deps, createFirst := stored.Dependencies, stored.CreateBeforeDestroy
@@ -237,7 +236,7 @@ func (p *planner) refreshedFacts(rt *provider.ResourceType, stored *state.Object
 	}, err
 }
 
-// recorded reports whether the state has an object, whose value is the same, as it would be written now.
+// recorded reports whether the stored object already has the same value and properties.
 func recorded(rt *provider.ResourceType, before, after known, facts *state.Object) bool {
 	if before.converted || !bytes.Equal(before.private, after.private) || !sameFacts(before.object, facts) {
 		return false
@@ -245,11 +244,11 @@ func recorded(rt *provider.ResourceType, before, after known, facts *state.Objec
 	return before.asStored || storedAs(before.object, before.value, rt.Block.ImpliedType())
 }
 
-// noteRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block. before
-// is the upgraded object, after the current one. Until the object is written or is found unchanged, it has both its
+// recordRefresh stores the edit and the drift of a refresh, and returns the object with the settings of its block.
+// before is the upgraded object, after the current one. Until the object is written or found unchanged, it has both its
 // stored and its configured dependencies.
-func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, before, after known,
-	block *linking.Slot) (known, error) {
+func (p *planner) recordRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType,
+	before, after known, block *linking.Slot) (known, error) {
 	if after.null() {
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: o}})
 		p.addDrift(o, cfg, rt, plan.Delete, before, after)
@@ -266,7 +265,7 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 		return after, p.walk.Report(diag.FromError("Cannot store the identity of "+o.String(), err))
 	}
 	if same && p.prior.ProviderOf(o) == cfg && recorded(rt, before, after, &facts) {
-		return p.noteSeen(o, after, &facts), nil
+		return p.recordRead(o, after, &facts), nil
 	}
 	next, err := state.NewObject(after.value, rt.Block.ImpliedType(), facts, rt.Newer...)
 	if err != nil {
@@ -280,8 +279,8 @@ func (p *planner) noteRefresh(o addr.Object, cfg addr.AbsProviderConfig, rt *pro
 	return after, nil
 }
 
-// noteSeen notes when an object was looked at that is as it is stored.
-func (p *planner) noteSeen(o addr.Object, k known, facts *state.Object) known {
+// recordRead records when an unchanged object was read.
+func (p *planner) recordRead(o addr.Object, k known, facts *state.Object) known {
 	if facts.ReadAt == k.object.ReadAt {
 		return k
 	}
@@ -292,15 +291,16 @@ func (p *planner) noteSeen(o addr.Object, k known, facts *state.Object) known {
 	return k
 }
 
-// sameFacts reports whether a stored object has the facts that a refresh may change, beside its value.
+// sameFacts reports whether a stored object has the given properties, of those that a refresh may change.
 func sameFacts(stored, facts *state.Object) bool {
 	return stored.SchemaVersion == facts.SchemaVersion && bytes.Equal(stored.Identity, facts.Identity) &&
 		stored.CreateBeforeDestroy == facts.CreateBeforeDestroy &&
 		value.EqualPaths(stored.Sensitive, facts.Sensitive) && slices.Equal(stored.Dependencies, facts.Dependencies)
 }
 
-// storedAs reports whether an upgraded object is what is stored: providers change objects of the present version, too.
-// ty is the type of the schema. The JSON of both is compared first: to decode what is stored costs more.
+// storedAs reports whether an upgraded object equals the stored one: providers may also change objects of the current
+// version. ty is the type of the schema. It first compares the JSON, because decoding the stored object is more
+// expensive.
 func storedAs(stored *state.Object, upgraded cty.Value, ty cty.Type) bool {
 	if ctyfast.SameJSON(upgraded, ty, stored.Attributes) {
 		return true
@@ -309,7 +309,7 @@ func storedAs(stored *state.Object, upgraded cty.Value, ty cty.Type) bool {
 	return err == nil && ctyfast.RawEquals(was, upgraded)
 }
 
-// joinDeps returns the dependencies of two lists in the order of the state.
+// joinDeps returns the union of two lists of dependencies in the order of the state.
 func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 	if len(b) == 0 || slices.Equal(a, b) {
 		return a
@@ -319,14 +319,14 @@ func joinDeps(a, b []addr.ConfigResource) []addr.ConfigResource {
 	return slices.Compact(out)
 }
 
-// settle records the configured settings of an unchanged object: its stored dependencies do not count in this run.
-// Spared means that it must not be destroyed, and protected that prevent_destroy is remembered.
+// settle records the configured settings of an unchanged object, whose stored dependencies are ignored in this run.
+// skipDestroy means that it must not be destroyed, and protected that prevent_destroy is recorded.
 func (p *planner) settle(o addr.Object, cfg addr.AbsProviderConfig, object *state.Object, deps []addr.ConfigResource,
-	spared, protected bool) {
-	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != spared || object.Protected != protected ||
+	skipDestroy, protected bool) {
+	if !slices.Equal(object.Dependencies, deps) || object.SkipDestroy != skipDestroy || object.Protected != protected ||
 		p.prior.ProviderOf(o) != cfg {
 		next := *object
-		next.Dependencies, next.SkipDestroy, next.Protected = deps, spared, protected
+		next.Dependencies, next.SkipDestroy, next.Protected = deps, skipDestroy, protected
 		p.edit(state.Edit{Put: &state.PutObject{Addr: o, Provider: cfg, Object: &next}})
 	}
 }
@@ -337,7 +337,7 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 		return
 	}
 	if p.opts.Mode == plan.Destroy && action != plan.NoOp {
-		return // drift of a removed object does not matter, and plans to destroy do not show it
+		return // drift of a removed object does not matter, and destroy plans do not show it
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -354,14 +354,15 @@ func planValue(b *provider.Block, v cty.Value, sensitive []cty.Path) plan.Value 
 	return plan.Value{Value: v, Sensitive: value.SensitivePaths(b, v, sensitive)}
 }
 
-// identify names an object to people. An id that no schema keeps secret may have been made of what is.
+// identify returns the displayed identity of an object. An id that is not sensitive in the schema may still derive from
+// secrets.
 func (p *planner) identify(b *provider.Block, v cty.Value, sensitive []cty.Path) event.ID {
 	key, text := value.Identify(b, v, sensitive)
 	return event.ID{Key: key, Value: p.opts.Secrets.Redact(text)}
 }
 
-// destroyValue returns the value of a block while a destroy is planned: the stored one, for provider configurations
-// that refer to it.
+// destroyValue sets the value of a block in a destroy plan: the stored one, for provider configurations that refer to
+// it.
 func (p *planner) destroyValue(b *eval.Block) error {
 	exp, diags := b.Expand()
 	if err := p.walk.Report(diags); err != nil {

@@ -28,7 +28,7 @@ func (g *tree) installed() string {
 	return "{\"Modules\":[" + strings.Join(append(g.manifest, emptyManifest), ",") + "]}"
 }
 
-// grow writes a module and what it calls, and returns the addresses of all its resources, without the way to it.
+// grow writes a module and those that it calls, and returns the addresses of all its resources relative to it.
 func (g *tree) grow(folder, key string, depth int) (resources []string) {
 	var src strings.Builder
 	src.WriteString("output \"o\" {\n value = 1\n}\n")
@@ -53,7 +53,7 @@ func (g *tree) grow(folder, key string, depth int) (resources []string) {
 	return resources
 }
 
-// call writes a call of a new module.
+// call returns a call of a new module.
 func (g *tree) call(up, key string, depth int) (name, body string, resources []string) {
 	g.calls++
 	name = fmt.Sprintf("m%d", g.calls)
@@ -63,9 +63,9 @@ func (g *tree) call(up, key string, depth int) (name, body string, resources []s
 	return name, fmt.Sprintf("module %q {\n source = %q\n%s}\n", name, up+name, repetition), resources
 }
 
-// Whoever uses a call of a module as a whole depends on every resource below it, on those too that no output value
-// uses: otherwise it would be destroyed after them, or together with them.
-func TestUsingAWholeModuleDependsOnAllThatIsInIt(t *testing.T) {
+// A reference to a whole module depends on every resource below it, even on those that no output value uses: otherwise
+// they could be destroyed before or together with the dependent.
+func TestWholeModuleReferencesDependOnAllResources(t *testing.T) {
 	for seed := range uint64(80) {
 		g := &tree{r: rand.New(rand.NewPCG(seed, 1)), files: map[string]string{}}
 		name, body, want := g.call("./", "", 3)
@@ -114,8 +114,8 @@ func TestUsingAWholeModuleDependsOnAllThatIsInIt(t *testing.T) {
 	}
 }
 
-// What a refresh-only plan makes of a list or map of instances has those that exist, wanted or not, and no others.
-func TestRefreshOnlyCountsWhatExists(t *testing.T) {
+// In a refresh-only plan, a list or map of instances contains exactly the existing ones, in the configuration or not.
+func TestRefreshOnlyHasExistingInstances(t *testing.T) {
 	all := []string{"a", "b", "c", "d"}
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -179,7 +179,7 @@ func TestRefreshOnlyCountsWhatExists(t *testing.T) {
 	}
 }
 
-// list writes strings as a list that may be empty.
+// list formats strings as a list, which may be empty.
 func list(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {

@@ -16,22 +16,21 @@ import (
 // An unsettled object is one whose creation was interrupted, with an unknown result (Options.Interrupted). Exclusions
 // are different: see linking.Targets.
 //
-// An unsettled creation is left alone, and so is everything that depends on it: the walk holds that (eval.Hold).
-// Deletions run the other way round: an object that something left alone depends on is kept. An interrupted creation
-// moves as if its object were in the state; until it is settled it is called by the address that the journal has.
+// The plan does not touch an unsettled creation or its dependents: the walk holds these (eval.Hold). Deletions work in
+// the other direction: an object that an untouched object depends on is kept. An interrupted creation moves like an
+// object in the state; until it is resolved, messages use its address in the journal.
 
-// isUnsettled reports whether the plan leaves an instance alone. An import block settles its object.
+// isUnsettled reports whether the plan does not touch an instance. An import block resolves its creation.
 func (p *planner) isUnsettled(a addr.AbsResourceInstance) bool {
 	return p.unsettled[a] != nil && p.walk.ImportOf(a) == nil
 }
 
-// skips reports whether nothing is planned for an instance because it is unsettled. A plan that only looks has nothing
-// to leave out.
+// skips reports whether nothing is planned for an instance because it is unsettled. A refresh-only plan skips nothing.
 func (p *planner) skips(a addr.AbsResourceInstance) bool {
 	return p.opts.Mode == plan.Normal && p.isUnsettled(a)
 }
 
-// hold reports to the walk which of the wanted instances of a block are unsettled.
+// hold reports to the walk which configured instances of a block are unsettled.
 func (p *planner) hold(b *eval.Block, exp eval.Expansion) {
 	if p.holding() == eval.HoldNothing {
 		return
@@ -56,13 +55,13 @@ func (p *planner) holding() eval.Hold {
 	return eval.HoldDependents
 }
 
-// noteUnsettled lists an unsettled instance, with the address that it was interrupted at.
+// noteUnsettled records an unsettled instance, with its address in the journal.
 func (p *planner) noteUnsettled(a addr.AbsResourceInstance) {
 	p.leaveOut(plan.LeftOut{Address: a.String(), Because: p.unsettled[a].Object.Instance,
 		Reason: plan.LeftOutUnsettled})
 }
 
-// unsettledTargets names what is unsettled, in order.
+// unsettledTargets returns the unsettled instances, in order.
 func (p *planner) unsettledTargets() (list []addr.Target) {
 	for _, a := range slices.SortedFunc(maps.Keys(p.unsettled), addr.AbsResourceInstance.Compare) {
 		list = append(list, addr.Target{Module: a.Module, Resource: a.Resource, Key: a.Key, HasKey: !a.Key.IsNone()})
@@ -76,8 +75,8 @@ func (p *planner) leaveOut(l plan.LeftOut) {
 	p.leftOutList = append(p.leftOutList, l)
 }
 
-// heldBack returns the instance because of which an object without a visited block is left alone: its block, a module
-// that it is in, or its provider's configuration is held.
+// heldBack returns the instance because of which an object without a visited block is not touched: its block, an
+// enclosing module, or its provider's configuration is held.
 func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr.AbsResourceInstance {
 	if p.holding() != eval.HoldDependents {
 		return nil
@@ -105,7 +104,7 @@ func (p *planner) listHeld() {
 		case s.Kind == linking.SlotResource && all && s.Resource.Addr.Mode != addr.Ephemeral:
 			a := addr.AbsResource{Module: i.Addr, Resource: s.Resource.Addr}
 			if p.visited[a] {
-				return // only others are held because of it
+				return // only its dependents are held
 			}
 			l.Address = a.String()
 		default:
@@ -115,9 +114,8 @@ func (p *planner) listHeld() {
 	})
 }
 
-// withhold cancels the deletion of the dependencies of objects that are left alone, according to the state, the
-// configuration and the journal. A replacement cannot be cancelled, because others were planned with it: it is an
-// error.
+// withhold cancels the deletion of the dependencies of untouched objects, according to the state, the configuration and
+// the journal. A replacement cannot be cancelled, because others were planned with it: it is an error.
 func (p *planner) withhold() (diags diag.List) {
 	if len(p.unsettled) == 0 || p.opts.Mode == plan.RefreshOnly {
 		return nil
@@ -128,11 +126,13 @@ func (p *planner) withhold() (diags diag.List) {
 		if keep && c.Object.Deposed == "" && c.Action.IsReplace() {
 			begun := p.unsettled[cause].Object
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
-				Summary: "Interrupted creation needs what would be replaced",
+				Summary: "Replacement blocked by an interrupted creation",
 				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
-					"That object may exist and depend on it. Resolve that operation with \"recover "+
-					"'%s'\" (--adopt ID, --retry or --forget), or undo the change that replaces %s, then plan again.",
-					c.Object, begun, begun, c.Object)})
+					"That object may exist and depend on it.", c.Object, begun),
+				Advice: diag.Advise("Undo the change that replaces %s, or resolve that creation with one of these, "+
+					"then plan again:\n  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
+					"  %s      (leave it unmanaged)", c.Object, diag.Recover(begun, "--adopt", "ID"),
+					diag.Recover(begun, "--retry"), diag.Recover(begun, "--forget"))})
 		}
 	}
 	p.changes = slices.DeleteFunc(p.changes, func(c *plan.Change) bool {
@@ -154,8 +154,8 @@ func (p *planner) withhold() (diags diag.List) {
 	return diags
 }
 
-// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: all objects
-// that are left alone, and their dependencies.
+// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: all untouched
+// objects, and their dependencies.
 func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	near := map[nearKey][]addr.AbsResourceInstance{}
 	kept := map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
@@ -169,7 +169,7 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	for a := range p.unsettled {
 		if p.isUnsettled(a) {
 			if keep(a, a); p.targets.Contains(a) {
-				p.noteUnsettled(a) // also where no block wants it
+				p.noteUnsettled(a) // even without a block
 			}
 		}
 	}
@@ -203,8 +203,8 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	return kept
 }
 
-// needs returns the dependencies of an instance: by the state, and by its block if it has one. The journal has those of
-// an interrupted creation.
+// needs returns the dependencies of an instance from the state, and from its block if it has one. Those of an
+// interrupted creation are in the journal.
 func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {
 		deps = slices.Clone(p.moves.Follow(o.Dependencies))
@@ -218,8 +218,7 @@ func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource)
 	return deps
 }
 
-// sortedLeftOut returns the omitted addresses, each once, in the order of the text of addresses with the unsettled
-// first.
+// sortedLeftOut returns the omitted addresses, each once, sorted by the text of addresses, with unsettled ones first.
 func (p *planner) sortedLeftOut() []plan.LeftOut {
 	slices.SortFunc(p.leftOutList, func(a, b plan.LeftOut) int {
 		if first, second := a.Reason == plan.LeftOutUnsettled, b.Reason == plan.LeftOutUnsettled; first != second {
@@ -239,7 +238,7 @@ func (p *planner) sortedLeftOut() []plan.LeftOut {
 	return p.leftOutList
 }
 
-// incomplete reports what the plan leaves out because of unsettled objects.
+// incomplete returns a warning about the omissions of the plan because of unsettled objects.
 func incomplete(list []plan.LeftOut) diag.List {
 	var names []string
 	for _, l := range list {
@@ -254,11 +253,12 @@ func incomplete(list []plan.LeftOut) diag.List {
 	if n := len(names) - maxNamed; n > 0 {
 		names, more = names[:maxNamed], fmt.Sprintf("\n - and %d more", n)
 	}
-	return diag.List{}.Warnf(nil, "Plan leaves out what cannot be done yet",
-		"The following depend on objects that the plan does not change, or are needed by them, so nothing is planned "+
-			"for them:\n - %s%s\n\nEverything else is planned. Resolve the interrupted operations, then plan again.",
+	return diag.List{}.Warnf(nil, "Plan leaves out blocked changes",
+		"The following objects depend on objects that the plan does not change, or are needed by them, so nothing is "+
+			"planned for them:\n - %s%s\n\nEverything else is planned. Resolve the interrupted operations, then plan "+
+			"again.",
 		strings.Join(names, "\n - "), more)
 }
 
-// maxNamed is how many addresses the warning names; the plan lists all.
+// maxNamed is the maximum number of addresses in the warning; the plan lists all.
 const maxNamed = 50

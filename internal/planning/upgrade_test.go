@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tidy is a provider that changes what is stored although its schema has no new version.
+// tidy is a provider whose upgrade changes objects although the schema has no new version.
 type tidy struct{ provider.Base }
 
 var tidyType = &provider.ResourceType{Block: &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -40,9 +40,9 @@ func tidyObject(made string) cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{"made": cty.StringVal(made)})
 }
 
-// TestWhatAnUpgradeChangesIsStored plans with a stored object that the provider changes when it upgrades it, and with
-// one that it leaves alone.
-func TestWhatAnUpgradeChangesIsStored(t *testing.T) {
+// TestUpgradedObjectsAreStored plans with a stored object that the provider changes when it upgrades it, and with
+// one that it does not change.
+func TestUpgradedObjectsAreStored(t *testing.T) {
 	for made, edits := range map[string]int{"untidy": 1, "tidy": 0} {
 		object, err := state.NewObject(tidyObject(made), tidyType.Block.ImpliedType(), state.Object{})
 		if err != nil {
@@ -72,8 +72,8 @@ func TestWhatAnUpgradeChangesIsStored(t *testing.T) {
 	}
 }
 
-// TestWhatAnUpgradeLeavesIsNotStoredAgain plans with an object whose attributes have any type.
-func TestWhatAnUpgradeLeavesIsNotStoredAgain(t *testing.T) {
+// TestUnchangedUpgradesAreNotStored plans with an object whose attributes have any type.
+func TestUnchangedUpgradesAreNotStored(t *testing.T) {
 	b := &bench{t: t}
 	b.with("terraform_data.a", "x")
 	if p := b.want(root(`resource "terraform_data" "a" { input = "x" }`)); len(p.Refreshed) != 0 {

@@ -28,7 +28,7 @@ func Validate(ctx context.Context, prog *linking.Program, providers Providers, o
 	return v.walk.Diagnostics()
 }
 
-// validator is the driver of a walk that only looks.
+// validator is the driver of a validating walk.
 type validator struct {
 	ctx       context.Context
 	providers Providers
@@ -36,8 +36,8 @@ type validator struct {
 	walk      *eval.Walk
 }
 
-// Provider implements eval.Driver: the provider checks its block. One that nothing uses may be incomplete: what it
-// takes may come from an environment that is not needed here.
+// Provider implements eval.Driver: the provider checks its block. An unused one may be incomplete: its arguments may
+// come from environment variables that are not needed here.
 func (v *validator) Provider(s *linking.Slot, _ addr.Key, config cty.Value) error {
 	if !s.Used || s.Provider.Mock {
 		return nil
@@ -58,8 +58,8 @@ func (v *validator) Provider(s *linking.Slot, _ addr.Key, config cty.Value) erro
 // RootOutput implements eval.Driver.
 func (v *validator) RootOutput(*linking.Slot, cty.Value) error { return nil }
 
-// Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown to
-// others.
+// Resource implements eval.Driver: the provider checks the configuration, whose computed attributes are unknown in
+// references.
 func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
 	b.Prepare()
@@ -75,7 +75,7 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	if bodyOK {
 		inst, d := v.providers.Unconfigured(b.Slot.ProviderConfig.Provider)
 		if diags = diags.Extend(d); !d.HasErrors() {
-			diags = diags.Extend(v.askProvider(inst, b, config))
+			diags = diags.Extend(v.validateWithProvider(inst, b, config))
 		}
 	}
 	diags = diags.Extend(b.CheckGuards(addr.NoKey))
@@ -98,8 +98,8 @@ func (v *validator) Resource(_ *graph.Node, b *eval.Block) error {
 	return nil
 }
 
-// askProvider lets the provider validate the configuration.
-func (v *validator) askProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
+// validateWithProvider calls the provider to validate the configuration.
+func (v *validator) validateWithProvider(inst provider.Provider, b *eval.Block, config cty.Value) diag.List {
 	unmarked, marks := v.secrets.Unmark(b.Slot.Type.Block, config)
 	if b.Config().Addr.Mode == addr.List {
 		s, diags := searchOf(b, addr.NoKey, unmarked)

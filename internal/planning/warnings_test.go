@@ -24,8 +24,8 @@ func newWarner(context.Context) (provider.Provider, error) {
 	return warner{builtin.New(builtin.Options{})}, nil
 }
 
-// A warning about a schema is reported once, however many objects need the schema: those that have no configuration,
-// and those of a provider that the configuration names.
+// A warning about a schema is reported once, however many objects need the schema: whether or not the configuration
+// names the provider.
 func TestAWarningAboutASchemaIsReportedOnce(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"objects without configuration": {"main.tf": ""},

@@ -1,11 +1,11 @@
-// Package policy asks programs what they think of a plan.
+// Package policy runs programs that check a plan.
 //
-// A policy is a program of the project. It gets the plan on standard input, as show -json prints it, and answers on
-// standard output with what it denies and what it warns of:
+// A policy is a program of the project. It reads the plan from standard input, in the form of show -json, and writes
+// denials and warnings to standard output:
 //
 //	{"deny": [{"address": "aws_s3_bucket.logs", "message": "Buckets must not be public."}], "warn": ["It is Friday."]}
 //
-// What is not such an answer is an error, so that a broken policy never lets a plan pass.
+// Any other output is an error, so that a broken policy never accepts a plan.
 package policy
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// DefaultTimeout is how long a policy may take that says nothing else.
+// DefaultTimeout is the time limit of a policy that sets none.
 const DefaultTimeout = time.Minute
 
 const (
 	maxAnswer = 4 << 20
-	maxFound  = 1000 // entries that one answer may have
+	maxFound  = 1000 // maximum number of entries in one answer
 	grace     = 2 * time.Second
 )
 
-// Policy is a program that judges plans.
+// Policy is a program that checks plans.
 type Policy struct {
 	Name string
-	// Command is the program and its arguments; relative names are those of Dir.
+	// Command is the program and its arguments; relative names are relative to Dir.
 	Command []string
 	// Dir is the working directory of the program.
 	Dir string
-	// Env is the environment, beside TOMBOLO_POLICY; nil means that of this process.
+	// Env is the environment without TOMBOLO_POLICY; nil means the environment of this process.
 	Env []string
-	// Timeout is how long the program may take; 0 means DefaultTimeout.
+	// Timeout is the time limit of the program; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Entry is something that a policy denies or warns of.
+// Entry is one denial or warning of a policy.
 type Entry struct {
-	// Address is the object that is meant; empty for none.
+	// Address is the address of the object; empty if there is none.
 	Address string
 	Message string
 }
@@ -55,8 +55,8 @@ type Verdict struct {
 	Deny, Warn []Entry
 }
 
-// Judge asks a policy about a plan document. Errors say why there is no verdict: the program did not run, failed, took
-// too long, or answered something else. They may hold words of the program.
+// Judge runs a policy on a plan document. An error means that there is no verdict: the program did not run, failed,
+// took too long, or returned an invalid answer. It may contain output of the program.
 func (p Policy) Judge(ctx context.Context, document []byte) (Verdict, error) {
 	limit := p.Timeout
 	if limit <= 0 {
@@ -79,7 +79,7 @@ func (p Policy) Judge(ctx context.Context, document []byte) (Verdict, error) {
 	case err != nil:
 		return Verdict{}, withOutput(err, res)
 	case res.ExitCode != 0:
-		return Verdict{}, withOutput(fmt.Errorf("it ended with %s; a policy that denies something ends with 0, too",
+		return Verdict{}, withOutput(fmt.Errorf("it ended with %s; a policy must end with 0 even if it denies the plan",
 			res.State), res)
 	}
 	v, err := Read(res.Stdout)
@@ -89,7 +89,7 @@ func (p Policy) Judge(ctx context.Context, document []byte) (Verdict, error) {
 	return v, nil
 }
 
-// withOutput adds the end of what the program wrote for people.
+// withOutput adds the end of the program's standard error to an error.
 func withOutput(err error, res *program.Result) error {
 	if res == nil {
 		return err
@@ -105,12 +105,12 @@ func withOutput(err error, res *program.Result) error {
 	return fmt.Errorf("%w. It wrote:\n%s", err, text)
 }
 
-// Read reads the answer of a policy: an object with the member deny, and perhaps warn. Both are arrays of texts, or of
-// objects with a message (also called msg) and perhaps an address.
+// Read decodes the answer of a policy: an object with the member deny, and optionally warn. Both are arrays of strings,
+// or of objects with a message (or msg) and optionally an address.
 func Read(answer []byte) (v Verdict, err error) {
-	const expected = `expected is an object such as {"deny": [], "warn": []}`
+	const expected = `expected an object such as {"deny": [], "warn": []}`
 	if len(bytes.TrimSpace(answer)) == 0 {
-		return v, errors.New("it answered nothing; " + expected)
+		return v, errors.New("it printed nothing; " + expected)
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &members); err != nil || members == nil {
@@ -140,10 +140,11 @@ func entries(name string, raw json.RawMessage) ([]Entry, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		return nil, fmt.Errorf("the member %q of its answer is %s; expected is an array", name, program.Excerpt(raw))
+		return nil, fmt.Errorf("the member %q of its answer is %s; expected an array", name, program.Excerpt(raw))
 	}
 	if len(list) > maxFound {
-		return nil, fmt.Errorf("the member %q of its answer has %d entries; %d are allowed", name, len(list), maxFound)
+		return nil, fmt.Errorf("the member %q of its answer has %d entries; at most %d are allowed",
+			name, len(list), maxFound)
 	}
 	var out []Entry
 	for i, one := range list {
@@ -167,7 +168,7 @@ func entry(raw json.RawMessage) (Entry, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
-		return Entry{}, fmt.Errorf("is %s; expected is a text, or an object with \"message\" and \"address\"",
+		return Entry{}, fmt.Errorf("is %s; expected a string, or an object with \"message\" and \"address\"",
 			program.Excerpt(raw))
 	}
 	var out Entry

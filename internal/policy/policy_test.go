@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/policy"
 )
 
-func TestAnswersAreReadOrRefused(t *testing.T) {
+func TestPolicyAnswersAreDecodedOrRefused(t *testing.T) {
 	one := func(address, message string) []policy.Entry {
 		return []policy.Entry{{Address: address, Message: message}}
 	}
@@ -31,10 +31,10 @@ func TestAnswersAreReadOrRefused(t *testing.T) {
 		}
 	}
 	for answer, want := range map[string]string{
-		``: "answered nothing", ` `: "answered nothing", `null`: "answered", `[]`: "answered",
+		``: "printed nothing", ` `: "printed nothing", `null`: "answered", `[]`: "answered",
 		`{"deny": []} x`: "answered",
 		`{}`:             `no member "deny"`, `{"warn": []}`: `no member "deny"`, `{"deny": [], "warning": []}`: `"warning"`,
-		`{"deny": null}`: "expected is an array", `{"deny": "no"}`: "expected is an array",
+		`{"deny": null}`: "expected an array", `{"deny": "no"}`: "expected an array",
 		`{"deny": [1]}`: "deny[0]", `{"deny": [null]}`: "deny[0]",
 		`{"deny": ["x", {}]}`: "deny[1] of its answer has no message",
 		`{"deny": [""]}`:      "no message", `{"deny": [{"message": "x", "adress": "a.b"}]}`: "deny[0]",
@@ -76,9 +76,9 @@ func judge(t *testing.T, ctx context.Context, script string, timeout time.Durati
 		Judge(ctx, []byte(`{"format_version":"1.2"}`))
 }
 
-func TestProgramsThatDoNotAnswerAreErrors(t *testing.T) {
+func TestPoliciesWithoutAnswerAreErrors(t *testing.T) {
 	for script, want := range map[string]string{
-		`echo '{"deny": []}'; echo broken >&2; exit 1`: "exit status 1", `exit 0`: "answered nothing",
+		`echo '{"deny": []}'; echo broken >&2; exit 1`: "exit status 1", `exit 0`: "printed nothing",
 		`echo oops >&2; echo '{'`: "oops", `kill -9 $$`: "killed", `yes`: "", `while :; do :; done`: "timeout of 1s",
 		`trap '' TERM; while :; do :; done`: "timeout of 1s",
 	} {

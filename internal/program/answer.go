@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// WriteStrings returns the standard input of a program: one compact JSON object of strings with sorted keys, no line
-// end, `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map becomes `{}`.
+// WriteStrings returns the standard input of a program: one compact JSON object of strings with sorted keys, without a
+// newline, with `<`, `>`, `&`, U+2028 and U+2029 escaped. A nil map becomes `{}`.
 func WriteStrings(values map[string]string) []byte {
 	if values == nil {
 		values = map[string]string{}
@@ -22,11 +22,11 @@ func WriteStrings(values map[string]string) []byte {
 	return b
 }
 
-// ReadStrings reads an output that must be exactly one JSON object of strings, with nothing but white space around it.
+// ReadStrings decodes output that must be exactly one JSON object of strings, surrounded only by white space.
 //
-// Its oddities are those of the published data source, which programs have come to rely on: null stands for "" as a
-// value, and for no map at all as the whole output; of several members with one name the last counts; bytes that are
-// not UTF-8 and lone surrogates become U+FFFD. Error texts are those of encoding/json, which people search for.
+// It has the quirks of the published data source, on which programs rely: null stands for "" as a value, and for an
+// empty result as the entire output; of several members with the same name, the last one is used; invalid UTF-8 and
+// lone surrogates become U+FFFD. Error texts are those of encoding/json, because users search for them.
 func ReadStrings(stdout []byte) (map[string]string, error) {
 	var values map[string]string
 	if err := json.Unmarshal(stdout, &values); err != nil {
@@ -35,8 +35,9 @@ func ReadStrings(stdout []byte) (map[string]string, error) {
 	return values, nil
 }
 
-// ReadObject reads an output that must be exactly one JSON object, and leaves its values undecoded. It is nil for null.
-// Unlike ReadStrings it refuses two members with one name, at any depth: one of them would be lost unseen.
+// ReadObject decodes output that must be exactly one JSON object, without decoding its values. It returns nil for null.
+// Unlike ReadStrings it refuses two members with the same name, at any depth, because one of them would be silently
+// lost.
 func ReadObject(stdout []byte) (map[string]json.RawMessage, error) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(stdout, &object); err != nil {
@@ -51,7 +52,7 @@ func ReadObject(stdout []byte) (map[string]json.RawMessage, error) {
 	return object, nil
 }
 
-// Kind names the type of a JSON value, with its article: "a string", "null". It looks at the first byte only.
+// Kind returns the type of a JSON value, with an article: "a string", "null". It only checks the first byte.
 func Kind(value []byte) string {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	if len(value) == 0 {
@@ -73,12 +74,12 @@ func Kind(value []byte) string {
 	}
 }
 
-// duplicate finds a member name that stands twice in one object of a valid JSON text. It keeps its own stack: the depth
-// of a text is the writer's choice.
+// duplicate returns a member name that occurs twice in one object of a valid JSON text. It does not use recursion,
+// because the program determines the depth of the text.
 func duplicate(text []byte) (string, bool) {
 	type level struct {
-		names map[string]bool // nil: an array
-		value bool            // a member's name has been read, its value comes next
+		names map[string]bool // nil for an array
+		value bool            // the name of a member has been read, and its value is next
 	}
 	var stack []level
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -110,8 +111,8 @@ func duplicate(text []byte) (string, bool) {
 	}
 }
 
-// Excerpt shows the beginning of an output that could not be read: its first 200 bytes on one line, with every
-// character escaped that a terminal would obey.
+// Excerpt returns the beginning of invalid output: its first 200 bytes in one line, with all characters escaped that a
+// terminal would interpret.
 func Excerpt(stdout []byte) string {
 	const limit = 200
 	text := bytes.TrimSpace(stdout)
@@ -121,7 +122,7 @@ func Excerpt(stdout []byte) string {
 	cut := len(text) > limit
 	if cut {
 		text = text[:limit]
-		// A character that the cut went through goes as a whole.
+		// Drop a character that would be cut in two.
 		for i := limit - 1; i > limit-utf8.UTFMax; i-- {
 			if utf8.RuneStart(text[i]) {
 				if !utf8.FullRune(text[i:]) {

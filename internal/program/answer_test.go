@@ -41,7 +41,7 @@ func TestReadStringsAcceptsWhatTheDataSourceAccepts(t *testing.T) {
 	}
 }
 
-func TestReadStringsFailsInTheWordsOfEncodingJSON(t *testing.T) {
+func TestReadStringsHasErrorsOfEncodingJSON(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"nothing":          {"", "unexpected end of JSON input"},
 		"white space":      {" \n", "unexpected end of JSON input"},
@@ -69,7 +69,7 @@ func TestReadStringsFailsInTheWordsOfEncodingJSON(t *testing.T) {
 	}
 }
 
-func TestReadObjectRefusesWhatWouldBeLost(t *testing.T) {
+func TestReadObjectRefusesDuplicateMembers(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"duplicate member":        {`{"id":"1","result":{},"id":"2"}`, `an object has two members named "id"`},
 		"duplicate member inside": {`{"a":[{"b":"x"},{"b":{"c":1,"c":2}}]}`, `an object has two members named "c"`},
@@ -91,7 +91,7 @@ func TestReadObjectRefusesWhatWouldBeLost(t *testing.T) {
 	}
 }
 
-func TestReadObjectLeavesValuesAsTheyAre(t *testing.T) {
+func TestReadObjectDoesNotDecodeValues(t *testing.T) {
 	got, err := ReadObject([]byte(`{"id": 12345678901234567890123, "a": {"a": {"a": "a"}}, "n": null}`))
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestWriteStringsIsCompactSortedAndEscaped(t *testing.T) {
 	}
 }
 
-func TestExcerptIsShortAndHarmless(t *testing.T) {
+func TestExcerptIsShortAndPrintable(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"nothing":        {" \n", "(nothing)"},
 		"text":           {"hello\n", "hello"},
@@ -160,7 +160,7 @@ var seeds = []string{
 	`{"a":{"b":[[],{"c":{"d":1e999}}]}}`,
 }
 
-// What is read and written again reads the same, and nothing but one whole JSON value is ever read.
+// Decoding and encoding is idempotent, and only a single complete JSON value is ever accepted.
 func FuzzReadStrings(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// stop runs a program and cancels as soon as it says a line (or, without that, at once).
+// stop runs a program and cancels it when it has printed a line, or immediately if line is "".
 func stop(t *testing.T, c program.Command, line string) (*program.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -67,7 +67,7 @@ func TestCancelLetsAProgramFinishWithinItsGrace(t *testing.T) {
 	}
 }
 
-func TestCancelWithNegativeGraceKillsAtOnce(t *testing.T) {
+func TestCancelWithNegativeGraceKillsImmediately(t *testing.T) {
 	within(t, func() {
 		if _, err := stop(t, program.Command{Argv: programtest.Argv("stubborn"), Grace: -1}, "ready"); err == nil {
 			t.Error("no error")
@@ -81,7 +81,7 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 			argv := programtest.Argv(mode)
 			within(t, func() {
 				res, err := stop(t, program.Command{
-					// The child tells its number before it becomes the program, which says that it is ready.
+					// The child prints its process ID before it becomes the program, which prints that it is ready.
 					Argv: []string{"/bin/sh", "-c", `sh -c 'echo child $$ >&2; exec "$@"' sh "$@" & wait`, "sh",
 						argv[0], argv[1]},
 					Grace: 300 * time.Millisecond,
@@ -96,7 +96,7 @@ func TestCancelEndsTheWholeGroup(t *testing.T) {
 }
 
 func TestCancelGivesChildrenTheGraceToo(t *testing.T) {
-	// The shell dies of the signal at once, its child ends its work within the grace.
+	// The signal kills the shell immediately; its child finishes within the grace period.
 	argv := programtest.Argv("graceful", `{"id":"7"}`, "0")
 	res, err := stop(t, program.Command{Argv: append([]string{"/bin/sh", "-c", `"$@"; exit $?`, "sh"}, argv...)},
 		"ready")
@@ -105,7 +105,7 @@ func TestCancelGivesChildrenTheGraceToo(t *testing.T) {
 	}
 }
 
-func TestCancelDoesNotWaitForDaemonsForEver(t *testing.T) {
+func TestCancelDoesNotWaitForDaemons(t *testing.T) {
 	argv := programtest.Argv("daemon", "", "0", "hang")
 	within(t, func() {
 		res, err := stop(t, program.Command{

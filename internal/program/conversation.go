@@ -13,13 +13,13 @@ import (
 	guarded "github.com/tombolo-iac/tombolo/internal/host/process"
 )
 
-// Conversation is a program that runs until it is asked to end, and exchanges messages meanwhile. The caller reads
-// Stdout to its end, and calls End. Two goroutines belong to it, which have ended when Ended is closed.
+// Conversation is a running program that exchanges messages until it is asked to end. The caller reads Stdout to its
+// end and calls End. Two goroutines belong to it, which have ended when Ended is closed.
 type Conversation struct {
 	// Path is the file that was executed.
 	Path string
-	// Stdin is the input of the program; End closes it. Stdout is its output: it ends when the program has ended, even
-	// if something that the program started still holds it.
+	// Stdin is the input of the program; End closes it. Stdout is its output, which ends when the program has ended,
+	// even if another process that it started has it open.
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
@@ -31,8 +31,8 @@ type Conversation struct {
 	ending  sync.Once
 }
 
-// Converse starts a program. Of the command, Argv, Dir, Base, Env, Stderr, MaxStderr and Grace count. Errors are
-// *LookupError and *StartError. The program ends when this process dies, however it dies.
+// Converse starts a program. It uses these fields of the command: Argv, Dir, Base, Env, Stderr, MaxStderr and Grace.
+// Errors are *LookupError and *StartError. The program ends when this process dies in any way.
 func Converse(c Command) (*Conversation, error) {
 	c = c.withDefaults()
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
@@ -43,7 +43,7 @@ func Converse(c Command) (*Conversation, error) {
 }
 
 func converse(path, dir string, c Command) (*Conversation, error) {
-	// A relative program is searched from its own directory, not from ours.
+	// A relative program name is resolved in the program's directory, not in ours.
 	spec := guarded.Spec{Path: path, Args: c.Argv[1:], Dir: dir, Env: environment(dir, c.Env)}
 	in, stdin, err := os.Pipe()
 	if err != nil {
@@ -70,12 +70,12 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 	return t, nil
 }
 
-// CatchUp has passed on, when it returns, the lines that the program had written to standard error when it was called.
-// Two pipes have no order: after reading an answer, call this to get the messages before it. (On Windows some of it may
+// CatchUp forwards all lines that the program had written to standard error when CatchUp was called. There is no order
+// between two pipes: after reading a response, call CatchUp to get the earlier messages. (On Windows some of them may
 // come later.)
 func (t *Conversation) CatchUp() { t.stderr.catchUp() }
 
-// watch reads standard error, and sees to it that the streams end with the program.
+// watch reads standard error, and makes the streams end with the program.
 func (t *Conversation) watch(shown *lines) {
 	var read sync.WaitGroup
 	read.Go(func() {
@@ -86,8 +86,8 @@ func (t *Conversation) watch(shown *lines) {
 	})
 	<-t.proc.Ended()
 	t.closeInput()
-	// What the program wrote is in the pipes. They end when what it left behind has ended too, unless that has left the
-	// group.
+	// The program's remaining output is in the pipes. They end when its child processes have ended too, unless these
+	// have left the group.
 	t.proc.Sweep()
 	t.proc.Stdout().SetReadDeadline(time.Now().Add(defaultLinger))
 	t.proc.Stderr().SetReadDeadline(time.Now().Add(defaultLinger))
@@ -98,17 +98,18 @@ func (t *Conversation) watch(shown *lines) {
 
 func (t *Conversation) closeInput() { t.closing.Do(func() { t.Stdin.Close() }) }
 
-// Ended is closed when the program has ended and its standard error is read.
+// Ended returns a channel that is closed when the program has ended and its standard error was read.
 func (t *Conversation) Ended() <-chan struct{} { return t.ended }
 
-// Fate returns how the program ended, such as "exit status 1". Only once Ended is closed.
+// Fate returns how the program ended, such as "exit status 1". It must only be called after Ended is closed.
 func (t *Conversation) Fate() string { return t.proc.Fate() }
 
-// Message returns the program's standard error. Only once Ended is closed.
+// Message returns the program's standard error. It must only be called after Ended is closed.
 func (t *Conversation) Message() []byte { return t.message.bytes() }
 
-// End ends the program: its input ends now, after the patience it is asked to end, and after its grace it is killed. It
-// returns when the program has ended, and may be called by several; the patience of the first counts.
+// End ends the program: it closes its input immediately, asks it to end after the patience, and kills it after the
+// grace period. It returns when the program has ended. It may be called concurrently; the patience of the first call is
+// used.
 func (t *Conversation) End(patience time.Duration) {
 	t.ending.Do(func() {
 		t.closeInput()
@@ -123,10 +124,10 @@ func (t *Conversation) End(patience time.Duration) {
 	<-t.ended
 }
 
-// Terminate asks the program to end: its input stays open, and the call does not wait.
+// Terminate asks the program to end. It neither closes its input nor waits.
 func (t *Conversation) Terminate() { t.proc.Terminate() }
 
-// EndedWithin waits for the end of the program, and reports whether it came.
+// EndedWithin waits for the end of the program for at most d, and reports whether it has ended.
 func (t *Conversation) EndedWithin(d time.Duration) bool {
 	if d <= 0 {
 		return false
@@ -141,8 +142,9 @@ func (t *Conversation) EndedWithin(d time.Duration) bool {
 	}
 }
 
-// launching starts a program by the given means. A script that was written a moment ago can still be open for writing
-// in a child of ours that another goroutine has forked but that has not reached its exec yet. That passes.
+// launching starts a program with a given function, and retries if the file is busy: a script that was just written can
+// still be open for writing in a child process that another goroutine has forked and that has not yet executed its
+// program.
 func launching[T any](path string, c Command, launch func(path, dir string, c Command) (T, error)) (T, error) {
 	var none T
 	dir, err := directory(c)

@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// numberedBy names this machine: there is nothing here that distinguishes its boots without a program.
+// numberedBy returns "": on this system, boots cannot be distinguished without running a program.
 func numberedBy() string {
 	name, _ := os.Hostname()
 	return name
 }
 
-// began reports that there is a process; which one of those that had its number is not known.
+// began returns a constant for a running process: different processes with the same ID cannot be distinguished.
 func began(pid int) string {
 	if err := syscall.Kill(pid, 0); err == syscall.ESRCH {
 		return ""
@@ -21,8 +21,8 @@ func began(pid int) string {
 	return "there"
 }
 
-// whoHas is not known here.
+// whoHas returns nil: this system does not report it.
 func whoHas(*os.File) []int { return nil }
 
-// end ends nothing: whether a number still is that of the program is not known.
+// end does nothing, because it is unknown whether an ID still belongs to the program.
 func end([]int) {}

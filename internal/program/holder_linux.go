@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// numberedBy names the system whose numbers of processes are ours: a boot of a machine, and a container of it.
+// numberedBy identifies the system that assigns process IDs: a boot of a machine, and a container on it.
 var numberedBy = sync.OnceValue(func() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -22,13 +22,13 @@ var numberedBy = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 })
 
-// began returns when a process began, in ticks of the system; "" if it does not run.
+// began returns when a process started, in clock ticks, or "" if it is not running.
 func began(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return ""
 	}
-	// The second field, a name in parentheses, may hold anything.
+	// The second field, a name in parentheses, may contain any characters.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return ""
@@ -36,7 +36,7 @@ func began(pid int) string {
 	return fields[19]
 }
 
-// whoHas lists the processes that have a file open, ourselves not among them. Those of other users are not seen.
+// whoHas lists the other processes that have a file open. Those of other users are not visible.
 func whoHas(f *os.File) (pids []int) {
 	var want, is syscall.Stat_t
 	if syscall.Fstat(int(f.Fd()), &want) != nil {
@@ -59,7 +59,7 @@ func whoHas(f *os.File) (pids []int) {
 	return pids
 }
 
-// end ends processes at once.
+// end kills processes.
 func end(pids []int) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -15,44 +15,44 @@ import (
 	"time"
 )
 
-// keeperVariable, when it is set, makes a process a keeper.
+// keeperVariable, if set, makes a process a keeper.
 const keeperVariable = "TOMBOLO_KEEP_ANSWER"
 
 // keepingTask is the task that a keeper reads from standard input.
 type keepingTask struct {
 	Key   []byte `json:"key"`
 	Token string `json:"token"`
-	Limit int    `json:"limit"` // of an answer
-	Input []byte `json:"input"` // of the program
+	Limit int    `json:"limit"` // maximum size of the answer
+	Input []byte `json:"input"` // input of the program
 }
 
-// The exit statuses of a keeper, beside 0 and those of a program that crashes.
+// Exit statuses of a keeper, in addition to 0 and those of a crash.
 const (
 	keeperFails = 10 + iota
-	keeperOver  // the answer is beyond the limit
-	keeperFull  // there was no room for more of the answer
+	keeperOver  // the answer exceeds the limit
+	keeperFull  // the disk was full
 )
 
-// The files of a keeper, after the standard ones. Its standard input begins with its task; when that ends, the program
-// has ended or whoever started both. On standard output it says that it begins, and then that it has written all that
-// the program had said when standard input ended. Standard error is where it passes on what the program says there, for
-// as long as somebody listens.
+// Files of a keeper, after the standard ones. Its standard input contains its task, and ends when the program, or the
+// process that started both, has ended. On standard output the keeper reports that it is ready, and later that it has
+// written all output of the program up to the end of standard input. It forwards the program's messages to standard
+// error, while that has a reader.
 const (
-	keeperOut     = 3 + iota // the file of the answer, locked
-	keeperAnswer             // what the program writes to standard output
-	keeperMessage            // and to standard error
-	keeperInput              // what it reads
+	keeperOut     = 3 + iota // file of the answer, locked
+	keeperAnswer             // the program's standard output
+	keeperMessage            // the program's standard error
+	keeperInput              // the program's standard input
 )
 
 // Keeping reports whether this process was started as a keeper; see Sealing.
 func Keeping() bool { return os.Getenv(keeperVariable) != "" }
 
-// Keep is the life of a keeper. It returns the exit status.
+// Keep is the main function of a keeper. It returns the exit status.
 func Keep() int {
 	signal.Ignore(syscall.SIGPIPE)
 	var task keepingTask
 	if err := json.NewDecoder(os.Stdin).Decode(&task); err != nil {
-		return keeperFails // whoever started it is gone, and so is the program
+		return keeperFails // the process that started it has ended, and so has the program
 	}
 	p, err := newParts(task.Key, task.Token)
 	if err != nil {
@@ -63,7 +63,7 @@ func Keep() int {
 	if _, err := os.Stdout.Write([]byte{1}); err != nil {
 		return keeperFails
 	}
-	go func() { // ends with this process at the latest: a program need not read its input
+	go func() { // ends with this process: a program need not read its input
 		_, _ = input.Write(task.Input)
 		input.Close()
 	}()
@@ -78,7 +78,7 @@ func Keep() int {
 	var messages sync.WaitGroup
 	messages.Go(func() {
 		message.run(func(text []byte) bool {
-			_, _ = os.Stderr.Write(text) // nobody may listen any more, which the program must not notice
+			_, _ = os.Stderr.Write(text) // the program must not notice that the reader has gone
 			return true
 		})
 	})
@@ -90,10 +90,11 @@ func Keep() int {
 	return status
 }
 
-// pause is how long a keeper lets a program that says little at a time say more, before it seals that.
+// pause is how long a keeper waits for further output of a program that writes a little at a time, before it encrypts
+// that.
 const pause = 5 * time.Millisecond
 
-// keepParts seals an answer into a file, up to one byte beyond the limit.
+// keepParts encrypts an answer into a file, up to one byte beyond the limit.
 func keepParts(out io.Writer, answer *pump, p *parts, limit int) (status int) {
 	size := 0
 	answer.run(func(text []byte) bool {
@@ -109,7 +110,8 @@ func keepParts(out io.Writer, answer *pump, p *parts, limit int) (status int) {
 	return status
 }
 
-// pump reads a pipe to its end. Asked once, it closes reached behind all that was in the pipe by then.
+// pump reads a pipe to its end. On request, it closes reached when it has read everything that was in the pipe at that
+// time.
 type pump struct {
 	from    *os.File
 	once    sync.Once
@@ -117,13 +119,13 @@ type pump struct {
 }
 
 func pumpFrom(fd uintptr) *pump {
-	_ = syscall.SetNonblock(int(fd), true) // for deadlines
+	_ = syscall.SetNonblock(int(fd), true) // enables deadlines
 	return &pump{from: os.NewFile(fd, "pipe"), reached: make(chan struct{})}
 }
 
 func (p *pump) ask() { _ = p.from.SetReadDeadline(time.Unix(1, 0)) }
 
-// run hands on what it reads, until that fails.
+// run passes the data that it reads to a function, until that returns false.
 func (p *pump) run(to func([]byte) bool) {
 	defer p.once.Do(func() { close(p.reached) })
 	buf := make([]byte, partSize)
@@ -148,11 +150,12 @@ func (p *pump) run(to func([]byte) bool) {
 	}
 }
 
-// keeper is a keeper that runs. It ends after the program whose outputs it has, and after all that hold these.
+// keeper is a running keeper. It ends after the program whose output it reads, and after all other processes that have
+// the output open.
 type keeper struct {
 	messages *stream
-	ended    chan struct{} // closed behind its end
-	status   int           // then
+	ended    chan struct{} // closed after its end
+	status   int           // valid after its end
 
 	stdin, stdout, stderr *os.File // for the program
 	control, ready        *os.File // its standard input and output
@@ -161,7 +164,7 @@ type keeper struct {
 // readyWithin is how long a keeper may take to start.
 const readyWithin = time.Minute
 
-// startKeeper starts a keeper that writes to out, and passes messages on to a writer.
+// startKeeper starts a keeper that writes to out, and forwards messages to a writer.
 func startKeeper(task keepingTask, out *os.File, messages io.Writer) (_ *keeper, err error) {
 	k := &keeper{ended: make(chan struct{})}
 	var theirs []*os.File
@@ -225,7 +228,7 @@ func closeAll(files []*os.File) {
 
 func (k *keeper) closePipes() { closeAll([]*os.File{k.stdin, k.stdout, k.stderr}) }
 
-// send sends a keeper its task, and waits until it has all of it: only then may the program begin.
+// send sends a keeper its task, and waits until the keeper has read it: only then may the program start.
 func (k *keeper) send(task keepingTask) error {
 	text, err := json.Marshal(task)
 	if err != nil {
@@ -239,12 +242,12 @@ func (k *keeper) send(task keepingTask) error {
 		return err
 	}
 	if _, err := k.ready.Read(make([]byte, 1)); err != nil {
-		return fmt.Errorf("it does not begin: %w", err)
+		return fmt.Errorf("it did not start: %w", err)
 	}
 	return nil
 }
 
-// catchUp has a keeper write, when it returns, all that the program has said: it has ended.
+// catchUp waits until the keeper has written all output of the program, which has ended.
 func (k *keeper) catchUp() {
 	k.control.Close()
 	_ = k.ready.SetReadDeadline(time.Now().Add(readyWithin))
@@ -253,8 +256,8 @@ func (k *keeper) catchUp() {
 	}
 }
 
-// end takes what messages there still are. It returns the exit status of the keeper, 0 while that runs on: something
-// that the program started may hold its outputs.
+// end reads the remaining messages. It returns the exit status of the keeper, or 0 while it is running, because another
+// process that the program started may have its output open.
 func (k *keeper) end() int {
 	k.messages.interrupt()
 	k.messages.readPending()

@@ -27,7 +27,7 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 	}
 	tests := map[string]struct {
 		name, path string
-		want       string // Result.Path; "" = not found
+		want       string // Result.Path; "" means not found
 		err        string
 	}{
 		"absolute entry": {"p", filepath.Join(dir, "bin"), filepath.Join(dir, "bin/p"), ""},
@@ -67,8 +67,8 @@ func TestRunFindsProgramsInPathOnly(t *testing.T) {
 	}
 }
 
-// A program that Tombolo chooses does not come from the working directory, nor does what it starts.
-func TestAnInstalledProgramIsNotOfTheWorkingDirectory(t *testing.T) {
+// A program that Tombolo selects does not come from the working directory, and neither do the programs that it starts.
+func TestInstalledProgramsAreNotFromTheWorkingDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "here", "sub"), 0o755); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAnInstalledProgramIsNotOfTheWorkingDirectory(t *testing.T) {
 	}
 }
 
-func TestRunLooksUpHereAndExecutesThere(t *testing.T) {
+func TestRunLooksUpInBaseAndExecutesInDir(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"there", "empty"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -202,7 +202,7 @@ func TestRunReportsWhyAProgramCannotStart(t *testing.T) {
 	}
 }
 
-func TestStartErrorsSayWhatIsWrongWithTheFile(t *testing.T) {
+func TestStartErrorsExplainTheFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("there", 0o755); err != nil {
 		t.Fatal(err)

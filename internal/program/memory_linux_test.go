@@ -8,10 +8,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-func TestAProgramGetsNoMoreMemoryThanItMay(t *testing.T) {
+func TestMemoryOfProgramsIsLimited(t *testing.T) {
 	const limit = 1 << 30
 	for grow, enough := range map[string]bool{"1048576": true, "2147483648": false} {
-		// It reads its input before it grows, and gets that when it is bounded.
+		// It reads its input before it allocates memory, and gets the input after the limit is set.
 		res, err := run(t, program.Command{Argv: programtest.Argv("grow", grow), MaxMemory: limit, Stdin: []byte("go")})
 		if err != nil {
 			t.Fatal(err)

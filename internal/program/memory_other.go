@@ -2,5 +2,5 @@
 
 package program
 
-// limitMemory does nothing: another process cannot be limited.
+// limitMemory does nothing: on this system, the memory of another process cannot be limited.
 func limitMemory(int, uint64) {}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// readNow reads the content of a pipe without waiting. The call goes around the runtime's poller, which would not even
-// try once the read deadline has passed.
+// readNow reads the content of a pipe without waiting. It bypasses the runtime's poller, which does not read after the
+// read deadline has passed.
 func readNow(f *os.File, buf []byte) (n int, state pipeState) {
 	f.SetReadDeadline(time.Time{})
 	conn, err := f.SyscallConn()
@@ -26,7 +26,7 @@ func readNow(f *os.File, buf []byte) (n int, state pipeState) {
 	return n, state
 }
 
-// readRaw reads once from a descriptor that does not block.
+// readRaw reads once from a non-blocking descriptor.
 func readRaw(fd uintptr, buf []byte) (int, pipeState) {
 	for {
 		n, err := syscall.Read(int(fd), buf)
@@ -57,13 +57,13 @@ func (h *hearing) read() {
 	}
 }
 
-// catchUp has passed on, when it returns, the content of the pipe at the time of the call, up to the size of one round.
+// catchUp forwards the content of the pipe at the time of the call, up to the size of one round.
 func (h *hearing) catchUp() {
 	conn, err := h.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = conn.Control(func(fd uintptr) { // an error means that the pipe is closed: it is empty
+	_ = conn.Control(func(fd uintptr) { // an error means that the pipe is closed and empty
 		for total, state := 0, pipeMore; state == pipeMore && total < roundSize; {
 			var n int
 			n, state = h.take(fd)
@@ -72,7 +72,7 @@ func (h *hearing) catchUp() {
 	})
 }
 
-// take passes on the result of one read.
+// take forwards the result of one read.
 func (h *hearing) take(fd uintptr) (int, pipeState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

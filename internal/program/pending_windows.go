@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// readNow reads the content of a pipe. Windows has no read that never waits, so this one waits a moment.
+// readNow reads the content of a pipe. Windows has no non-blocking read of a pipe, so readNow waits briefly.
 func readNow(f *os.File, buf []byte) (int, pipeState) {
 	f.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	n, err := f.Read(buf)
@@ -33,7 +33,8 @@ func (h *hearing) read() {
 	}
 }
 
-// catchUp waits until the read bytes are passed on. The rest stays in the pipe: Windows has no read that never waits.
+// catchUp waits until the bytes that were read are forwarded. The rest stays in the pipe, because Windows has no
+// non-blocking read.
 func (h *hearing) catchUp() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

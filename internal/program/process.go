@@ -12,14 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
-// process is one running program. The goroutine that calls wait owns it; besides, there is one goroutine for each pipe
-// and one that waits for the end of the program, all of which end before wait returns.
+// process is one running program. The goroutine that calls wait owns it. In addition, there is one goroutine for each
+// pipe and one that waits for the end of the program, all of which end before wait returns.
 type process struct {
 	cmd    *exec.Cmd
 	limits Command
 	group  *group.Group
 
-	stdin     *os.File // nil: nothing to send
+	stdin     *os.File // nil if there is nothing to send
 	stdinDone chan struct{}
 	stdout    *stream
 	stderr    *stream
@@ -27,7 +27,7 @@ type process struct {
 	message   *ends
 	lines     *lines
 	children  []*os.File     // the child's ends of the pipes
-	watch     *guarded.Watch // nil: the program outlives us
+	watch     *guarded.Watch // nil if the program may outlive this process
 }
 
 func (p *process) unwatch() {
@@ -36,8 +36,8 @@ func (p *process) unwatch() {
 	}
 }
 
-// openPipes creates pipes of our own rather than using those of os/exec: os/exec can only wait for their end or for a
-// fixed time, and we want to look at the answer in between.
+// openPipes creates pipes. It does not use those of os/exec, which can only wait for their end or for a fixed time,
+// because the output must be checked in between.
 func (p *process) openPipes() (err error) {
 	defer func() {
 		if err != nil {
@@ -83,7 +83,7 @@ func (p *process) openPipes() (err error) {
 
 func (p *process) closeChildEnds() {
 	for _, f := range p.children {
-		f.Close() // closing a nil *os.File is harmless: a pipe that was never opened
+		f.Close() // closing a nil *os.File is harmless: that pipe was never opened
 	}
 	p.children = nil
 }
@@ -94,13 +94,13 @@ func (p *process) closeOurEnds() {
 	p.stdin.Close()
 }
 
-// serve starts the goroutines that feed and read the pipes.
+// serve starts the goroutines that write and read the pipes.
 func (p *process) serve(stdin []byte) {
 	p.stdinDone = make(chan struct{})
 	go func() {
 		defer close(p.stdinDone)
 		if p.stdin != nil {
-			// A program need not read its input, so a broken pipe is not an error; any other would show in the answer.
+			// A program need not read its input, so a broken pipe is not an error; other errors show in the output.
 			p.stdin.Write(stdin)
 			p.stdin.Close()
 		}
@@ -152,12 +152,12 @@ func (p *process) wait(ctx context.Context) (*Result, error) {
 	return res, failure
 }
 
-// waitExit waits for the program itself, and makes it end when the context is done or its output exceeds the limit. The
-// time returned is when the grace of a stopped program is over.
+// waitExit waits for the program itself, and makes it end when the context ends or its output exceeds the limit.
+// graceEnd is when the grace period of a stopped program ends.
 func (p *process) waitExit(ctx context.Context) (graceEnd time.Time, failure error) {
 	exited := make(chan struct{})
 	go func() {
-		p.cmd.Wait() // the outcome is in ProcessState
+		p.cmd.Wait() // ProcessState contains the result
 		close(exited)
 	}()
 	cancelled, over := ctx.Done(), p.answer.over
@@ -193,8 +193,8 @@ func (p *process) waitExit(ctx context.Context) (graceEnd time.Time, failure err
 	}
 }
 
-// drain reads the pipes until enough reports true or the deadline has passed. The program itself has ended, so its
-// whole output is read in the first round.
+// drain reads the pipes until enough returns true or the deadline has passed. The program itself has ended, so the
+// first round reads all of its output.
 func (p *process) drain(deadline time.Time, enough func() bool) {
 	p.stdout.interrupt()
 	p.stderr.interrupt()
@@ -211,8 +211,8 @@ func (p *process) drain(deadline time.Time, enough func() bool) {
 	}
 }
 
-// linger reads what others still write after the program has ended. Those that are waited for without a limit are part
-// of the work: the end of the context is theirs too.
+// linger reads output of other processes after the program has ended. Processes that are waited for without a limit are
+// part of the work, so the end of the context ends them, too.
 func (p *process) linger(ctx context.Context, failure error) error {
 	limit := p.limits.Linger
 	if limit == Unlimited && failure != nil {
@@ -232,8 +232,8 @@ func (p *process) linger(ctx context.Context, failure error) error {
 	return &StoppedError{Err: context.Cause(ctx)}
 }
 
-// settled reports whether the output is final: no process holds the pipes, or the program succeeded and its answer is
-// complete. The message of a program that failed may still be on its way.
+// settled reports whether the output is final: no process has the pipes open, or the program succeeded and its output
+// is complete. The message of a program that failed may not have arrived yet.
 func (p *process) settled() bool {
 	if p.answer.exceeded() || p.bothEnded() {
 		return true
@@ -243,7 +243,7 @@ func (p *process) settled() bool {
 
 func (p *process) bothEnded() bool { return p.stdout.ended && p.stderr.ended }
 
-// release ends what still serves the pipes and closes them.
+// release ends the goroutines of the pipes and closes the pipes.
 func (p *process) release() {
 	p.unwatch()
 	p.stdout.interrupt()

@@ -1,13 +1,13 @@
-// Package program runs the programs that act as providers: scripts and executables in any language that take a request
-// as JSON and answer with JSON.
+// Package program runs the programs that act as providers: scripts and executables in any language that read a request
+// and write an answer, both in JSON.
 //
-// Run starts a program once, for one request: standard input is the request, standard output is the answer, standard
-// error is for people. ReadStrings, ReadObject and WriteStrings are the two ends of the simple protocol in which every
-// value is a string. What the requests mean is the business of the callers.
+// Run starts a program for one request: standard input is the request, standard output is the answer, and standard
+// error is for messages. ReadStrings, ReadObject and WriteStrings encode and decode the simple protocol in which every
+// value is a string. The callers define the meaning of requests.
 //
-// Run trusts a program with nothing that it can spoil. A program may flood its output, never read its input, ignore
-// signals, or leave children behind that hold its pipes: Run still returns in bounded time and memory, with no
-// goroutine, file or (in its process group) process left over. It starts its goroutines itself and waits for them.
+// Run does not trust the program. A program may flood its output, never read its input, ignore signals, or leave
+// children behind that keep its pipes open: Run still returns in bounded time and memory, without leaving a goroutine,
+// a file or a process of its process group behind. It starts its goroutines itself and waits for them.
 //
 //	res, err := program.Run(ctx, program.Command{Argv: []string{"python3", "lookup.py"}, Stdin: []byte(`{"id":"7"}`)})
 //	if err == nil && res.ExitCode == 0 {
@@ -39,89 +39,94 @@ const (
 	defaultMaxStderr = 2 << 20
 	defaultGrace     = 10 * time.Second
 	defaultLinger    = 2 * time.Second
-	// killWait limits the wait for a program that not even SIGKILL ends, as one stuck in a dead network file system.
+	// killWait limits the wait for a program that not even SIGKILL ends, such as one that is blocked by a dead network
+	// file system.
 	killWait = 5 * time.Second
 )
 
-// Command is a program to run, and its limits. Only Argv is required; no shell is involved.
+// Command is a program to run, and its limits. Only Argv is required; no shell is used.
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string
-	// Dir is the working directory; empty means Base. A program given by a relative path is executed against it, as
-	// execve does, although it is looked up against Base.
+	// Dir is the working directory; "" means Base. A program with a relative path is executed relative to Dir, as
+	// execve does, although it is looked up relative to Base.
 	Dir string
-	// Base is the base of relative names, entries of PATH and Dir; empty means the directory of this process.
+	// Base is the base of relative names, entries of PATH and Dir; "" means the current directory of this process.
 	Base string
-	// Env is the environment, "key=value" each; nil means that of this process. See Environ for what is left out.
+	// Env is the environment as "key=value"; nil means that of this process. See Environ for variables that are
+	// removed.
 	Env []string
-	// Installed is for a program that Tombolo itself chooses, such as git: relative entries of PATH do not count,
-	// neither for it nor (not on Windows) for what it starts. They lead into the working directory, which may be a
-	// stranger's.
+	// Installed is for a program that Tombolo itself selects, such as git: relative entries of PATH are ignored, both
+	// for the program and (not on Windows) for programs that it starts. They would lead into the working directory,
+	// whose files may come from a stranger.
 	Installed bool
 	// Stdin is the program's only input. It is never connected to a terminal.
 	Stdin []byte
-	// Whole reports whether the output so far is a whole answer, so that Run need not wait for children that outlive
-	// the program with its standard output open. Nil means: one JSON value.
+	// Whole reports whether the output so far is a complete answer, so that Run need not wait for children that outlive
+	// the program and have its standard output open. Nil means that one JSON value is complete.
 	Whole func(stdout []byte) bool
-	// Stderr, when set, gets each line of standard error as it is written, without its line end. Run calls it from one
-	// goroutine at a time; while it blocks, so does the program once the pipe is full.
+	// Stderr, if set, is called with each line of standard error as it is written, without its newline. It is not
+	// called concurrently; while it blocks, so does the program when the pipe is full.
 	Stderr func(line string)
-	// Joined makes standard output and standard error one stream, in the order in which they were written: that of
-	// Stderr. There is no answer then.
+	// Joined combines standard output and standard error into one stream, in the order in which they were written,
+	// which is passed to Stderr. Then there is no answer.
 	Joined bool
 
-	// Inherit holds further files that the program gets. (Not on Windows.)
+	// Inherit holds additional files that the program inherits. (Not on Windows.)
 	Inherit []*os.File
 
-	// Detached takes the terminal away from the program, so that it cannot wait there for an answer.
+	// Detached detaches the program from the terminal, so that it cannot wait for input there.
 	Detached bool
 
 	// Final kills processes that the program has left in the background, after its answer.
 	Final bool
 
-	// Outlives lets the program run to its end if this process dies; otherwise it gets a signal then, and is killed
-	// after two seconds. A program with a Spool always runs on. (On Windows programs end with this process.)
+	// Outlives lets the program run to its end if this process dies; otherwise the program then gets a signal, and is
+	// killed after two seconds. A program with a Spool always outlives this process. (On Windows programs end with this
+	// process.)
 	Outlives bool
 
-	// MaxMemory is how many bytes the program, and each of those that it starts, may allocate, from the moment at which
-	// it gets its input. 0 means no limit; systems other than Linux know none.
+	// MaxMemory is how many bytes the program, and each process that it starts, may allocate from the moment when it
+	// gets its input. 0 means no limit. It is only supported on Linux.
 	MaxMemory uint64
 
-	// Spool keeps the answer where it survives this process. Joined and Unlimited cannot be had with it.
+	// Spool stores the answer where it outlives this process. It cannot be combined with Joined or Unlimited.
 	Spool Spool
 
-	// Grace is the time between SIGTERM and SIGKILL once the context is cancelled; 0 means 10 s, negative means none.
+	// Grace is the time between SIGTERM and SIGKILL after the context has ended; 0 means 10 s, negative means none.
 	Grace time.Duration
-	// Linger is how long to continue reading after the program has ended while others hold its pipes and the answer is
-	// not whole; 0 means 2 s, Unlimited as long as anybody holds them: then these are made to end with the context too.
+	// Linger is how long to continue reading after the program has ended, while other processes have its pipes open and
+	// the answer is not complete. 0 means 2 s; Unlimited means as long as a process has them open, and then the end of
+	// the context ends these processes, too.
 	Linger time.Duration
-	// MaxStdout is the largest output accepted; 0 means 64 MiB. A program that prints more is killed. Negative means
-	// that the output does not matter: it is read, however long, and dropped.
+	// MaxStdout is the maximum size of the output in bytes; 0 means 64 MiB. A program that prints more is killed.
+	// Negative means that the output is read, however long, and dropped.
 	MaxStdout int
-	// MaxStderr is how much of standard error is kept: the first half of it and the last. 0 means 2 MiB.
+	// MaxStderr is how many bytes of standard error are kept: half from the beginning and half from the end. 0 means 2
+	// MiB.
 	MaxStderr int
 }
 
-// Unlimited is a Linger without an end.
+// Unlimited is a Linger without limit.
 const Unlimited = time.Duration(1<<63 - 1)
 
 // Result is the result of a program that has run.
 type Result struct {
-	// Path is the file that was executed: the place where PATH led to, or the name as given.
+	// Path is the file that was executed: the one found in PATH, or the name as given.
 	Path   string
 	Stdout []byte
-	// Stderr is whole unless the program wrote more than MaxStderr; then a line in the middle reports the omitted
-	// bytes.
+	// Stderr is complete unless the program wrote more than MaxStderr; then a line in the middle reports the number of
+	// omitted bytes.
 	Stderr []byte
-	// State is how the program ended, in the words of the operating system: "exit status 3", "signal: killed".
+	// State is how the program ended, in the operating system's words: "exit status 3", "signal: killed".
 	State string
-	// ExitCode is -1 when a signal ended the program.
+	// ExitCode is -1 if a signal ended the program.
 	ExitCode int
-	// Held is set if a process still held the pipes when reading stopped.
+	// Held means that a process still had the pipes open when reading stopped.
 	Held bool
 }
 
-// LookupError means that the program was not found, or is no executable file. Nothing was run.
+// LookupError means that the program was not found or is not an executable file. Nothing was run.
 type LookupError struct {
 	Program string
 	Err     error
@@ -134,11 +139,12 @@ func (e *LookupError) Unwrap() error { return e.Err }
 type StartError struct {
 	Path string
 	Err  error
-	// File is the file that Path means where the program was to run; empty when there is no such directory.
+	// File is the file to which Path refers in the working directory of the program, or "" if that directory does not
+	// exist.
 	File string
 }
 
-// Error implements error. It ends in what to do, where that is known.
+// Error implements error. It ends with advice, if there is any.
 func (e *StartError) Error() string {
 	if advice := e.Advice(); advice != "" {
 		return e.Err.Error() + ". " + strings.TrimSuffix(advice, ".")
@@ -147,7 +153,7 @@ func (e *StartError) Error() string {
 }
 func (e *StartError) Unwrap() error { return e.Err }
 
-// LimitError means that the program was killed for printing too much.
+// LimitError means that the program was killed because it printed too much.
 type LimitError struct {
 	Limit int
 }
@@ -156,11 +162,11 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the program printed more than %s on standard output, and was killed", byteCount(e.Limit))
 }
 
-// StoppedError means that the context ended before the program did, and that the program was made to end. Err is the
+// StoppedError means that the context ended before the program did, and that the program was ended. Err is the
 // context's cause.
 type StoppedError struct {
 	Err error
-	// Stuck is set when the program did not end even after SIGKILL.
+	// Stuck means that the program did not end even after SIGKILL.
 	Stuck bool
 }
 
@@ -172,11 +178,11 @@ func (e *StoppedError) Error() string {
 }
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// Run runs a program to its end. That it ended with a failure is no error: look at Result.ExitCode.
+// Run runs a program to its end. A program that ends with a failure is not an error: check Result.ExitCode.
 //
-// Errors are *LookupError and *StartError (no result: nothing was run), *LimitError and *StoppedError (with a result:
-// whatever was printed until then), or of the system's. A program that answers the request to stop by ending its work
-// and exiting with status 0 has succeeded, and Run reports no error.
+// Errors are *LookupError and *StartError (without a result: nothing was run), *LimitError and *StoppedError (with a
+// result: the output so far), or errors of the system. If a program responds to the signal by completing its work and
+// exiting with status 0, it has succeeded, and Run returns no error.
 func Run(ctx context.Context, c Command) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -224,9 +230,9 @@ func (c Command) withDefaults() Command {
 	return c
 }
 
-// LookPath finds a program. A name with a slash is taken as it is, and must be an executable file as seen from base
-// (empty: the current directory). Any other name is searched in the PATH of env (on Windows: of this process), and
-// there only; entries such as "." work, since they are there on purpose.
+// LookPath finds a program. A name with a slash is used unchanged, and must be an executable file relative to base (""
+// means the current directory). Any other name is searched only in the PATH of env (on Windows: of this process).
+// Entries such as "." are used, because they are there on purpose.
 func LookPath(name string, env []string, base string) (string, error) {
 	if strings.Contains(name, "/") || strings.ContainsRune(name, filepath.Separator) {
 		if _, err := exec.LookPath(against(base, name)); err != nil && !errors.Is(err, exec.ErrDot) {
@@ -255,13 +261,13 @@ func LookPath(name string, env []string, base string) (string, error) {
 // find finds the program of a command.
 func (c Command) find() (string, error) {
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
-	if err == nil && c.Installed && !filepath.IsAbs(path) { // Windows looks into the working directory first
+	if err == nil && c.Installed && !filepath.IsAbs(path) { // Windows searches the working directory first
 		return "", &exec.Error{Name: c.Argv[0], Err: exec.ErrDot}
 	}
 	return path, err
 }
 
-// withoutRelative returns an environment whose PATH has absolute entries alone.
+// withoutRelative returns an environment whose PATH has only absolute entries.
 func withoutRelative(env []string) []string {
 	dirs := slices.DeleteFunc(filepath.SplitList(getenv(env, "PATH")), func(dir string) bool {
 		return !filepath.IsAbs(dir)
@@ -269,7 +275,7 @@ func withoutRelative(env []string) []string {
 	return append(slices.Clone(env), "PATH="+strings.Join(dirs, string(filepath.ListSeparator)))
 }
 
-// against resolves a relative path. Without a base it leaves the path alone, with its leading "./".
+// against resolves a relative path. Without a base it returns the path unchanged, with its leading "./".
 func against(base, path string) string {
 	if base == "" || filepath.IsAbs(path) {
 		return path
@@ -277,7 +283,7 @@ func against(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// lookupFailure names the program as it was written, wherever it was looked up.
+// lookupFailure returns an error with the name of the program as it was written, wherever it was looked up.
 func lookupFailure(name string, err error) error {
 	var ee *exec.Error
 	if errors.As(err, &ee) {
@@ -290,8 +296,8 @@ func lookupFailure(name string, err error) error {
 	return &exec.Error{Name: name, Err: err}
 }
 
-// Environ is the environment that programs get: base without the variables by which plugin hosts and plugins recognise
-// each other (TF_PLUGIN_MAGIC_COOKIE, PLUGIN_*). With them, a program that is itself a plugin, or starts one, would
+// Environ returns the environment of programs: base without the variables with which plugin hosts and plugins recognize
+// each other (TF_PLUGIN_MAGIC_COOKIE, PLUGIN_*). With these, a program that is itself a plugin, or starts one, would
 // take its parent for its host.
 func Environ(base []string) []string {
 	return slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
@@ -312,8 +318,8 @@ func getenv(env []string, name string) string {
 	return ""
 }
 
-// directory returns where the program runs; "" for here. It is asked for beforehand because the failure to change
-// directory is otherwise reported as one to execute the program.
+// directory returns the directory in which the program runs, or "" for the current one. It checks the directory in
+// advance, because a failure to change to it would be reported as a failure to execute the program.
 func directory(c Command) (string, error) {
 	dir := against(c.Base, c.Dir)
 	if dir == "" {

@@ -36,7 +36,7 @@ func run(t *testing.T, c program.Command) (*program.Result, error) {
 	return program.Run(t.Context(), c)
 }
 
-// mustAnswer runs a program that must succeed, and reads its answer.
+// mustAnswer runs a program that must succeed, and decodes its answer.
 func mustAnswer(t *testing.T, c program.Command) map[string]string {
 	t.Helper()
 	res, err := run(t, c)
@@ -61,7 +61,8 @@ func script(t *testing.T, path, text string) string {
 	return path
 }
 
-// within fails the test when f waits for something that takes a minute. What takes less is the load of the machine.
+// within fails the test if f takes a minute, which means that it waits for something. A shorter time may be due to the
+// load of the machine.
 func within(t *testing.T, f func()) {
 	t.Helper()
 	begin := time.Now()
@@ -79,7 +80,7 @@ func TestRunPassesInputAndReturnsOutput(t *testing.T) {
 	}
 }
 
-func TestRunGivesAnEmptyInputAnEnd(t *testing.T) {
+func TestRunClosesEmptyInput(t *testing.T) {
 	if got := mustAnswer(t, program.Command{Argv: programtest.Argv("wrap")}); got["stdin"] != "" {
 		t.Errorf("the program read %q", got["stdin"])
 	}
@@ -244,7 +245,7 @@ func TestRunKillsAChildThatPrintsTooMuchAfterTheProgram(t *testing.T) {
 	})
 }
 
-func TestRunDropsAnOutputThatDoesNotMatter(t *testing.T) {
+func TestRunDropsOutputOnRequest(t *testing.T) {
 	begin := memory()
 	res, err := run(t, program.Command{Argv: programtest.Argv("flood", "300000000"), MaxStdout: -1})
 	if err != nil || res.ExitCode != 0 || len(res.Stdout) != 0 {
@@ -281,13 +282,13 @@ func TestRunKeepsBothEndsOfAFloodOfMessages(t *testing.T) {
 		!strings.Contains(text, "bytes left out here") {
 		t.Errorf("lost an end or the note: %.50q ... %.50q", text, text[len(text)-50:])
 	}
-	if want := 1<<14 + 2; lines != want { // a line of 1 GiB comes in pieces of 64 KiB
+	if want := 1<<14 + 2; lines != want { // a line of 1 GiB is split into pieces of 64 KiB
 		t.Errorf("streamed %d lines, want %d", lines, want)
 	}
 	if len(res.Stderr) > 2<<20+100 {
 		t.Errorf("kept %d bytes", len(res.Stderr))
 	}
-	// The lines themselves are garbage by now, so live memory is what counts.
+	// The lines themselves are garbage by now, so measure live memory.
 	if grown := memory() - begin; grown > 32<<20 {
 		t.Errorf("holds %d MiB more", grown>>20)
 	}
@@ -312,8 +313,8 @@ func TestRunDoesNotWaitForChildrenOnceTheAnswerIsWhole(t *testing.T) {
 	}
 }
 
-func TestRunReadsAllThatTheProgramWroteBeforeItLooksWhetherThatIsWhole(t *testing.T) {
-	// "{}" is whole by itself, what follows must be seen all the same.
+func TestRunReadsAllOutputBeforeItChecksCompleteness(t *testing.T) {
+	// "{}" is complete, but output that follows must be read nevertheless.
 	for range 20 {
 		res, err := run(t, program.Command{
 			Argv:   []string{"/bin/sh", "-c", `printf '{}'; sleep 30 & printf %s $! >&2; printf ' x'`},
@@ -337,7 +338,7 @@ func TestRunWaitsAMomentForAnAnswerFromAChild(t *testing.T) {
 	})
 }
 
-func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
+func TestRunStopsReadingIfChildrenDelayAnAnswer(t *testing.T) {
 	for name, argv := range map[string][]string{
 		"half an answer":   programtest.Argv("parent", `{"a":`, "0", "after", "60s", ""),
 		"no answer":        programtest.Argv("daemon", "", "0", "after", "60s", ""),
@@ -356,7 +357,7 @@ func TestRunStopsReadingWhenChildrenKeepAnAnswerBack(t *testing.T) {
 	}
 }
 
-func TestRunTakesTheCallersWordForAWholeAnswer(t *testing.T) {
+func TestRunUsesTheCallersTestForACompleteAnswer(t *testing.T) {
 	within(t, func() {
 		res, err := run(t, program.Command{
 			Argv:   programtest.Argv("parent", "", "0", "after", "60s", ""),
@@ -446,7 +447,7 @@ func openFiles(t *testing.T) int {
 
 var childLine = regexp.MustCompile(`(?m)^child (\d+)$`)
 
-// childOf is the process that a program left behind.
+// childOf returns the ID of the process that a program left behind.
 func childOf(t *testing.T, res *program.Result) int {
 	t.Helper()
 	m := childLine.FindSubmatch(res.Stderr)
@@ -460,7 +461,7 @@ func childOf(t *testing.T, res *program.Result) int {
 	return pid
 }
 
-// expectEnd waits for a process to disappear.
+// expectEnd waits until a process has ended.
 func expectEnd(t *testing.T, pid int) {
 	t.Helper()
 	if !programtest.Ends(pid) {

@@ -16,9 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Advice returns why the operating system refuses a file that is there, as far as the file tells; empty when it does
-// not. The system itself says "no such file" of a script whose interpreter is missing, which sends people looking in
-// the wrong place.
+// Advice returns why the operating system cannot execute an existing file, as far as the file shows it, or "". The
+// system itself reports "no such file" for a script whose interpreter is missing, which is misleading.
 func (e *StartError) Advice() string {
 	if advice := diag.SystemAdvice(e.Err); advice != "" {
 		return advice
@@ -36,16 +35,15 @@ func (e *StartError) Advice() string {
 	name, carriageReturn := interpreter(e.File)
 	switch {
 	case carriageReturn:
-		return "Its first line ends in CR LF, as editors on Windows write it, and so names an interpreter with a " +
-			"carriage return at the end: save the file with LF."
+		return "Its first line ends with CR LF, as on Windows, so the name of the interpreter ends with a carriage " +
+			"return. Save the file with LF."
 	case name != "":
-		return fmt.Sprintf("The file is there, so it is the interpreter in its first line that is not: %q.", name)
+		return fmt.Sprintf("The file exists, but the interpreter in its first line does not: %q.", name)
 	}
-	return "The file is there, so it is something that it needs to start that is not: it may be made for another " +
-		"system."
+	return "The file exists, but something that it needs does not: it may be built for another system."
 }
 
-// fileOf returns the file that executing path in dir means, as seen from here.
+// fileOf returns the file that executing path in dir refers to, relative to the current directory.
 func fileOf(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -53,8 +51,8 @@ func fileOf(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// interpreter reads from a script which program runs it, and whether its name ends in a carriage return. The name is
-// empty for anything else.
+// interpreter returns the program that runs a script, and whether its name ends in a carriage return. The name is ""
+// for other files.
 func interpreter(file string) (name string, carriageReturn bool) {
 	f, err := regular.Open(file)
 	if err != nil {

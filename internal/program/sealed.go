@@ -14,33 +14,34 @@ import (
 	"path/filepath"
 )
 
-// Sealing encrypts what a Spool has: the record, and the answer under a key of its own, which is beside it and itself
-// encrypted. A program cannot encrypt what it says, so a process of ours, the keeper, stands between it and the disk:
-// it holds the input and the outputs of the program, and ends after it. No plain byte of either is in a file.
+// Sealing encrypts the files of a Spool: the record, and the answer with its own key, which is stored encrypted beside
+// it. A program cannot encrypt its output, so a process of Tombolo, the keeper, forwards the program's input and
+// outputs, and ends after it. No file contains any unencrypted part of them.
 type Sealing struct {
-	// Seal and Open are those of the state. Open accepts a plain document only if the state may be plain.
+	// Seal and Open encrypt and decrypt as for the state. Open accepts an unencrypted document only if the state may be
+	// unencrypted.
 	Seal, Open func(document []byte) ([]byte, error)
-	// Plain leaves what is new plain: Open reads what an earlier run has left.
+	// Plain leaves new files unencrypted; Open still decrypts those of an earlier run.
 	Plain bool
-	// Keeps reports whether the executable of this process, started anew, is a keeper: its main function calls Keep if
-	// Keeping says so. Without it, nothing is spooled, but what is there can be read.
+	// Keeps reports whether the executable of this process can be a keeper: its main function calls Keep if Keeping
+	// returns true. Without it, nothing is spooled, but existing files can be read.
 	Keeps bool
 }
 
-// Sealed reports whether what is kept of programs must be encrypted.
+// Sealed reports whether the files of programs must be encrypted.
 func (s Spool) Sealed() bool { return s.Sealing != nil && !s.Sealing.Plain }
 
-// spools reports whether answers of calls can be kept as they have to be.
+// spools reports whether answers of calls can be stored in the required form.
 func (s Spool) spools() bool { return !s.Sealed() || s.Sealing.Keeps }
 
-// The longest part of an answer that is sealed at once, and the length of a key.
+// Maximum size of a part of an answer that is encrypted at a time, and the size of a key, in bytes.
 const (
 	partSize = 64 << 10
 	keySize  = 32
 )
 
-// parts seals and opens an answer part by part, each for its place alone. A part is its length in four bytes, and
-// itself.
+// parts encrypts and decrypts an answer part by part; each part is bound to its position. A part is stored as its
+// length in four bytes, followed by its content.
 type parts struct {
 	aead  cipher.AEAD
 	token []byte
@@ -55,7 +56,7 @@ func newKey() []byte {
 
 func newParts(key []byte, token string) (*parts, error) {
 	if len(key) != keySize {
-		return nil, fmt.Errorf("the key of an answer has %d bytes, and not %d", len(key), keySize)
+		return nil, fmt.Errorf("the key of an answer has %d bytes, not %d", len(key), keySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -65,7 +66,7 @@ func newParts(key []byte, token string) (*parts, error) {
 	return &parts{aead: aead, token: []byte(token)}, err
 }
 
-// nonce is new for each part, and its key is for one answer.
+// nonce returns the nonce of a part: it is unique because each answer has its own key.
 func (p *parts) nonce() []byte {
 	p.n++
 	return binary.BigEndian.AppendUint64(make([]byte, p.aead.NonceSize()-8), p.n)
@@ -78,7 +79,7 @@ func (p *parts) seal(plain []byte) []byte {
 
 var errChanged = errors.New("it was changed after it was written: its encrypted content does not verify")
 
-// open reads the parts of an answer that are whole, up to a length.
+// open decrypts the complete parts of an answer, up to a length.
 func (p *parts) open(from io.Reader, limit int) (plain []byte, err error) {
 	r := bufio.NewReader(from)
 	for head := [4]byte{}; len(plain) < limit; {
@@ -100,7 +101,7 @@ func (p *parts) open(from io.Reader, limit int) (plain []byte, err error) {
 	return plain[:limit], nil
 }
 
-// ended returns nil for the end of an answer: its last part may still be on its way, or was cut.
+// ended returns nil at the end of an answer, whose last part may not be complete yet or was cut off.
 func ended(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -108,7 +109,7 @@ func ended(err error) error {
 	return err
 }
 
-// key returns the key of the answer of a call, or nil if it is plain.
+// key returns the key of a call's answer, or nil if the answer is not encrypted.
 func (s Spool) key(root *os.Root) ([]byte, error) {
 	name := s.file(spoolKey)
 	sealed, err := upTo(root, name, 1<<20)
@@ -121,7 +122,7 @@ func (s Spool) key(root *os.Root) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case s.Sealing == nil:
-		return nil, fmt.Errorf("the answer beside %s is encrypted, and there are no encryption settings for the state",
+		return nil, fmt.Errorf("the answer next to %s is encrypted, but there are no encryption settings for the state",
 			filepath.Join(s.Dir, name))
 	}
 	key, err := s.Sealing.Open(sealed)
@@ -134,7 +135,7 @@ func (s Spool) key(root *os.Root) ([]byte, error) {
 	return key, nil
 }
 
-// read returns an answer up to a limit, and its length as far as that is known; key is nil if it is plain.
+// read returns an answer, or its first limit bytes. key is nil if the answer is not encrypted.
 func (s Spool) read(out io.Reader, key []byte, limit int) ([]byte, error) {
 	if key == nil {
 		return io.ReadAll(io.LimitReader(out, int64(limit)))
@@ -145,8 +146,8 @@ func (s Spool) read(out io.Reader, key []byte, limit int) ([]byte, error) {
 	}
 	text, err := p.open(out, limit)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w. Look at what was created, remove the folder, and run the command again: the "+
-			"operation then counts as interrupted", filepath.Join(s.Dir, s.file(spoolOut)), err)
+		return nil, fmt.Errorf("%s: %w. Check what was created, remove the folder, and run the command again: it "+
+			"then treats the operation as interrupted", filepath.Join(s.Dir, s.file(spoolOut)), err)
 	}
 	return text, nil
 }

@@ -20,10 +20,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// canary is in all that a program of these tests reads and says.
+// canary is in all input and output of programs in these tests.
 const canary = "canary-4711"
 
-// scrambled stands for the encryption of a state: it is not plain, and a document of another kind is refused.
+// scrambled simulates the encryption of a state: the result is not readable, and documents of another kind are refused.
 func scrambled() *program.Sealing {
 	turn := func(text []byte) []byte {
 		turned := bytes.Clone(text)
@@ -50,7 +50,7 @@ func sealedScript(dir, script string) program.Command {
 	return c
 }
 
-// plainIn lists the files below a folder in which the canary is.
+// plainIn lists the files below a folder that contain the canary.
 func plainIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
@@ -69,8 +69,9 @@ func plainIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What a program reads and says arrives as without encryption, now and in a later run, and no file has any of it.
-func TestSealedAnswersArrive(t *testing.T) {
+// Input and output of a program are the same as without encryption, in this run and in a later one, and no file
+// contains any of it.
+func TestEncryptedAnswersAreRead(t *testing.T) {
 	big := strings.Repeat("x", 300_000)
 	for name, c := range map[string]struct {
 		script, answer, said string
@@ -117,8 +118,8 @@ func TestSealedAnswersArrive(t *testing.T) {
 	}
 }
 
-// An answer beyond the limit ends its program, also one that does not care whether anybody reads.
-func TestSealedAnswersHaveTheSameLimit(t *testing.T) {
+// An answer beyond the limit ends its program, even one that ignores whether its output is read.
+func TestEncryptedAnswersHaveTheSameLimit(t *testing.T) {
 	for _, rest := range []string{"", "trap '' PIPE; while :; do sleep 1; done"} {
 		dir := filepath.Join(t.TempDir(), "answers")
 		command := sealedScript(dir, `head -c 5000 /dev/zero; `+rest)
@@ -135,8 +136,8 @@ func TestSealedAnswersHaveTheSameLimit(t *testing.T) {
 	}
 }
 
-// A program that is stopped is asked first; what it says then counts.
-func TestSealedProgramsAreStopped(t *testing.T) {
+// A program is asked to stop first; output that it writes then is used.
+func TestProgramsWithEncryptedAnswersAreStopped(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	ctx, cancel := context.WithCancel(t.Context())
 	command := sealedScript(dir, `trap 'echo "{}"; exit 0' TERM; echo begun >&2; while :; do sleep 0.02; done`)
@@ -147,8 +148,8 @@ func TestSealedProgramsAreStopped(t *testing.T) {
 	}
 }
 
-// What a program leaves running has its outputs for as long as it likes, and holds nothing up.
-func TestSealedAnswersAreThereThoughSomethingHoldsThem(t *testing.T) {
+// A process that a program leaves running keeps its outputs open for as long as it likes, without delaying the answer.
+func TestEncryptedAnswersAreAvailableWhileHeldOpen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `sleep 600 & echo $! >&2; echo '{"a": 1}'`)
 	var child string
@@ -163,8 +164,8 @@ func TestSealedAnswersAreThereThoughSomethingHoldsThem(t *testing.T) {
 	}
 }
 
-// A reader without the key, or the wrong one, or an answer that was changed, moved or exchanged, gets an error, and no
-// answer that nobody gave. A plain one counts only where the state may be plain.
+// Without the key, with the wrong one, or with an answer that was changed, moved or exchanged, reading is an error and
+// returns no forged answer. An unencrypted answer is only accepted if the state may be unencrypted.
 func TestChangedAnswersAreRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `printf 1; sleep 0.05; echo 2`)
@@ -226,8 +227,8 @@ func TestChangedAnswersAreRefused(t *testing.T) {
 	}
 }
 
-// Without a keeper, answers are not kept at all.
-func TestNothingIsSpooledThatCannotBeSealed(t *testing.T) {
+// Without a keeper, answers are not stored.
+func TestNothingIsSpooledWithoutAKeeper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	command := sealedScript(dir, `cat; ls `+dir+` >&2`)
 	command.Spool.Sealing.Keeps = false

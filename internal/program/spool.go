@@ -17,24 +17,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Spool is where the answer of a program survives the death of this process. The program's outputs are files then,
-// its input is one without a name, and it is in its own session: when we are killed it ends its work as if nothing
-// had happened. It holds a lock on its answer, by which its end is told.
+// Spool is where the answer of a program outlives this process. The program's outputs are files then, its input is an
+// unnamed file, and it runs in its own session: if this process is killed, the program completes its work undisturbed.
+// The program holds a lock on its answer, which shows when it ends.
 //
-// A folder STATE.answers, and what is in it, belongs to those who may use the file STATE: one of them may have to
-// continue where another's run was killed. The caller that has stored the answer elsewhere calls
+// The folder STATE.answers and its files are accessible to the users who may access the file STATE: one of them may
+// have to continue where the run of another was killed. A caller that has stored the answer elsewhere calls
 // RemoveSpooled.
 //
-// With a Sealing, the answer and the record are encrypted, and no message or input is in a file.
+// With a Sealing, the answer and the record are encrypted, and no file contains messages or input.
 //
 // The folder is in a project, whose files may be hostile: it must be a folder, not a link to one, and only regular
-// files with names that this package gives are read, written or removed.
+// files with names that this package chooses are read, written or removed.
 type Spool struct {
-	Dir   string // made when it is missing; empty: no spool
-	Token string // names the call
-	// Record is kept beside the answer, for the run that finds it.
+	Dir   string // created if it is missing; "" means no spool
+	Token string // identifies the call
+	// Record is stored beside the answer, for the run that finds it.
 	Record []byte
-	// Sealing encrypts; nil leaves all plain.
+	// Sealing encrypts the files; nil leaves them unencrypted.
 	Sealing *Sealing
 }
 
@@ -43,39 +43,39 @@ type Spooled struct {
 	Record []byte
 	// Stdout is the output up to the limit.
 	Stdout []byte
-	// Known means that the program was seen to end, with ExitCode.
+	// Known means that the end of the program was observed; ExitCode is its status.
 	Known    bool
 	ExitCode int
-	// Refused is the verdict on an output that is no answer, as Run gives it: *LimitError or *FullError. It is stored
-	// beside the answer, so that a later run decides as the waiting one.
+	// Refused is the error for invalid output, as Run returns it: *LimitError or *FullError. It is stored beside the
+	// answer, so that a later run decides as the waiting one.
 	Refused error
 }
 
-// SpoolError means that the place of answers is not a folder of ours.
+// SpoolError means that the folder for answers is not a folder.
 type SpoolError struct {
 	Dir string
-	Is  string // such as "a symbolic link"
+	Is  string // what it is, such as "a symbolic link"
 }
 
-const exchanged = "something that was exchanged while it was opened"
+const exchanged = "a file that was replaced while it was opened"
 
 func (e *SpoolError) Error() string {
-	return fmt.Sprintf("%s is %s, not a folder: answers of programs are kept there, and nothing is read or removed "+
-		"through it. Look at what it is, and remove it", e.Dir, e.Is)
+	return fmt.Sprintf("%s is %s, not a folder. Answers of programs are stored there, so it was neither read nor "+
+		"removed. Find out what created it, and remove it", e.Dir, e.Is)
 }
 
-// FullError means that the disk was full when the program answered, so that its answer is not whole; or that the
-// process that encrypts the answer was ended.
+// FullError means that the disk was full when the program answered, so that its answer is not complete; or, with Ended,
+// that the process that encrypts the answer was killed.
 type FullError struct{ Ended bool }
 
 func (e *FullError) Error() string {
 	if e.Ended {
-		return "the process that encrypts its answer was ended, so the answer is lost"
+		return "the process that encrypts its answer was killed, so the answer is lost"
 	}
-	return "the disk was full when the program wrote its answer, which is cut: make room"
+	return "the disk was full when the program wrote its answer, so the answer is truncated: free some space"
 }
 
-// look is how often the output of a running program is checked.
+// look is the interval of checks of a running program's output.
 const look = 40 * time.Millisecond
 
 const (
@@ -84,20 +84,20 @@ const (
 	spoolRecord  = ".record"
 	spoolStatus  = ".status"
 	spoolProcess = ".process"
-	spoolKey     = ".key" // of a sealed answer
+	spoolKey     = ".key" // of an encrypted answer
 )
 
 var spoolKinds = []string{spoolOut, spoolErr, spoolRecord, spoolStatus, spoolProcess, spoolKey}
 
-// spoolName is how our files are named: a call's, and the input of a program until its name is gone.
+// spoolName matches the names of our files: those of a call, and the input of a program until it is unlinked.
 var spoolName = regex.Lazy(`^(?:[A-Za-z0-9-]+\.[A-Za-z0-9-]+\.(?:out|err|record|status|process|key)|in-[0-9]+)$`)
 
 // verdict is the stored exit status of a program.
 type verdict struct {
 	Exit int  `json:"exit"`
-	Over int  `json:"over,omitempty"` // the limit that the output is beyond
+	Over int  `json:"over,omitempty"` // the limit that the output exceeds
 	Full bool `json:"full,omitempty"` // the disk was full
-	Lost bool `json:"lost,omitempty"` // the process that encrypts was ended
+	Lost bool `json:"lost,omitempty"` // the process that encrypts was killed
 }
 
 func verdictOn(exit int, failure error) verdict {
@@ -113,7 +113,7 @@ func verdictOn(exit int, failure error) verdict {
 	return v
 }
 
-// refused returns the error that the verdict was made of.
+// refused returns the error from which the verdict was made.
 func (v verdict) refused() error {
 	switch {
 	case v.Over > 0:
@@ -124,10 +124,10 @@ func (v verdict) refused() error {
 	return nil
 }
 
-// file names a file of a call in its folder. Tokens have slashes.
+// file returns the name of a call's file in its folder. Tokens contain slashes.
 func (s Spool) file(kind string) string { return strings.ReplaceAll(s.Token, "/", ".") + kind }
 
-// openSpool opens the folder of answers. The error wraps fs.ErrNotExist if there is none.
+// openSpool opens the folder for answers. The error wraps fs.ErrNotExist if there is none.
 func openSpool(dir string) (*os.Root, error) {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -151,7 +151,7 @@ func openSpool(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// makeDir opens the folder of answers, and creates it if necessary.
+// makeDir opens the folder for answers, and creates it if necessary.
 func (s Spool) makeDir() (*os.Root, error) {
 	err := os.MkdirAll(filepath.Dir(s.Dir), 0o700)
 	if err == nil {
@@ -176,7 +176,7 @@ func (s Spool) makeDir() (*os.Root, error) {
 	return root, nil
 }
 
-// share lets those who may use the state use the answers. Without a state they stay with the user.
+// share grants the users of the state access to the answers. Without a state file only the current user has access.
 func (s Spool) share(f *os.File) error {
 	owner, ok := strings.CutSuffix(filepath.Clean(s.Dir), ".answers")
 	if !ok {
@@ -192,7 +192,7 @@ func (s Spool) share(f *os.File) error {
 	return regular.Share(f, like)
 }
 
-// ours opens a file of a call, but no link, pipe or anything else.
+// ours opens a file of a call. It refuses links, pipes and other kinds of files.
 func ours(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -222,11 +222,12 @@ func upTo(root *os.Root, name string, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, int64(limit)))
 }
 
-// AwaitSpooled returns what is there of a call once its program has ended; nil when nothing is. While it waits it tells
-// once which processes it waits for, as far as that is known. A program that is beyond the limit of an answer is ended.
+// AwaitSpooled returns the files of a call after its program has ended, or nil if there are none. While it waits, it
+// calls tell once with the IDs of the processes for which it waits, as far as they are known. A program whose answer
+// exceeds the limit is killed.
 //
-// The program has ended when nobody holds its answer any more; when its own process is gone, whatever it left behind,
-// and the answer is whole; or when that process is gone for as long as a run would wait for the rest.
+// The program has ended in one of these cases: no process has its answer open; its own process has ended, whatever it
+// left behind, and the answer is complete; or that process has ended for as long as a run would wait for the rest.
 func AwaitSpooled(ctx context.Context, s Spool, tell func(pids []int)) (*Spooled, error) {
 	root, err := openSpool(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,12 +273,12 @@ func AwaitSpooled(ctx context.Context, s Spool, tell func(pids []int)) (*Spooled
 type awaited struct {
 	Spool
 	root *os.Root
-	key  []byte    // of the answer; nil if it is plain
-	gone time.Time // since when its process is known to be
+	key  []byte    // of the answer; nil if it is not encrypted
+	gone time.Time // when its process was first found to have ended
 }
 
 // freeMessages frees the disk space of the unread standard error of a program that outlived its run, and returns the
-// offset up to which it has done so.
+// offset up to which it is freed.
 func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
 	f, err := ours(root, s.file(spoolErr))
 	if err != nil {
@@ -295,7 +296,7 @@ func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
 	return size
 }
 
-// look reads the files of a call. Both results are nil while its program runs, and if there are none.
+// look reads the files of a call. Both results are nil while its program is running, and if there are no files.
 func (w *awaited) look() (*Spooled, error) {
 	out, err := ours(w.root, w.file(spoolOut))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -318,7 +319,7 @@ func (w *awaited) look() (*Spooled, error) {
 	}
 	size := lengthOf(out)
 	dead := false
-	if held && !found.Known { // with a status it is something that the program left behind
+	if held && !found.Known { // if there is a status, a process that the program left behind has it open
 		if dead = w.process(w.root).ended(); !dead || w.key == nil && size > defaultMaxStdout {
 			return nil, nil
 		}
@@ -340,7 +341,7 @@ func (w *awaited) look() (*Spooled, error) {
 		return nil, err
 	}
 	if over && found.Refused == nil {
-		if w.key != nil { // its keeper hears no more of it, but it may be at work
+		if w.key != nil { // its keeper gets no more output, but may still be writing
 			end(w.writer())
 		}
 		found.Refused = &LimitError{Limit: defaultMaxStdout}
@@ -378,11 +379,11 @@ func (s Spool) judge(root *os.Root, exit int, failure error, sealed bool) {
 		return // without it, only the output counts
 	}
 	defer f.Close()
-	if _, err := f.WriteAt(text, 0); err != nil { // the file has room for it; what is behind it is white space
+	if _, err := f.WriteAt(text, 0); err != nil { // space is reserved; the text after it is white space
 		return
 	}
 	var limit *LimitError
-	if errors.As(failure, &limit) && !sealed { // what is sealed was not written beyond the limit
+	if errors.As(failure, &limit) && !sealed { // an encrypted answer is not written beyond the limit
 		if out, err := root.OpenFile(s.file(spoolOut), os.O_WRONLY, 0); err == nil {
 			_ = out.Truncate(int64(limit.Limit) + 1)
 			out.Close()
@@ -390,7 +391,7 @@ func (s Spool) judge(root *os.Root, exit int, failure error, sealed bool) {
 	}
 }
 
-// statusRoom is how much is written where the verdict will stand, so that a full disk has room for it.
+// statusRoom is the number of bytes that are reserved for the verdict, so that it can be written to a full disk.
 const statusRoom = 128
 
 func blank() []byte { return bytes.Repeat([]byte(" "), statusRoom) }
@@ -403,14 +404,14 @@ func lengthOf(f *os.File) int64 {
 	return info.Size()
 }
 
-// running is which process a call is, and where its number counts.
+// running identifies the process of a call, and the system on which its ID is valid.
 type running struct {
 	PID   int    `json:"pid"`
-	Where string `json:"where"` // the system that numbers it
-	Began string `json:"began"` // tells it from another that has its number later
+	Where string `json:"where"` // the system that assigned the ID
+	Began string `json:"began"` // distinguishes it from a later process with the same ID
 }
 
-// process returns the process of a call; the zero value when it is not known.
+// process returns the process of a call, or the zero value if it is not known.
 func (s Spool) process(root *os.Root) (p running) {
 	if text, err := upTo(root, s.file(spoolProcess), 4<<10); err == nil {
 		_ = json.Unmarshal(text, &p)
@@ -418,15 +419,16 @@ func (s Spool) process(root *os.Root) (p running) {
 	return p
 }
 
-// ended reports whether the process is known to be gone. One without a beginning was gone already when it was recorded.
+// ended reports whether the process is known to have ended. One without a start time had already ended when it was
+// recorded.
 func (p running) ended() bool {
 	return p.PID > 0 && p.here() && (p.Began == "" || began(p.PID) != p.Began)
 }
 
 func (p running) here() bool { return p.Where != "" && p.Where == numberedBy() }
 
-// holders returns the processes that hold an answer, or else the one that is known to write it. Of a sealed answer that
-// is the other way round: its keeper holds it.
+// holders returns the processes that have an answer open, or else the one that is known to write it. For an encrypted
+// answer the order is reversed, because its keeper has it open.
 func (w *awaited) holders(out *os.File) []int {
 	list, writer := whoHas(out), w.writer()
 	if len(list) > 0 && (w.key == nil || writer == nil) {
@@ -443,7 +445,7 @@ func (w *awaited) writer() []int {
 	return nil
 }
 
-// RemoveSpooled removes the files of a call, and the folder with the last one.
+// RemoveSpooled removes the files of a call, and the folder if it is then empty.
 func RemoveSpooled(dir, token string) error {
 	s := Spool{Dir: dir, Token: token}
 	return inSpool(dir, func(root *os.Root) error {
@@ -456,8 +458,8 @@ func RemoveSpooled(dir, token string) error {
 	})
 }
 
-// SweepSpool removes everything of calls that are not among the tokens, and the folder when nothing is left. What is
-// not ours stays.
+// SweepSpool removes the files of all calls whose tokens are not in the list, and the folder if it is then empty. It
+// does not remove foreign files.
 func SweepSpool(dir string, tokens []string) error {
 	keep := map[string]bool{}
 	for _, token := range tokens {
@@ -487,7 +489,7 @@ func SweepSpool(dir string, tokens []string) error {
 	})
 }
 
-// inSpool does something in the folder of answers, if there is one, and removes it when it is empty.
+// inSpool calls do with the folder for answers, if there is one, and removes the folder if it is empty.
 func inSpool(dir string, do func(root *os.Root) error) error {
 	root, err := openSpool(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -499,7 +501,7 @@ func inSpool(dir string, do func(root *os.Root) error) error {
 	err = do(root)
 	root.Close()
 	if err == nil {
-		_ = os.Remove(dir) // fails while something is kept
+		_ = os.Remove(dir) // fails while it contains files
 	}
 	return err
 }

@@ -4,8 +4,8 @@ package program
 
 import "os"
 
-// freeBefore does nothing: there is no way to free the beginning of a file that works on every file system here.
+// freeBefore does nothing: on this system, no method of freeing the beginning of a file works on every file system.
 func freeBefore(*os.File, int64) {}
 
-// reserve promises nothing: a full disk shows when the answer is cut.
+// reserve does nothing: a full disk shows when the answer is cut off.
 func reserve(*os.File, int64) error { return nil }

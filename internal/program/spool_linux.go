@@ -6,13 +6,14 @@ import (
 	"syscall"
 )
 
-// freeBefore frees the beginning of a file on the disk, where the file system can do that.
+// freeBefore frees the disk space of the beginning of a file, if the file system supports that.
 func freeBefore(f *os.File, end int64) {
 	const keepSize, punchHole = 1, 2
 	_ = syscall.Fallocate(int(f.Fd()), keepSize|punchHole, 0, end)
 }
 
-// reserve allocates space for a file up to an end, after its content; its size stays. Some file systems cannot do that.
+// reserve allocates space up to an offset after the content of a file, without changing its size. Some file systems do
+// not support that.
 func reserve(f *os.File, end int64) error {
 	const keepSize = 1
 	at := lengthOf(f)

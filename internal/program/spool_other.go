@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// runSpooled runs without a spool: there is no lock here that a program could hold by having its output open.
+// runSpooled runs without a spool: on this system, a program cannot hold a lock by having its output open.
 func runSpooled(ctx context.Context, path string, c Command) (*Result, error) {
 	p, err := launching(path, c, launch)
 	if err != nil {
@@ -18,11 +18,11 @@ func runSpooled(ctx context.Context, path string, c Command) (*Result, error) {
 
 func lockedFile(*os.File) (bool, error) { return false, nil }
 
-// freeBefore does nothing: no program writes to a file here.
+// freeBefore does nothing: on this system, no program writes to a file.
 func freeBefore(*os.File, int64) {}
 
-// Keeping reports whether this process was started as a keeper: never here.
+// Keeping returns false: there are no keepers on this system.
 func Keeping() bool { return false }
 
-// Keep is the life of a keeper, which there is not here.
+// Keep is never called on this system.
 func Keep() int { return 1 }

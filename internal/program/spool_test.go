@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// spoolScript is a program whose answer is spooled in dir.
+// spoolScript returns a program whose answer is spooled in dir.
 func spoolScript(dir, script string) program.Command {
 	return program.Command{
 		Argv: []string{"/bin/sh", "-c", script}, Linger: 10 * time.Millisecond,
@@ -29,11 +29,10 @@ func spoolScript(dir, script string) program.Command {
 	}
 }
 
-// place is where the answer of that program is.
+// place returns the location of that program's answer.
 func place(dir string) program.Spool { return program.Spool{Dir: dir, Token: "run/op-1"} }
 
-// left creates the files of a call that a killed run leaves behind: an answer that a process, and what it started,
-// write.
+// left creates the files of a call that a killed run leaves behind: an answer that a process and its children write.
 func left(t *testing.T, dir, script string) *exec.Cmd {
 	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -64,15 +63,15 @@ func left(t *testing.T, dir, script string) *exec.Cmd {
 	return cmd
 }
 
-// Who may use a state may continue where another's run was killed: its answers have the owner, the group and the
-// permissions of the state.
+// Users who may access a state may continue where the run of another was killed: its answers have the owner, the group
+// and the permissions of the state.
 func TestSharedStatesHaveSharedAnswers(t *testing.T) {
 	for _, perm := range []os.FileMode{0o600, 0o640, 0o644, 0o660} {
 		state := filepath.Join(t.TempDir(), "terraform.tfstate")
 		if err := errors.Join(os.WriteFile(state, nil, 0o600), os.Chmod(state, perm)); err != nil {
 			t.Fatal(err)
 		}
-		given := os.Chown(state, 12, 34) == nil // root may not always give files away
+		given := os.Chown(state, 12, 34) == nil // even root cannot always change the owner
 		dir := state + ".answers"
 		if _, err := program.Run(t.Context(), spoolScript(dir, `echo '{}'`)); err != nil {
 			t.Fatal(err)
@@ -105,9 +104,9 @@ func TestSharedStatesHaveSharedAnswers(t *testing.T) {
 	}
 }
 
-// Whatever a stranger's project has in the place of the folder, or of a file in it, stays as it is, and so does what it
-// leads to.
-func TestNothingForeignIsTouchedByASpool(t *testing.T) {
+// Whatever a stranger's project contains in place of the folder, or of a file in it, is not changed, and neither are
+// the targets of links.
+func TestSpoolsDoNotChangeForeignFiles(t *testing.T) {
 	calls := map[string]func(dir string) error{
 		"sweep":  func(dir string) error { return program.SweepSpool(dir, nil) },
 		"remove": func(dir string) error { return program.RemoveSpooled(dir, "run/op-1") },
@@ -179,8 +178,8 @@ func TestNothingForeignIsTouchedByASpool(t *testing.T) {
 	})
 }
 
-// What a program left running holds its answer, but not the answer up.
-func TestAnAnswerIsThereWhenItsProgramIsGone(t *testing.T) {
+// A process that a program leaves running keeps its answer open, but does not delay it.
+func TestAnswersAreAvailableWhenTheProgramHasEnded(t *testing.T) {
 	for name, answer := range map[string]string{"whole": `{"state": {}}`, "cut": `{"state": `} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "answers")
@@ -194,7 +193,7 @@ func TestAnAnswerIsThereWhenItsProgramIsGone(t *testing.T) {
 	}
 }
 
-func TestWhoIsWaitedForHasANumber(t *testing.T) {
+func TestAwaitedProcessesAreReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	cmd := left(t, dir, `echo '{}'; exec sleep 600`)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -205,11 +204,10 @@ func TestWhoIsWaitedForHasANumber(t *testing.T) {
 	}
 }
 
-// tooMuch prints an answer that would be one, except for its length.
+// tooMuch prints an answer that is valid except for its length.
 const tooMuch = `echo '{"state": {}}'; head -c 70000000 /dev/zero | tr '\0' ' '; `
 
-// An answer beyond the limit is refused by whoever reads it, early or late, in bounded memory, and its program is
-// ended.
+// An answer beyond the limit is refused whenever it is read, in bounded memory, and its program is killed.
 func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	live := filepath.Join(t.TempDir(), "answers")
 	_, err := program.Run(t.Context(), spoolScript(live, tooMuch))
@@ -218,7 +216,7 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 		t.Fatalf("the run that waits says %v", err)
 	}
 	scripts := map[string]string{"ended": tooMuch}
-	if runtime.GOOS == "linux" { // elsewhere the number of a process says too little to end it
+	if runtime.GOOS == "linux" { // on other systems a process ID alone is not sufficient to kill it
 		scripts["at work"] = tooMuch + "exec sleep 600"
 	}
 	for name, script := range scripts {
@@ -240,7 +238,7 @@ func TestALateAnswerHasTheSameLimit(t *testing.T) {
 	}
 }
 
-// A run may allow a shorter answer than a later run would. What it refused stays refused.
+// A run may have a lower limit than a later run. An answer that it refused is also refused later.
 func TestALaterRunHasTheLimitOfTheRunThatWaited(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "answers")
 	cmd := spoolScript(dir, `printf '{"state": {"long": "enough"}}'`)
@@ -256,7 +254,7 @@ func TestALaterRunHasTheLimitOfTheRunThatWaited(t *testing.T) {
 }
 
 // A program that outlives its run and floods standard error does not fill the disk of the run that waits for it.
-func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
+func TestLateMessagesFreeTheirDiskSpace(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("runs on Linux, which alone frees the beginning of a file")
 	}
@@ -284,9 +282,9 @@ func TestLateMessagesAreGivenBackToTheDisk(t *testing.T) {
 	}
 }
 
-// A program that answers while the disk fills up has room for what it usually says; one that says more has not said
-// that it made nothing.
-func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
+// If the disk fills up while a program answers, there is space for answers of usual size. A program whose answer does
+// not fit has an unknown result.
+func TestAnswersSurviveAFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tombolo-spool-test",
 		disk).CombinedOutput(); err != nil {
@@ -319,8 +317,8 @@ func TestAFullDiskDoesNotTakeAnAnswer(t *testing.T) {
 	}
 }
 
-// The folder goes with the last answer in it, while other calls begin.
-func TestCallsShareAFolderThatComesAndGoes(t *testing.T) {
+// The folder is removed with its last answer, while other calls begin.
+func TestConcurrentCallsShareATemporaryFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s.answers")
 	over := make(chan struct{})
 	var calls, others sync.WaitGroup

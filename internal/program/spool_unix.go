@@ -25,14 +25,14 @@ type spooled struct {
 	group    *group.Group
 	root     *os.Root // the folder
 	out      *os.File
-	err      *os.File // nil if all is sealed
-	key      []byte   // of the answer; nil if it is plain
-	keeper   *keeper  // of a sealed answer
-	reserved int64    // of out: so far, a full disk takes what is written
-	full     bool     // there was no room for more of out
-	lost     bool     // the keeper was ended
+	err      *os.File // nil if the files are encrypted
+	key      []byte   // of the answer; nil if it is not encrypted
+	keeper   *keeper  // of an encrypted answer
+	reserved int64    // size of out up to which a write cannot fail
+	full     bool     // there was no space for the rest of out
+	lost     bool     // the keeper was killed
 	read     int64    // of err
-	freed    int64    // of err, given back to the disk
+	freed    int64    // offset in err up to which disk space is freed
 	message  *ends
 	lines    *lines
 }
@@ -62,10 +62,10 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 		}
 	}()
 	if err := s.makeRoom(); err != nil {
-		return nil, fmt.Errorf("make a place for its answer: %w", err)
+		return nil, fmt.Errorf("create the file for its answer: %w", err)
 	}
 	if err := syscall.Flock(int(s.out.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("lock the place of its answer: %w", err)
+		return nil, fmt.Errorf("lock the file of its answer: %w", err)
 	}
 	in, err := s.streams()
 	if err != nil {
@@ -87,7 +87,8 @@ func launchSpooled(path, dir string, c Command) (_ *spooled, err error) {
 	return s, nil
 }
 
-// streams returns the input of the program. Where all is sealed, it starts a keeper, which has the other streams.
+// streams returns the input of the program. If the files are encrypted, it starts a keeper, which has the other
+// streams.
 func (s *spooled) streams() (*os.File, error) {
 	c := s.limits
 	if s.key == nil {
@@ -109,11 +110,11 @@ func (s *spooled) streams() (*os.File, error) {
 	return s.keeper.stdin, nil
 }
 
-// attempts is how often the folder of answers is made at most, while other calls remove it when they end.
+// attempts limits how often the folder for answers is created, because other calls remove it when they end.
 const attempts = 1000
 
-// makeRoom creates the files of a call, with space for usual messages: a full disk is found before the program begins,
-// and one that fills up meanwhile still stores the answer.
+// makeRoom creates the files of a call, with space for messages of usual size: a full disk is detected before the
+// program begins, and if the disk fills up meanwhile, the answer can still be stored.
 func (s *spooled) makeRoom() (err error) {
 	c := s.limits.Spool
 	create := func(kind string, text []byte) *os.File {
@@ -142,7 +143,7 @@ func (s *spooled) makeRoom() (err error) {
 		if !errors.Is(err, fs.ErrNotExist) && !(errors.As(err, &other) && other.Is == exchanged) {
 			break
 		}
-		if s.root != nil { // another call ended, and took its last file and the folder away
+		if s.root != nil { // another call ended and removed the folder with its last file
 			s.root.Close()
 			s.root = nil
 		}
@@ -152,7 +153,7 @@ func (s *spooled) makeRoom() (err error) {
 	}
 	made := []*os.File{record, create(spoolStatus, blank()), create(spoolProcess, blank())}
 	if s.key != nil {
-		made = append(made, create(spoolKey, sealed)) // before the answer that it is for
+		made = append(made, create(spoolKey, sealed)) // before the answer that it encrypts
 	}
 	for _, f := range made {
 		f.Close()
@@ -173,7 +174,7 @@ func (s *spooled) makeRoom() (err error) {
 	return err
 }
 
-// sealed returns the record as it is stored and, where that is sealed, a key for the answer.
+// sealed returns the record as it is stored and, if that is encrypted, a key for the answer.
 func (s *spooled) sealed() (record, key []byte, err error) {
 	c := s.limits.Spool
 	if !c.Sealed() {
@@ -186,13 +187,13 @@ func (s *spooled) sealed() (record, key []byte, err error) {
 	return record, key, err
 }
 
-// Space that is reserved for the rest of an answer, and for the beginning of messages for people.
+// Space that is reserved for the rest of an answer, and for the first messages, in bytes.
 const (
 	reserveOut = 256 << 10
 	reserveErr = 64 << 10
 )
 
-// keepReserve keeps room for the rest of the answer, and records if there is none.
+// keepReserve reserves space for the rest of the answer, and records if there is none.
 func (s *spooled) keepReserve(size int64) {
 	if end := size + reserveOut/2; end > s.reserved {
 		end = size + reserveOut
@@ -204,7 +205,7 @@ func (s *spooled) keepReserve(size int64) {
 	}
 }
 
-// note stores the process of the call. Best effort: without it, only the lock shows its end.
+// note stores the process of the call. Errors are ignored: without it, only the lock shows when the process ends.
 func (s *spooled) note() {
 	pid := s.cmd.Process.Pid
 	text, _ := json.Marshal(running{PID: pid, Where: numberedBy(), Began: began(pid)})
@@ -235,7 +236,7 @@ func inputFile(c Command) (*os.File, error) {
 func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	exited := make(chan struct{})
 	go func() {
-		s.cmd.Wait() // the outcome is in ProcessState
+		s.cmd.Wait() // ProcessState contains the result
 		close(exited)
 	}()
 	failure := s.watch(ctx, exited)
@@ -273,7 +274,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	return res, failure
 }
 
-// hear reads what messages there still are, and how the keeper has ended.
+// hear reads the remaining messages and the exit status of the keeper.
 func (s *spooled) hear() {
 	if s.keeper == nil {
 		s.tail()
@@ -288,7 +289,7 @@ func (s *spooled) hear() {
 	}
 }
 
-// watch waits for the end of the program, and makes it end when the context is done or its output exceeds the limit.
+// watch waits for the end of the program, and ends it when the context ends or its output exceeds the limit.
 func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure error) {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
@@ -340,8 +341,7 @@ func (s *spooled) watch(ctx context.Context, exited chan struct{}) (failure erro
 	}
 }
 
-// linger reads the answer. While it is not whole and something that the program started still holds it, there may come
-// more.
+// linger reads the answer. It waits for the rest while the answer is not complete and another process has it open.
 func (s *spooled) linger(res *Result) {
 	deadline := time.Now().Add(s.limits.Linger)
 	for {
@@ -354,7 +354,7 @@ func (s *spooled) linger(res *Result) {
 	}
 }
 
-// answer reads the answer so far, and reports whether a process still holds it.
+// answer returns the answer so far, and whether a process still has it open.
 func (s *spooled) answer() (held bool, text []byte) {
 	f, err := ours(s.root, s.limits.Spool.file(spoolOut))
 	if err != nil {
@@ -366,7 +366,7 @@ func (s *spooled) answer() (held bool, text []byte) {
 	return held && err == nil, text
 }
 
-// tail reads what is new on standard error. Of a flood it reads the end.
+// tail reads new text on standard error; if there is too much, only its end.
 func (s *spooled) tail() {
 	if info, err := s.err.Stat(); err == nil && info.Size()-s.read > roundSize/2 {
 		s.read = info.Size() - roundSize/2

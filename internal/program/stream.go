@@ -13,18 +13,19 @@ import (
 
 const (
 	readSize = 32 << 10
-	// roundSize limits one round of readPending, so that a flood cannot keep its caller from checking the time.
+	// roundSize limits one round of readPending, so that a flood cannot prevent its caller from checking the time.
 	roundSize = 8 << 20
-	// maxLine is where a line of standard error is cut in two for the live stream.
+	// maxLine is the length at which a line of standard error is split for the live stream.
 	maxLine = 64 << 10
 )
 
-// stream reads one pipe into a writer. The goroutine in read owns it; once interrupt has returned, its caller does.
+// stream copies one pipe to a writer. The goroutine that runs read owns it; after interrupt has returned, its caller
+// does.
 type stream struct {
 	file  *os.File
 	to    io.Writer
 	done  chan struct{} // closed when read has ended
-	ended bool          // no process holds the other end any more
+	ended bool          // no process has the other end open
 }
 
 // read reads until the pipe ends or interrupt is called.
@@ -62,10 +63,10 @@ func (s *stream) readPending() (total int) {
 	return total
 }
 
-// hearing reads a pipe into a writer: in the goroutine of read, and for callers that need everything written so far.
+// hearing copies a pipe to a writer: in the goroutine of read, and for callers that need everything written so far.
 type hearing struct {
 	file *os.File
-	mu   sync.Mutex // from the reading of something to the end of its writing, so that nothing overtakes
+	mu   sync.Mutex // held from a read to the end of its write, to keep the order
 	to   io.Writer
 	buf  []byte
 }
@@ -73,13 +74,13 @@ type hearing struct {
 type pipeState int
 
 const (
-	pipeMore  pipeState = iota // something was read, there may be more
-	pipeEmpty                  // nothing there now
-	pipeEnded                  // nothing will come any more
+	pipeMore  pipeState = iota // some bytes were read, and there may be more
+	pipeEmpty                  // empty now
+	pipeEnded                  // no further bytes will come
 )
 
-// limited keeps the bytes that are written up to a size, and closes over at the first byte beyond. With a negative size
-// it keeps nothing and never closes over.
+// limited stores bytes up to a size, and closes over at the first byte beyond. With a negative size it stores nothing
+// and never closes over.
 type limited struct {
 	buf  []byte
 	max  int
@@ -102,11 +103,11 @@ func (l *limited) Write(b []byte) (int, error) {
 
 func (l *limited) exceeded() bool { return l.full }
 
-// ends keeps the first max bytes and the last max bytes of what is written to it.
+// ends stores the first max bytes and the last max bytes that are written to it.
 type ends struct {
 	max     int
 	head    []byte
-	tail    []byte // a ring once it has max bytes, next being its oldest byte
+	tail    []byte // a ring buffer once it has max bytes; next is the index of its oldest byte
 	next    int
 	dropped int64
 }
@@ -143,7 +144,7 @@ func (e *ends) bytes() []byte {
 	return out.Bytes()
 }
 
-// lines passes on what is written to it line by line.
+// lines calls a function with each line that is written to it.
 type lines struct {
 	emit func(string)
 	part []byte
@@ -181,7 +182,7 @@ func (l *lines) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-// flush passes on a last line that has no line end.
+// flush reports a last line without a newline.
 func (l *lines) flush() {
 	if len(l.part) > 0 {
 		l.send()
@@ -193,11 +194,11 @@ func (l *lines) send() {
 	l.part = l.part[:0]
 }
 
-// Quota limits the messages of a program in one call, and counts the rest. The zero value is an unused one.
+// Quota limits the messages of a program in one call, and counts those that exceed the limit. The zero value is unused.
 type Quota struct {
 	mu           sync.Mutex
 	lines, text  int
-	more, beyond int // lines and bytes that were not passed on
+	more, beyond int // lines and bytes that were dropped
 }
 
 const (
@@ -205,7 +206,7 @@ const (
 	quotaText  = 1 << 20
 )
 
-// Take reports whether a line of so many bytes fits.
+// Take reports whether a line of this size is within the limit.
 func (q *Quota) Take(size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -219,7 +220,7 @@ func (q *Quota) Take(size int) bool {
 	return true
 }
 
-// Rest returns the final note about dropped messages, or "" if there are none. A flood is not read completely.
+// Rest returns a final note about dropped messages, or "" if there are none. A flood is not read completely.
 func (q *Quota) Rest() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -230,7 +231,7 @@ func (q *Quota) Rest() string {
 	if q.more == 1 {
 		lines = "line"
 	}
-	return fmt.Sprintf("(the program says too much: at least %d more %s, %s, not shown)",
+	return fmt.Sprintf("(too many messages of the program: at least %d more %s, %s, not shown)",
 		q.more, lines, byteCount(q.beyond))
 }
 

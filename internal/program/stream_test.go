@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestLinesCutsLongLinesWithoutInventingEmptyOnes(t *testing.T) {
+func TestLinesSplitsLongLinesWithoutAddingEmptyOnes(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	tests := map[string]struct {
 		in   string

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Hook is the block of that name, which may come several times.
+// Hook is a hook block, of which there may be several.
 type Hook struct {
 	Name        string   `hcl:"name,label"`
 	Events      []string `hcl:"events" doc:"before_ or after_ with init, plan, apply or object, such as after_apply"`
@@ -33,7 +33,7 @@ type Hook struct {
 	TimeoutRange     hcl.Range `hcl:"timeout,attr_value_range"`
 }
 
-// The words of hooks.
+// The keywords of hooks.
 var (
 	HookEvents = []string{"before_init", "after_init", "before_plan", "after_plan", "before_apply", "after_apply",
 		"before_object", "after_object"}
@@ -41,13 +41,13 @@ var (
 	hookEnds    = []string{"stop", "continue"}
 )
 
-// Limit returns how long the program may take; 0 if the block does not say.
+// Limit returns the time limit of the program, or 0 if the block sets none.
 func (h Hook) Limit() time.Duration {
-	d, _ := time.ParseDuration(h.Timeout) // checked
+	d, _ := time.ParseDuration(h.Timeout) // already validated
 	return d
 }
 
-// Targets returns the objects that the hook is for; none means all.
+// Targets returns the objects of the hook; none means all.
 func (h Hook) Targets() (list []addr.Target) {
 	for _, text := range h.Objects {
 		if t, diags := addr.ParseSelector(text); !diags.HasErrors() {
@@ -62,26 +62,27 @@ func (f File) checkHooks() (diags diag.List) {
 		diags = diags.Extend(checkDuration("timeout", h.Timeout, h.TimeoutRange)).Extend(h.checkWords())
 		switch {
 		case strings.TrimSpace(h.Name) == "":
-			diags = diags.Errorf(&h.NameRange, "Invalid hook", "A hook needs a name, which messages tell.")
+			diags = diags.Errorf(&h.NameRange, "Invalid hook", "A hook needs a name, which messages use to identify "+
+				"it.")
 		case slices.ContainsFunc(f.Hooks[:i], func(other Hook) bool { return other.Name == h.Name }):
-			diags = diags.Errorf(&h.NameRange, "Invalid hook", "There is another hook %q above. Names of hooks are "+
-				"unique, because messages tell them.", h.Name)
+			diags = diags.Errorf(&h.NameRange, "Invalid hook", "There is another hook %q above. The names of hooks "+
+				"must be unique, because messages use them.", h.Name)
 		case len(h.Command) == 0 || h.Command[0] == "":
-			diags = diags.Errorf(&h.CommandRange, "Invalid hook", "The command of the hook %q is empty. Expected is a "+
+			diags = diags.Errorf(&h.CommandRange, "Invalid hook", "The command of the hook %q is empty. Expected a "+
 				"program with its arguments, such as [\"python3\", \"hooks/notify.py\"].", h.Name)
 		case len(h.Events) == 0:
-			diags = diags.Errorf(&h.EventsRange, "Invalid hook", "The hook %q has no event, so that it would never "+
-				"run. Events are %s.", h.Name, strings.Join(HookEvents, ", "))
+			diags = diags.Errorf(&h.EventsRange, "Invalid hook", "The hook %q has no event, so it would never run. "+
+				"The events are %s.", h.Name, strings.Join(HookEvents, ", "))
 		}
 	}
 	return diags
 }
 
-// checkWords reports words of a hook that mean nothing, each with the words that it may be.
+// checkWords reports invalid keywords of a hook, with the valid ones.
 func (h Hook) checkWords() (diags diag.List) {
 	word := func(name, text string, at hcl.Range, words []string) {
 		if !slices.Contains(words, text) {
-			diags = diags.Errorf(&at, "Invalid hook", "%s of the hook %q has %q. Expected is one of %s.%s", name,
+			diags = diags.Errorf(&at, "Invalid hook", "%s of the hook %q has %q. Expected one of %s.%s", name,
 				h.Name, text, strings.Join(words, ", "), diag.DidYouMean(text, words))
 		}
 	}
@@ -103,7 +104,7 @@ func (h Hook) checkWords() (diags diag.List) {
 	}
 	for _, e := range h.Environment {
 		if _, err := path.Match(e, ""); err != nil || strings.TrimSpace(e) == "" || strings.Contains(e, "=") {
-			diags = diags.Errorf(&h.EnvironmentRange, "Invalid hook", "environment of the hook %q has %q. Expected is "+
+			diags = diags.Errorf(&h.EnvironmentRange, "Invalid hook", "environment of the hook %q has %q. Expected "+
 				"the name of a variable, or a pattern such as CI_*. Values come from the environment of the run.",
 				h.Name, e)
 		}
@@ -111,12 +112,12 @@ func (h Hook) checkWords() (diags diag.List) {
 	unused := map[string]hcl.Range{"objects": h.ObjectsRange, "actions": h.ActionsRange}
 	for _, name := range []string{"actions", "objects"} {
 		if at := unused[name]; at != (hcl.Range{}) && !ofObjects {
-			diags = diags.Errorf(&at, "Invalid hook", "%s is for the events before_object and after_object, which the "+
-				"hook %q does not have.", name, h.Name)
+			diags = diags.Errorf(&at, "Invalid hook", "%s is only for the events before_object and after_object, "+
+				"which the hook %q does not have.", name, h.Name)
 		} else if at != (hcl.Range{}) && (name == "objects" && len(h.Objects) == 0 ||
 			name == "actions" && len(h.Actions) == 0) {
-			diags = diags.Errorf(&at, "Invalid hook", "%s of the hook %q is empty, so that it would never run. Leave "+
-				"it out to mean all.", name, h.Name)
+			diags = diags.Errorf(&at, "Invalid hook", "%s of the hook %q is empty, so it would never run. To run it "+
+				"for all, leave the argument out.", name, h.Name)
 		}
 	}
 	return diags

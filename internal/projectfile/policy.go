@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Policy is the block of that name, which may come several times.
+// Policy is a policy block, of which there may be several.
 type Policy struct {
 	Name    string   `hcl:"name,label"`
 	Command []string `hcl:"command" doc:"the program and its arguments"`
@@ -21,9 +21,9 @@ type Policy struct {
 	TimeoutRange hcl.Range `hcl:"timeout,attr_value_range"`
 }
 
-// Limit returns how long the program may take; 0 if the block does not say.
+// Limit returns the time limit of the program, or 0 if the block sets none.
 func (p Policy) Limit() time.Duration {
-	d, _ := time.ParseDuration(p.Timeout) // checked
+	d, _ := time.ParseDuration(p.Timeout) // already validated
 	return d
 }
 
@@ -32,13 +32,14 @@ func (f File) checkPolicies() (diags diag.List) {
 		diags = diags.Extend(checkDuration("timeout", p.Timeout, p.TimeoutRange))
 		switch {
 		case strings.TrimSpace(p.Name) == "":
-			diags = diags.Errorf(&p.NameRange, "Invalid policy", "A policy needs a name, which messages tell.")
+			diags = diags.Errorf(&p.NameRange, "Invalid policy", "A policy needs a name, which messages use to "+
+				"identify it.")
 		case slices.ContainsFunc(f.Policies[:i], func(other Policy) bool { return other.Name == p.Name }):
-			diags = diags.Errorf(&p.NameRange, "Invalid policy", "There is another policy %q above. Names of policies "+
-				"are unique, because messages tell them.", p.Name)
+			diags = diags.Errorf(&p.NameRange, "Invalid policy", "There is another policy %q above. The names of "+
+				"policies must be unique, because messages use them.", p.Name)
 		case len(p.Command) == 0 || p.Command[0] == "":
 			diags = diags.Errorf(&p.CommandRange, "Invalid policy", "The command of the policy %q is empty. Expected "+
-				"is a program with its arguments, such as [\"python3\", \"policies/names.py\"].", p.Name)
+				"a program with its arguments, such as [\"python3\", \"policies/names.py\"].", p.Name)
 		}
 	}
 	return diags

@@ -1,13 +1,13 @@
-// Package projectfile reads tombolo.hcl, the project file beside the root module: settings that only Tombolo has.
-// Terraform and OpenTofu ignore the file, so a project that has one still works with them.
+// Package projectfile reads tombolo.hcl, the project file beside the root module: settings that only Tombolo supports.
+// Terraform and OpenTofu ignore the file, so projects with it still work with them.
 //
 //	file, diags := projectfile.Load(dir)
 //	if file.LocksModules() { ... }
 //
-// File is the schema. Another block of the file is another field there, whose tags have its name and its row in the
-// documentation; the page docs/extensions/tombolo-hcl.md has a test that compares them. Values are constants: the file
-// is read before anything is evaluated. What is not in the schema is refused with its place and, where a word comes
-// close, with that word: a setting that is ignored because of a typing error is worse than none.
+// File is the schema. To add a block, add a field whose tags have its name and its row in the documentation; a test
+// compares them with docs/extensions/tombolo-hcl.md. Values are constants: the file is read before any evaluation.
+// Unknown names are refused with their range and, if a name is similar, a suggestion: a setting that is ignored because
+// of a typing error is worse than none.
 package projectfile
 
 import (
@@ -30,11 +30,11 @@ import (
 // Name is the name of the file, in the directory of the root module.
 const Name = "tombolo.hcl"
 
-// MaxSize bounds what is read of the file.
+// MaxSize is the maximum size of the file in bytes.
 const MaxSize = 1 << 20
 
-// File is the content of the file: a field for each block. A pointer is a block that may be left out, and a slice one
-// that may come several times. The zero value is that of a project without the file.
+// File is the content of the file: a field for each block. A pointer is an optional block, and a slice a block that may
+// be repeated. The zero value represents a missing file.
 type File struct {
 	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
 	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
@@ -47,22 +47,22 @@ type File struct {
 	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
 }
 
-// Modules is the block of that name.
+// Modules is the modules block.
 type Modules struct {
 	Lock bool `hcl:"lock,optional" doc:"pin modules in .tombolo.lock.hcl, and refuse what has changed"`
 }
 
-// Lifecycle is the block of that name.
+// Lifecycle is the lifecycle block.
 type Lifecycle struct {
 	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
 }
 
-// Plan is the block of that name.
+// Plan is the plan block.
 type Plan struct {
 	Lock *bool `hcl:"lock,optional" doc:"false: the command plan takes no lock unless -lock says so"`
 }
 
-// Refresh is the block of that name.
+// Refresh is the refresh block.
 type Refresh struct {
 	Minimal bool   `hcl:"minimal,optional" doc:"plan and apply as with -minimal-refresh"`
 	MaxAge  string `hcl:"max_age,optional" doc:"a minimal refresh reads what was last read longer ago, as \"24h\""`
@@ -70,7 +70,7 @@ type Refresh struct {
 	MaxAgeRange hcl.Range `hcl:"max_age,attr_value_range"`
 }
 
-// Resources is the block of that name, which may come several times.
+// Resources is a resources block, of which there may be several.
 type Resources struct {
 	Address string `hcl:"address,label"`
 	Refresh *bool  `hcl:"refresh,optional" doc:"false: plans do not read these objects"`
@@ -81,10 +81,10 @@ type Resources struct {
 	AtOnceRange  hcl.Range `hcl:"changes_at_once,attr_value_range"`
 }
 
-// Minimal reports whether a refresh is minimal unless somebody says otherwise.
+// Minimal reports whether a refresh is minimal by default.
 func (f File) Minimal() bool { return f.Refresh != nil && f.Refresh.Minimal }
 
-// MaxAge returns for how long stored objects count in a minimal refresh; 0 means for ever.
+// MaxAge returns how long stored objects may be used in a minimal refresh; 0 means without limit.
 func (f File) MaxAge() time.Duration {
 	if f.Refresh == nil || f.Refresh.MaxAge == "" {
 		return 0
@@ -96,7 +96,7 @@ func (f File) MaxAge() time.Duration {
 	return age
 }
 
-// Selectors returns the addresses and patterns of all resources blocks, each once.
+// Selectors returns the addresses and patterns of all resources blocks, without repetition.
 func (f File) Selectors() (list []addr.Target) {
 	for i, r := range f.Resources {
 		again := slices.ContainsFunc(f.Resources[:i], func(other Resources) bool { return other.Address == r.Address })
@@ -117,7 +117,7 @@ func (f File) Unrefreshed() (list []addr.Target) {
 	return list
 }
 
-// check reports values that are of the right type and mean nothing.
+// check reports values that have the right type but are invalid.
 func (f File) check() (diags diag.List) {
 	if r := f.Refresh; r != nil {
 		diags = diags.Extend(checkDuration("max_age", r.MaxAge, r.MaxAgeRange))
@@ -128,29 +128,29 @@ func (f File) check() (diags diag.List) {
 		case problems.HasErrors():
 			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%s", problems[0].Detail)
 		case t.Pattern == "" && !t.IsModule() && t.Resource.Mode != addr.Managed:
-			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource: the settings of "+
-				"a resources block are for these alone.", r.Address)
+			diags = diags.Errorf(&r.AddressRange, "Invalid address", "%q is not a managed resource, and a resources "+
+				"block has settings only for these.", r.Address)
 		case r.AtOnce != nil && *r.AtOnce < 1:
-			diags = diags.Errorf(&r.AtOnceRange, "Invalid limit", "changes_at_once is %d. Expected is 1 or more.",
+			diags = diags.Errorf(&r.AtOnceRange, "Invalid limit", "changes_at_once is %d. Expected 1 or more.",
 				*r.AtOnce)
 		}
 	}
 	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies()).Extend(f.checkHooks())
 }
 
-// checkDuration reports a text that is no time of some length, and is there.
+// checkDuration reports a non-empty text that is not a valid positive duration.
 func checkDuration(name, text string, at hcl.Range) diag.List {
 	if d, err := time.ParseDuration(text); text == "" && at == (hcl.Range{}) || err == nil && d > 0 {
 		return nil
 	}
-	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected is a time such as \"90s\", \"30m\" or "+
-		"\"24h\", longer than none.", name, text)
+	return diag.List{}.Errorf(&at, "Invalid duration", "%s is %q. Expected a duration greater than zero, such as "+
+		"\"90s\", \"30m\" or \"24h\".", name, text)
 }
 
-// PlansUnlocked reports whether the command plan takes no lock unless somebody says otherwise.
+// PlansUnlocked reports whether the command plan takes no lock by default.
 func (f File) PlansUnlocked() bool { return f.Plan != nil && f.Plan.Lock != nil && !*f.Plan.Lock }
 
-// RemembersPreventDestroy reports whether prevent_destroy counts when its block is gone.
+// RemembersPreventDestroy reports whether prevent_destroy applies after its block was removed.
 func (f File) RemembersPreventDestroy() bool { return f.Lifecycle != nil && f.Lifecycle.Remember }
 
 // LocksModules reports whether modules are pinned in a lock file.
@@ -172,7 +172,7 @@ func Load(dir string) (File, diag.List) {
 	return Parse(Name, src)
 }
 
-// Parse reads the text of a project file. All problems that it has are reported, each with its place.
+// Parse reads the text of a project file. It reports all problems, each with its range.
 func Parse(filename string, src []byte) (File, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/projectfile"
 )
 
-func TestTheFileSaysWhatItSays(t *testing.T) {
+func TestProjectFileIsDecoded(t *testing.T) {
 	for text, want := range map[string]projectfile.File{
 		"":                                {},
 		"# nothing\n":                     {},
@@ -33,8 +33,8 @@ func TestTheFileSaysWhatItSays(t *testing.T) {
 	}
 }
 
-// Each mistake is reported with its line, and says what was expected.
-func TestWhatIsNotInTheSchemaIsRefused(t *testing.T) {
+// Each mistake is reported with its line, and the error says what was expected.
+func TestUnknownSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"\nmodule {\n}\n":                             `2: Blocks of type "module" are not expected here. Did you mean "m`,
 		"modules {\n  lok = true\n}\n":                `2: An argument named "lok" is not expected here. Did you mean "l`,
@@ -47,7 +47,7 @@ func TestWhatIsNotInTheSchemaIsRefused(t *testing.T) {
 		"modules {\n  lock = upper(\"a\")\n}\n":       `2: Functions may not be called here.`,
 		"modules {\n  lock = true\n  lock = false\n}": `3: The argument "lock" was already set`,
 		"modules {\n":                                 `1: There is no closing brace`,
-		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected is a time such as "90s"`,
+		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected a duration greater than zero, such as "90s"`,
 		"refresh {\n  max_age = \"-1h\"\n}\n":         `2: max_age is "-1h".`,
 		"\nresources \"a b\" {\n}\n":                  `2: `,
 		"resources \"data.a.b\" {\n}\n":               `1: "data.a.b" is not a managed resource`,
@@ -101,7 +101,7 @@ func TestOnlyAFileOfBoundedSizeIsRead(t *testing.T) {
 	}
 }
 
-// The page has a row for each argument of each block, with what the schema says of it.
+// The page has a row for each argument of each block, with the text in the schema.
 func TestTheFileIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/extensions/tombolo-hcl.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/patience"
 )
 
-// Provider is the block of that name, which may come several times.
+// Provider is a provider block, of which there may be several.
 type Provider struct {
 	Source    string   `hcl:"source,label"`
 	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
@@ -24,7 +24,7 @@ type Provider struct {
 	PerSecondRange hcl.Range `hcl:"calls_per_second,attr_value_range"`
 }
 
-// Type is a block within that of a provider.
+// Type is a type block within a provider block.
 type Type struct {
 	Name      string   `hcl:"name,label"`
 	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
@@ -36,7 +36,7 @@ type Type struct {
 	PerSecondRange hcl.Range `hcl:"calls_per_second,attr_value_range"`
 }
 
-// Retry is a block within those of a provider and a type.
+// Retry is a retry block within a provider or type block.
 type Retry struct {
 	Errors   []string `hcl:"errors,optional" doc:"expressions for errors after which reads, updates, deletions go on"`
 	Refusals []string `hcl:"refusals,optional" doc:"the same for errors that say that nothing was done: creations, too"`
@@ -51,13 +51,13 @@ type Retry struct {
 	MaxWaitRange  hcl.Range `hcl:"max_wait,attr_value_range"`
 }
 
-// Patience returns how providers are called. Sources without a host are those of a registry.
+// Patience returns how providers are called. registry is the host of sources without one.
 func (f File) Patience(registry string) patience.Policy {
 	policy := patience.Policy{}
 	for _, p := range f.Providers {
 		a, err := addr.ParseProviderIn(p.Source, registry)
 		if err != nil {
-			continue // checked with the name of another registry
+			continue // validated with another registry
 		}
 		rules := patience.Rules{Limit: limit(p.AtOnce, p.PerSecond), Retry: p.Retry.rules(),
 			Types: map[string]patience.Rules{}}
@@ -79,7 +79,7 @@ func limit(atOnce *int, perSecond *float64) (l patience.Limit) {
 	return l
 }
 
-// rules returns a checked block as rules; nil for none.
+// rules returns a checked block as rules, or nil for nil.
 func (r *Retry) rules() *patience.Retry {
 	if r == nil {
 		return nil
@@ -102,7 +102,7 @@ func expressions(list []string) (out []*regexp.Regexp) {
 	return out
 }
 
-// checkProviders reports what is wrong in the blocks of providers.
+// checkProviders reports problems of provider blocks.
 func (f File) checkProviders() (diags diag.List) {
 	seen := map[string]bool{}
 	for _, p := range f.Providers {
@@ -131,11 +131,11 @@ func (f File) checkProviders() (diags diag.List) {
 
 func checkLimit(atOnce *int, perSecond *float64, atOnceRange, perSecondRange hcl.Range) (diags diag.List) {
 	if atOnce != nil && *atOnce < 1 {
-		diags = diags.Errorf(&atOnceRange, "Invalid limit", "calls_at_once is %d. Expected is 1 or more.", *atOnce)
+		diags = diags.Errorf(&atOnceRange, "Invalid limit", "calls_at_once is %d. Expected 1 or more.", *atOnce)
 	}
 	if perSecond != nil && (*perSecond < 0.001 || *perSecond > 1e6) {
-		diags = diags.Errorf(&perSecondRange, "Invalid limit", "calls_per_second is %v. Expected is a number from "+
-			"0.001 to 1000000.", *perSecond)
+		diags = diags.Errorf(&perSecondRange, "Invalid limit", "calls_per_second is %v. Expected a number from 0.001 "+
+			"to 1000000.", *perSecond)
 	}
 	return diags
 }
@@ -145,8 +145,8 @@ func (r *Retry) check() (diags diag.List) {
 		return nil
 	}
 	if r.Attempts != nil && (*r.Attempts < 1 || *r.Attempts > 1000) {
-		diags = diags.Errorf(&r.AttemptsRange, "Invalid number of attempts", "attempts is %d. Expected is a number "+
-			"from 1 to 1000; 1 means that nothing is tried again.", *r.Attempts)
+		diags = diags.Errorf(&r.AttemptsRange, "Invalid number of attempts", "attempts is %d. Expected a number from "+
+			"1 to 1000; 1 means no retries.", *r.Attempts)
 	}
 	diags = diags.Extend(checkDuration("wait", r.Wait, r.WaitRange)).
 		Extend(checkDuration("max_wait", r.MaxWait, r.MaxWaitRange))
@@ -157,8 +157,8 @@ func (r *Retry) check() (diags diag.List) {
 func checkExpressions(name string, list []string, at hcl.Range) (diags diag.List) {
 	for _, text := range list {
 		if _, err := regexp.Compile(text); err != nil || text == "" {
-			diags = diags.Errorf(&at, "Invalid regular expression", "%s has %q, which is not a regular expression "+
-				"that matches something (see the function regex).", name, text)
+			diags = diags.Errorf(&at, "Invalid regular expression", "%s has %q, which is empty or not a valid "+
+				"regular expression (see the function regex).", name, text)
 		}
 	}
 	return diags

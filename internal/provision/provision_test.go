@@ -42,7 +42,7 @@ func run(ctx context.Context, req provision.Request) (lines []string, err error)
 	return lines, err
 }
 
-func TestLinesOfBothStreamsComeInTheirOrder(t *testing.T) {
+func TestLinesOfBothStreamsKeepTheirOrder(t *testing.T) {
 	lines, err := run(t.Context(), provision.Request{
 		Config: command("echo one; echo two >&2; echo; echo three; printf four")})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestArgumentsReachTheProgram(t *testing.T) {
 	}
 }
 
-func TestAFailureTellsStatusAndOutput(t *testing.T) {
+func TestFailuresReportStatusAndOutput(t *testing.T) {
 	_, err := run(t.Context(), provision.Request{Config: command("echo why; exit 7")})
 	if err == nil || err.Error() != "Error running command 'echo why; exit 7': exit status 7. Output: why\n" {
 		t.Errorf("got %v", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Signature is a function with its parameters and its result in one line.
+// Signature returns a function with its parameters and its result on one line.
 func Signature(name string, f *provider.Function) string {
 	var params []string
 	for _, p := range f.Params {
@@ -20,7 +20,7 @@ func Signature(name string, f *provider.Function) string {
 		strings.ToLower(typeName(f.Return))))
 }
 
-// Arguments lists the parameters of a function; "" when it has none.
+// Arguments lists the parameters of a function, or returns "" if it has none.
 func Arguments(f *provider.Function) string {
 	var b strings.Builder
 	argument := func(p provider.FunctionParam, first string) {

@@ -1,13 +1,13 @@
-// Package reference writes the documentation of a provider as Markdown pages, in the layout that registries of
-// providers show: docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
+// Package reference generates the documentation of a provider as Markdown pages, in the layout of provider registries:
+// docs/index.md, docs/resources/NAME.md, docs/data-sources/NAME.md, docs/ephemeral-resources/NAME.md,
 // docs/list-resources/NAME.md, docs/actions/NAME.md, docs/functions/NAME.md.
 //
 //	pages, err := reference.Pages(schema, reference.Options{Name: "ledger", Source: os.DirFS(".")})
 //
-// A page consists of the schema (schema.go), the signature of a function (function.go), and examples that are files
-// beside the provider's code; an author who wants more than that writes a template (template.go). The same schema and
-// files give the same bytes. The package writes no files: Compare (compare.go) tells what would change in a directory,
-// and leaves alone what was written by hand.
+// A page consists of the schema (schema.go), the signature of a function (function.go), and examples from files beside
+// the provider's code; authors can also write templates (template.go). The same schema and files result in the same
+// bytes. The package writes no files: Compare (compare.go) returns the changes to a directory, and never includes
+// hand-written files.
 package reference
 
 import (
@@ -28,11 +28,11 @@ import (
 
 // Options describes the provider of the pages.
 type Options struct {
-	// Name is the name of the provider as configurations write it, such as "aws".
+	// Name is the name of the provider in configurations, such as "aws".
 	Name string
-	// Title is how pages call it; empty means Name.
+	// Title is the name in pages; empty means Name.
 	Title string
-	// Source is the directory of the provider's code, with Examples and Templates in it; nil for neither.
+	// Source is the directory of the provider's code, with Examples and Templates in it; may be nil.
 	Source fs.FS
 	// Examples and Templates are directories in Source; empty means "examples" and "templates".
 	Examples, Templates string
@@ -40,14 +40,14 @@ type Options struct {
 
 // Page is a file of the documentation.
 type Page struct {
-	Path string // below the directory of the documentation, such as "resources/thing.md"
+	Path string // relative to the documentation directory, such as "resources/thing.md"
 	Text []byte
 }
 
 // kind is a family of pages.
 type kind struct {
-	dir     string // of pages, templates and examples
-	label   string // in titles and headings
+	dir     string // directory of pages, templates and examples
+	label   string // name in titles and headings
 	example string // the name of the example's file
 }
 
@@ -61,7 +61,7 @@ var (
 	index      = kind{"", "Provider", "provider.tf"}
 )
 
-// folders are the directories of pages that are made of the schema.
+// folders are the directories of pages generated from the schema.
 var folders = []string{resources.dir, dataKind.dir, ephemerals.dir, lists.dir, actions.dir, functions.dir}
 
 // Pages returns all pages, in the order of their paths.
@@ -101,7 +101,7 @@ func Pages(s *provider.Schema, o Options) ([]Page, error) {
 	return w.pages, errors.Join(w.problems...)
 }
 
-// shortName is a type's name without the provider's: what pages are called.
+// shortName is a type's name without the provider's, as in the names of pages.
 func shortName(name, providerName string) string {
 	if short, ok := strings.CutPrefix(name, providerName+"_"); ok && short != "" {
 		return short
@@ -115,8 +115,8 @@ type subject struct {
 	block    *provider.Block // nil for a function
 	function *provider.Function
 	identity *provider.IdentitySchema
-	example  string // file below the directory of examples
-	imports  string // directory with examples of importing below it; "" if it cannot be imported
+	example  string // file in the directory of examples
+	imports  string // subdirectory with import examples; "" if it cannot be imported
 	file     string // name of the page
 }
 
@@ -132,7 +132,7 @@ func (s subject) description() string {
 	return ""
 }
 
-// summary is the description of a page for lists and search: one paragraph without markup.
+// summary returns the description of a page for lists and search: one paragraph without markup.
 func (s subject) summary() string {
 	text := s.description()
 	if s.function != nil && s.function.Summary != "" {
@@ -142,13 +142,13 @@ func (s subject) summary() string {
 	return plain(first)
 }
 
-// deprecation is why a subject should not be used any more; "" when it should.
+// deprecation returns the text about the replacement of a deprecated subject, or "".
 func (s subject) deprecation() string {
 	switch {
 	case s.function != nil:
 		return s.function.Deprecated
 	case s.block != nil && s.block.Deprecated:
-		return cmp.Or(s.block.DeprecationMessage, "It will go away in a later version.")
+		return cmp.Or(s.block.DeprecationMessage, "It will be removed in a later version.")
 	}
 	return ""
 }
@@ -167,7 +167,7 @@ func (w *writer) fail(format string, args ...any) {
 
 func (w *writer) add(name, text string) {
 	if w.seen[name] {
-		w.fail("two things would have the page %s", name)
+		w.fail("two objects would have the page %s", name)
 		return
 	}
 	w.seen[name] = true
@@ -178,7 +178,7 @@ func (w *writer) add(name, text string) {
 func (w *writer) page(k kind, s subject) {
 	// The name comes from a program, and becomes the name of a file.
 	if !hclsyntax.ValidIdentifier(s.Name) {
-		w.fail("the provider calls a %s %q, which is not a valid name", strings.ToLower(k.label), s.Name)
+		w.fail("the provider has a %s named %q, which is not a valid name", strings.ToLower(k.label), s.Name)
 		return
 	}
 	name := path.Join(k.dir, s.file+".md")
@@ -189,7 +189,7 @@ func (w *writer) page(k kind, s subject) {
 	w.add(name, w.standard(k, s))
 }
 
-// standard is the page of a subject without a template.
+// standard returns the page of a subject without a template.
 func (w *writer) standard(k kind, s subject) string {
 	var b strings.Builder
 	b.WriteString(frontMatter(k, s, w.options.Title))
@@ -228,7 +228,7 @@ func heading(k kind, s subject, title string) string {
 	return fmt.Sprintf("%s (%s)", s.Name, k.label)
 }
 
-// frontMatter is the part of a page that a registry reads: YAML between lines of three dashes.
+// frontMatter returns the part of a page that a registry reads: YAML between lines of three dashes.
 func frontMatter(k kind, s subject, title string) string {
 	var b strings.Builder
 	b.WriteString("---\n" + marker + "\n")
@@ -245,7 +245,7 @@ func frontMatter(k kind, s subject, title string) string {
 	return b.String()
 }
 
-// quoted writes a text as a string of YAML.
+// quoted returns a text as a YAML string.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(s) + `"`
 }
@@ -256,13 +256,13 @@ var (
 	invisible = regex.Lazy(`[\x00-\x09\x0b-\x1f\x7f]`)
 )
 
-// plain takes the markup out of a text.
+// plain returns a text without markup.
 func plain(s string) string {
 	s = invisible().ReplaceAllString(strings.ReplaceAll(s, "\t", " "), "")
 	return strings.TrimSpace(emphasis().ReplaceAllString(link().ReplaceAllString(s, "$1"), ""))
 }
 
-// importing is the section on taking over what exists, made of the examples; an identity is shown also without one.
+// importing returns the section about imports, made from the examples; for an identity, even without one.
 func (w *writer) importing(s subject) string {
 	if s.imports == "" {
 		return ""
@@ -287,7 +287,7 @@ func (w *writer) importing(s subject) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// code returns a file as a block of code, or "" if there is none.
+// code returns a file as a code block, or "" if there is none.
 func (w *writer) code(language, name string) string {
 	text, ok := w.read(name)
 	if !ok {

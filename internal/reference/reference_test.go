@@ -22,10 +22,10 @@ type (
 	block = provider.Block
 )
 
-// text is a text attribute that may be left out.
+// text returns an optional string attribute.
 func text() *provider.Attribute { return &provider.Attribute{Type: cty.String, Optional: true} }
 
-// thing has members of every form.
+// thing returns a block with members of every form.
 func thing() *provider.Block {
 	return &block{
 		Description: `A "thing": is a thing.`, DescriptionKind: provider.Markdown,
@@ -171,15 +171,15 @@ func TestPagesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// testdata/layout.txt holds headings, items and anchors of the pages that the field's generator (terraform-plugin-docs
-// 0.25) makes of the same schema without what it cannot do: groups of blocks and tuples.
-func TestLayoutIsThatOfTheField(t *testing.T) {
+// testdata/layout.txt holds headings, items and anchors of the pages that terraform-plugin-docs 0.25 generates from the
+// same schema, without features that it does not support: groups of blocks and tuples.
+func TestLayoutEqualsTerraformPluginDocs(t *testing.T) {
 	raw, err := os.ReadFile("testdata/layout.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const withID = "- `id` (String) The ID of this resource."
-	deliberate := map[string]string{ // lines that we write differently
+	deliberate := map[string]string{ // intentional differences
 		"resources/thing.md: Two lines.":       "further lines of a description belong to their item",
 		"resources/thing.md: " + withID:        "there are objects that are no resources",
 		"resources/demo.md: " + withID:         "the same",
@@ -226,7 +226,7 @@ func TestEveryLinkToASectionHasItsAnchor(t *testing.T) {
 	}
 }
 
-func TestTemplatesComeInThePlaceOfGeneratedPages(t *testing.T) {
+func TestTemplatesReplaceGeneratedPages(t *testing.T) {
 	got := pages(t, demo(), Options{Name: "demo", Source: fstest.MapFS{
 		"templates/index.md.tmpl": {
 			Data: []byte(
@@ -256,7 +256,7 @@ func TestTemplatesComeInThePlaceOfGeneratedPages(t *testing.T) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestMistakesAreReported(t *testing.T) {
 	with := func(name, text string) Options {
 		return Options{Name: "demo", Source: fstest.MapFS{name: {Data: []byte(text)}}}
 	}
@@ -287,7 +287,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-func TestWhatWasWrittenByHandIsKept(t *testing.T) {
+func TestHandWrittenPagesAreKept(t *testing.T) {
 	list, err := Pages(demo(), Options{Name: "demo"})
 	if err != nil {
 		t.Fatal(err)

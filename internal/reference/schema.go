@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// group is where a member of a block is listed.
+// group is the list that a member of a block belongs to.
 type group int
 
 const (
@@ -31,7 +31,7 @@ type member struct {
 	notes   []string // such as "Sensitive"
 	text    string
 	writes  bool   // is write-only
-	anchor  string // prefix of the anchor of its own section; "" for a member without one
+	anchor  string // prefix of the anchor of its own section; "" for a member without a section
 	members []member
 }
 
@@ -40,7 +40,7 @@ const (
 	writeOnlyNote = "> **NOTE**: [Write-only arguments](" + writeOnlyDocs + ") need Terraform 1.11 or later."
 )
 
-// SchemaSection lists the arguments and attributes of a block, with a section for each nested block and nested
+// SchemaSection lists the arguments and attributes of a block, and adds a section for each nested block and nested
 // attribute.
 func SchemaSection(b *provider.Block) string {
 	var w strings.Builder
@@ -105,12 +105,12 @@ func inGroup(list []member, g group) (out []member) {
 	return out
 }
 
-// id is the anchor of a member's section.
+// id returns the anchor of a member's section.
 func (m member) id(path []string) string {
 	return m.anchor + "--" + strings.Join(append(slices.Clone(path), m.name), "--")
 }
 
-// line is a member in a list. What its description adds in further lines belongs to the same item.
+// line returns a member as a list item, including further lines of its description.
 func (m member) line(path []string) string {
 	text := fmt.Sprintf("- `%s` (%s)", m.name, strings.Join(append([]string{m.kind}, m.notes...), ", "))
 	if described := strings.TrimSpace(m.text); described != "" {
@@ -129,7 +129,7 @@ func (m member) line(path []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// blockMembers are attributes and nested blocks of a block, in the order of their names.
+// blockMembers returns the attributes and nested blocks of a block, sorted by name.
 func blockMembers(b *provider.Block) []member {
 	var list []member
 	for name, a := range b.Attributes {
@@ -180,7 +180,7 @@ func attributeMember(name string, a *provider.Attribute) member {
 	return m
 }
 
-// described adds to a description what replaces something deprecated.
+// described returns a description with the replacement of a deprecated object.
 func described(text string, deprecated bool, message string) string {
 	text = strings.TrimSpace(text)
 	if deprecated && message != "" {
@@ -247,7 +247,7 @@ func objectMembers(ty cty.Type, of group) []member {
 	return sorted(list)
 }
 
-// innerObject is the object type in a type, inside of any collections, or NilType if there is none.
+// innerObject returns the object type within a type and any collections, or NilType if there is none.
 func innerObject(ty cty.Type) cty.Type {
 	for ty.IsCollectionType() {
 		ty = ty.ElementType()
@@ -258,7 +258,7 @@ func innerObject(ty cty.Type) cty.Type {
 	return cty.NilType
 }
 
-// typeName is how pages call a type.
+// typeName returns the name of a type for pages.
 func typeName(ty cty.Type) string {
 	switch {
 	case ty == cty.String:

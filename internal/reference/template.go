@@ -11,14 +11,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/reference/fill"
 )
 
-// Authors write templates by hand. They are looked for in this order:
+// Templates are hand-written. They are searched in this order:
 //
-//	templates/resources/NAME.md.tmpl   for one page, with what stands in data (NAME without the provider's name)
+//	templates/resources/NAME.md.tmpl   for one page, with the fields of data (NAME without the provider's name)
 //	templates/resources/NAME.md        the page itself
-//	templates/resources.md.tmpl        for all pages of the family that have none of their own
+//	templates/resources.md.tmpl        for all pages of the family without their own template
 //
 // and likewise for the other families, templates/index.md.tmpl, and anything else, such as templates/guides/NAME.md.
-// Names of fields and functions are those that authors of providers know, so that existing templates work.
+// Fields and functions have the names that existing templates use.
 
 // data is the data of a template.
 type data struct {
@@ -40,7 +40,7 @@ type data struct {
 	Deprecated                                 string
 }
 
-// template finds the template of a subject's page.
+// template returns the template of a subject's page.
 func (w *writer) template(k kind, s subject) (name, text string, ok bool) {
 	candidates := []string{path.Join(k.dir, s.file+".md.tmpl"), path.Join(k.dir, s.file+".md")}
 	if k != index {
@@ -91,7 +91,7 @@ func (w *writer) data(k kind, s subject) data {
 	return d
 }
 
-// execute returns the page that a template produces; a file without the extension of templates is a page already.
+// execute returns the page that a template produces; a file without the extension of templates is a complete page.
 func (w *writer) execute(name, text string, d data) string {
 	if !strings.HasSuffix(name, ".tmpl") {
 		return text
@@ -110,8 +110,8 @@ func (w *writer) execute(name, text string, d data) string {
 	return page
 }
 
-// functionsOf returns the functions of templates, in addition to the standard ones. The argument shows a file of
-// examples in a language.
+// functionsOf returns the functions of templates, in addition to the standard ones. file returns an example file as a
+// code block in a language.
 func functionsOf(file func(language, name string) (string, error)) map[string]fill.Func {
 	texts := func(count int, f func(args []string) (any, error)) fill.Func {
 		return func(args []any) (any, error) {
@@ -139,7 +139,7 @@ func functionsOf(file func(language, name string) (string, error)) map[string]fi
 	}
 }
 
-// fields is the data as templates name it.
+// fields returns the data by the names in templates.
 func (d data) fields() map[string]any {
 	fields := map[string]any{}
 	for v, i := reflect.ValueOf(d), 0; i < v.NumField(); i++ {
@@ -148,8 +148,7 @@ func (d data) fields() map[string]any {
 	return fields
 }
 
-// extra adds the pages that are not about one thing of the provider: guides, and whatever else has a place in the
-// templates.
+// extra adds the pages that are not about one type of the provider: guides and other files among the templates.
 func (w *writer) extra() {
 	if w.options.Source == nil {
 		return
@@ -165,10 +164,10 @@ func (w *writer) extra() {
 		case !strings.HasSuffix(page, ".md") || w.seen[page]:
 			return nil
 		case isFolder(dir) && below:
-			w.fail("the file %s is the template of a page for something that the provider does not have", name)
+			w.fail("the file %s is a page template for something that the provider does not have", name)
 			return nil
 		case isFolder(dir):
-			return nil // for pages that have no template of their own
+			return nil // for pages without their own template
 		}
 		if text, ok := w.read(name); ok {
 			w.add(page, w.execute(name, text, data{ProviderName: "terraform-provider-" + w.options.Name,

@@ -121,7 +121,7 @@ func fits(size, limit int64) error {
 	if size <= limit {
 		return nil
 	}
-	return &problem{fmt.Sprintf("it has more than %s, more than is read of such a file", bytes(limit)), ErrSize}
+	return &problem{fmt.Sprintf("it has more than %s, the limit for such a file", bytes(limit)), ErrSize}
 }
 
 // OpenIn is like Open for a name below a folder. The path cannot leave the folder.
@@ -169,7 +169,7 @@ func Check(name string, info fs.FileInfo) error {
 	case info.IsDir():
 		return &fs.PathError{Op: "read", Path: name, Err: syscall.EISDIR}
 	}
-	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + " and not a regular file",
+	return &fs.PathError{Op: "read", Path: name, Err: &problem{"it is " + Kind(info.Mode()) + ", not a regular file",
 		ErrKind}}
 }
 

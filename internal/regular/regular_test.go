@@ -34,7 +34,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 			text, err := regular.Read(name, 100)
 			var pathErr *fs.PathError
 			if !errors.Is(err, regular.ErrKind) || !errors.As(err, &pathErr) || !strings.HasSuffix(err.Error(),
-				"and not a regular file") {
+				", not a regular file") {
 				t.Errorf("Read returns %d bytes and %v, expected an error that says what it is", len(text), err)
 			}
 			if _, err := regular.Open(name); !errors.Is(err, regular.ErrKind) {
@@ -74,7 +74,7 @@ func TestContentIsReadUpToTheLimit(t *testing.T) {
 }
 
 // A file that claims to be empty, as those in /proc do, is read to its end.
-func TestFilesThatClaimToBeEmptyAreRead(t *testing.T) {
+func TestFilesOfSizeZeroAreRead(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /proc")
 	}
@@ -121,7 +121,7 @@ func TestErrorsOfTheSystemStay(t *testing.T) {
 }
 
 // A file that claims too large a size is not read, however it was opened.
-func TestWhatClaimsTooMuchIsNotRead(t *testing.T) {
+func TestFilesBeyondTheLimitAreNotRead(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "x.tfstate"))
 	if err != nil {
 		t.Fatal(err)

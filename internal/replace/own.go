@@ -19,9 +19,9 @@ import (
 type OutsideError struct{ Name, Real, Base string }
 
 func (e *OutsideError) Error() string {
-	return fmt.Sprintf("%s leads to %s, which is outside of %s, by way of a symbolic link. Nothing is written there: "+
-		"a link can come with the files of a stranger. Remove the link; TF_DATA_DIR can name another folder for what "+
-		"init installs",
+	return fmt.Sprintf("a symbolic link takes %s to %s, which is outside of %s. Nothing was written there, because "+
+		"such a link can come with files from someone else. Remove the link. To install elsewhere, set TF_DATA_DIR "+
+		"to another folder",
 		e.Name, e.Real, e.Base)
 }
 
@@ -105,7 +105,7 @@ func own(base, name string, perm fs.FileMode, exact bool, write func(io.Writer) 
 		perm, exact = info.Mode().Perm(), true
 	case info.Mode().IsRegular(), info.Mode()&fs.ModeSymlink != 0:
 	default:
-		return fmt.Errorf("write %s: it is %s and not a regular file", name, regular.Kind(info.Mode()))
+		return fmt.Errorf("write %s: it is %s, not a regular file", name, regular.Kind(info.Mode()))
 	}
 	return durable(over(target, perm, exact, write))
 }

@@ -53,7 +53,7 @@ func TestALinkInPlaceOfAFileIsReplaced(t *testing.T) {
 	}
 }
 
-func TestALinkOnTheWayMayNotLeadOut(t *testing.T) {
+func TestLinksInPathsMustNotLeadOut(t *testing.T) {
 	for _, to := range []string{"", "none"} {
 		project, elsewhere := planted(t, "data", to)
 		err := replace.Own(project, filepath.Join(project, "data", "deep", "record"), 0o666, text("ours"))

@@ -49,7 +49,7 @@ func TestManyFilesAreReplacedAndFailuresToldInOrder(t *testing.T) {
 	}
 }
 
-func TestANameThatIsTakenKeepsItsPermissionsUnlessTheyAreExact(t *testing.T) {
+func TestExistingFilesKeepTheirPermissionsExceptWithExact(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs permissions of files: it runs everywhere but on Windows")
 	}

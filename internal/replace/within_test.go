@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWithinWhileOthersMakeFolders calls Within while another process creates and removes the folders in the path.
-func TestWithinWhileOthersMakeFolders(t *testing.T) {
+// TestWithinDuringConcurrentChanges calls Within while another process creates and removes the folders in the path.
+func TestWithinDuringConcurrentChanges(t *testing.T) {
 	base := t.TempDir()
 	deep := filepath.Join(base, "a", "b", "c")
 	stop, ended := make(chan struct{}), make(chan struct{})

@@ -26,7 +26,7 @@ const (
 type Work struct {
 	Dir  string
 	root *os.Root // the folder, even if it is renamed
-	note *os.File // locked mark
+	note *os.File // the file mark, with a lock
 }
 
 // Unfinished creates a new folder with a given prefix inside of dir. If the process is killed, the next Sweep removes

@@ -96,7 +96,7 @@ func bootIsKnown(t *testing.T, w *worker) bool {
 func there(dir string) bool { _, err := os.Lstat(dir); return err == nil }
 
 // Whatever the clock shows, the folder of a running process stays, and that of a killed one is removed.
-func TestSweepingAsksForTheProcessAndNotForTheClock(t *testing.T) {
+func TestSweepingDependsOnTheProcessAndNotOnTheClock(t *testing.T) {
 	dir := t.TempDir()
 	var works, killed []*worker
 	for _, by := range []time.Duration{0, time.Minute, 48 * time.Hour, 20 * 365 * 24 * time.Hour, -time.Hour,
@@ -171,7 +171,7 @@ func TestSweepingAtRandom(t *testing.T) {
 }
 
 // Folders without a mark, and folders of another system that may still be in use, are not swept.
-func TestOnlyWhatIsOursIsSwept(t *testing.T) {
+func TestOnlyOwnFoldersAreSwept(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	old, behind := startWorker(t, dir), startWorker(t, elsewhere)
 	mark, err := os.ReadFile(filepath.Join(old.dir, markName))
@@ -221,7 +221,7 @@ func TestOnlyWhatIsOursIsSwept(t *testing.T) {
 
 // A user with access to the folder, such as the one for temporary files, replaces a folder with a link while it is
 // being swept. Nothing is removed from the target.
-func TestALinkThatComesWhileSweepingIsNotFollowed(t *testing.T) {
+func TestLinksCreatedWhileSweepingAreNotFollowed(t *testing.T) {
 	top := t.TempDir()
 	dir, victim := filepath.Join(top, "tmp"), filepath.Join(top, "victim")
 	mine := startWorker(t, top)

@@ -14,7 +14,7 @@ import (
 
 const badMethod = "Invalid provider_installation method block"
 
-// installation reads a provider_installation block.
+// installation decodes a provider_installation block.
 func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.ObjectType) {
 	if len(labels) > 0 {
 		r.errorf(at, "Invalid provider_installation block", "The block takes no labels.")
@@ -36,11 +36,11 @@ func (r *reader) installation(at *ast.ObjectItem, labels []string, body *ast.Obj
 	}
 }
 
-// methods holds the name of each installation method, and the argument with its place.
+// methods holds the name of each installation method, and its argument.
 var methods = map[string]struct {
 	kind     MethodKind
 	location string
-	summary  string // of the error that check returns
+	summary  string // summary of the error that check returns
 	check    func(Method) error
 }{
 	"direct":            {Direct, "", "", nil},
@@ -119,7 +119,7 @@ func (r *reader) overrides(at *ast.ObjectItem, body *ast.ObjectType) {
 	r.folders(body, "The development override", &r.DevOverrides)
 }
 
-// folders reads arguments that are addresses of providers with a folder each.
+// folders decodes arguments that map addresses of providers to folders.
 func (r *reader) folders(body *ast.ObjectType, what string, to *map[addr.Provider]string) {
 	for _, item := range body.List.Items {
 		name, _ := keys(item)
@@ -139,8 +139,7 @@ func (r *reader) folders(body *ast.ObjectType, what string, to *map[addr.Provide
 	}
 }
 
-// programProviders reads a program_providers block. Relative folders are those of the file, which may be read from
-// anywhere.
+// programProviders decodes a program_providers block. Relative folders are relative to the file.
 func (r *reader) programProviders(_ *ast.ObjectItem, _ []string, body *ast.ObjectType) {
 	var here map[addr.Provider]string
 	r.folders(body, "The program provider", &here)
@@ -152,8 +151,8 @@ func (r *reader) programProviders(_ *ast.ObjectItem, _ []string, body *ast.Objec
 	}
 }
 
-// ProgramsVariable names the environment variable that adds program providers, and goes before the files:
-// NAMESPACE/NAME=FOLDER, and more after commas.
+// ProgramsVariable names the environment variable that adds program providers and overrides the files:
+// NAMESPACE/NAME=FOLDER, separated by commas.
 const ProgramsVariable = "TOMBOLO_PROGRAM_PROVIDERS"
 
 func (s *Settings) programs(text string) (diags diag.List) {
@@ -184,7 +183,7 @@ func (s *Settings) addProgram(p addr.Provider, dir string) {
 	s.ProgramProviders[p] = dir
 }
 
-// CheckMirrorURL returns why a text is not the address of a network mirror.
+// CheckMirrorURL returns an error for a text that is not the URL of a network mirror.
 func CheckMirrorURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -193,7 +192,7 @@ func CheckMirrorURL(text string) error {
 	case u.Scheme != "https":
 		return fmt.Errorf("%q is not an https: URL, and only those are trusted", text)
 	case u.Host == "":
-		return fmt.Errorf("%q names no host", text)
+		return fmt.Errorf("%q has no host", text)
 	}
 	return nil
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// OCICredentials are those of one oci_credentials block: a user with a password, tokens, or a program that knows them.
+// OCICredentials holds one oci_credentials block: a user with a password, tokens, or a program that returns them.
 type OCICredentials struct {
-	// Prefix is a host, optionally with the beginning of the names of its repositories: example.com/corp.
+	// Prefix is a host, optionally with a prefix of repository names: example.com/corp.
 	Prefix                    string
 	Username, Password        string
 	AccessToken, RefreshToken string
 	Helper                    string // NAME of docker-credential-NAME
 }
 
-// OCIDefaults are the places of credentials for OCI registries that no oci_credentials block has.
+// OCIDefaults are the sources of credentials for OCI registries without an oci_credentials block.
 type OCIDefaults struct {
-	// Nowhere turns the search off.
+	// Nowhere disables the search.
 	Nowhere bool
-	// Files replace the files of other tools, in their order; nil means those files.
+	// Files replace the files of other tools, in order; nil means the files of these tools.
 	Files []string
-	// Helper is NAME of docker-credential-NAME, which is asked last.
+	// Helper is NAME of docker-credential-NAME, which is called last.
 	Helper string
 }
 
@@ -71,7 +71,7 @@ func (r *reader) ociCredentials(at ast.Node, label string, body *ast.ObjectType)
 	r.OCICredentials = append(r.OCICredentials, c)
 }
 
-// check reports what is missing or too much.
+// check returns an error for missing or excess arguments.
 func (c OCICredentials) check() error {
 	user, tokens := c.Username+c.Password != "", c.AccessToken+c.RefreshToken != ""
 	forms := 0
@@ -85,14 +85,14 @@ func (c OCICredentials) check() error {
 		return errors.New("expected one of username with password, access_token with refresh_token, and " +
 			"docker_credentials_helper")
 	case user && (c.Username == "" || c.Password == ""):
-		return errors.New("username and password are needed together")
+		return errors.New("username and password must be set together")
 	case tokens && (c.AccessToken == "" || c.RefreshToken == ""):
-		return errors.New("access_token and refresh_token are needed together")
+		return errors.New("access_token and refresh_token must be set together")
 	}
 	return checkHelper(c.Helper)
 }
 
-// checkHelper refuses what would name a program elsewhere.
+// checkHelper refuses names that would run a program in another folder.
 func checkHelper(name string) error {
 	if strings.ContainsAny(name, `/\:`) {
 		return fmt.Errorf("%q is not the name of a credentials helper: write osxkeychain for the program "+
@@ -133,7 +133,7 @@ func (r *reader) ociDefaults(at *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 	}
 }
 
-// Repository returns the repository that an OCI mirror has a provider in, such as example.com/providers/corp/thing.
+// Repository returns the repository of a provider in an OCI mirror, such as example.com/providers/corp/thing.
 func (m Method) Repository(p addr.Provider) (string, error) {
 	template, err := parseTemplate(m.Location)
 	if err != nil {
@@ -146,12 +146,12 @@ func (m Method) Repository(p addr.Provider) (string, error) {
 	case diags.HasErrors():
 		return "", errors.New(diags[0].Detail)
 	case v.IsNull() || v.Type() != cty.String:
-		return "", errors.New("repository_template is not text")
+		return "", errors.New("repository_template is not a string")
 	}
 	return v.AsString(), nil
 }
 
-// parseTemplate reads a repository_template, and checks that it refers to nothing but parts of addresses.
+// parseTemplate parses a repository_template, and checks that it only refers to parts of addresses.
 func parseTemplate(text string) (hclsyntax.Expression, error) {
 	template, diags := hclsyntax.ParseTemplate([]byte(text), "repository_template", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -173,7 +173,8 @@ func symbols(template hclsyntax.Expression) []string {
 	return names
 }
 
-// checkOCIMirror refuses a mirror that would have several providers in one repository, or none at all.
+// checkOCIMirror returns an error for a mirror that would have several providers in one repository, or that matches no
+// provider.
 func checkOCIMirror(m Method) error {
 	template, err := parseTemplate(m.Location)
 	if err != nil {
@@ -188,7 +189,7 @@ func checkOCIMirror(m Method) error {
 		for _, part := range []struct{ name, is string }{{"hostname", pattern.Host}, {"namespace", pattern.Namespace},
 			{"type", pattern.Type}} {
 			if part.is == "" && !slices.Contains(used, part.name) {
-				return fmt.Errorf("repository_template must mention ${%s}, because include matches several; "+
+				return fmt.Errorf("repository_template must contain ${%s}, because include matches several; "+
 					"otherwise they would share a repository", part.name)
 			}
 		}

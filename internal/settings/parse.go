@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
-// reader turns one file into settings.
+// reader converts one file to settings.
 type reader struct {
 	*Settings
 	path  string
@@ -34,7 +34,7 @@ type file struct {
 	root *ast.ObjectList
 }
 
-// addFile parses one more file. err is what happened when it was opened.
+// addFile parses another file. err is the error of opening it.
 func addFile(files []file, path string, src []byte, err error) ([]file, diag.List) {
 	if err != nil {
 		return files, diag.List{}.Errorf(nil, "Unreadable CLI configuration",
@@ -47,9 +47,9 @@ func addFile(files []file, path string, src []byte, err error) ([]file, diag.Lis
 	return append(files, file{path, root}), nil
 }
 
-// flavor returns the flavor that the file sets, which decides about the rest of the file.
+// flavor returns the flavor that the file sets, which affects the rest of the file.
 func (f file) flavor() (said flavor.Flavor) {
-	r := &reader{path: f.path} // a problem of the setting is reported when all are read
+	r := &reader{path: f.path} // a problem of the setting is reported when all settings are decoded
 	for _, item := range f.root.Items {
 		if name, _ := keys(item); name == "flavor" {
 			said = r.flavor(item)
@@ -58,7 +58,7 @@ func (f file) flavor() (said flavor.Flavor) {
 	return said
 }
 
-// flavor reads the setting of that name.
+// flavor decodes the flavor setting.
 func (r *reader) flavor(item *ast.ObjectItem) flavor.Flavor {
 	text, ok := r.text(item)
 	if !ok {
@@ -102,8 +102,8 @@ func (s *Settings) add(f file) diag.List {
 	return r.diags
 }
 
-// parse returns the tree of a file. The library was not made for hostile input, so nesting is bounded before and panics
-// are caught.
+// parse returns the tree of a file. The library is not safe for hostile input, so nesting is limited before, and panics
+// are recovered.
 func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	if diags := nesting.Check(src, path); diags.HasErrors() {
 		return nil, diags
@@ -114,7 +114,7 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	}
 	defer func() {
 		if recover() != nil {
-			root, diags = nil, bad("it is not HCL, or the parser has a bug")
+			root, diags = nil, bad("it is not valid HCL, or the parser has a bug")
 		}
 	}()
 	file, err := hclv1.ParseBytes(src)
@@ -128,8 +128,8 @@ func parse(path string, src []byte) (root *ast.ObjectList, diags diag.List) {
 	return list, nil
 }
 
-// syntaxProblem returns the place of a syntax error. It leaves out the library's message, which quotes the text: that
-// may be a token without quotation marks.
+// syntaxProblem returns the position of a syntax error. It omits the library's message, which quotes the text: that may
+// be a token without quotation marks.
 func syntaxProblem(err error) string {
 	const expected = `NAME = "VALUE" or NAME "LABEL" { ... } was expected`
 	if at := (*parser.PosError)(nil); errors.As(err, &at) {
@@ -138,14 +138,14 @@ func syntaxProblem(err error) string {
 	return expected
 }
 
-// endsEarly reports that a native text ends where a value has to follow. The parser takes such an end for the end of
-// the file, and returns what stood before the unfinished setting without a word.
+// endsEarly reports whether a native text ends where a value must follow. The parser treats this as the end of the
+// file, and silently omits the unfinished setting.
 func endsEarly(src []byte) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
-		return false // JSON, for the library too
+		return false // the library treats it as JSON, too
 	}
 	scan := scanner.New(src)
-	scan.Error = func(token.Pos, string) {} // the parser has reported what there is
+	scan.Error = func(token.Pos, string) {} // the parser has already reported errors
 	last := token.EOF
 	for {
 		switch t := scan.Scan(); t.Type {
@@ -172,13 +172,13 @@ func (r *reader) errorf(node ast.Node, summary, format string, args ...any) {
 	r.diags = r.diags.Errorf(r.at(node.Pos()), summary, format, args...)
 }
 
-// item reads one setting or block of the top level. Unknown ones are left alone: files are shared between versions and
-// tools.
+// item decodes one setting or block of the top level. It ignores unknown ones, because versions and tools share the
+// files.
 func (r *reader) item(item *ast.ObjectItem) {
 	name, labels := keys(item)
 	switch name {
 	case "flavor":
-		r.flavor(item) // it counts already
+		r.flavor(item) // it was already decoded
 	case "progress":
 		r.progress(item)
 	case "plugin_cache_dir":
@@ -227,7 +227,7 @@ func keys(item *ast.ObjectItem) (name string, labels []string) {
 	return name, labels
 }
 
-// valueOf returns the text of a token, or its source if that is invalid: the parser accepts escapes at which it then
+// valueOf returns the text of a token, or its source if that is invalid: the parser accepts escapes for which Value
 // panics.
 func valueOf(t token.Token) (text string) {
 	defer func() {
@@ -242,7 +242,7 @@ func valueOf(t token.Token) (text string) {
 	return text
 }
 
-// blocks calls f for each body of an item: JSON writes several blocks as a list.
+// blocks calls f for each body of an item: in JSON, several blocks are a list.
 func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.ObjectItem, labels []string,
 	body *ast.ObjectType)) {
 	switch value := item.Val.(type) {
@@ -262,7 +262,7 @@ func (r *reader) blocks(item *ast.ObjectItem, labels []string, f func(item *ast.
 	}
 }
 
-// labelled calls f for blocks with one label; in JSON the label is a key one level down.
+// labelled calls f for blocks with one label; in JSON, the label is a key one level below.
 func (r *reader) labelled(item *ast.ObjectItem, labels []string, f func(at ast.Node, label string,
 	body *ast.ObjectType)) {
 	r.blocks(item, labels, func(item *ast.ObjectItem, labels []string, body *ast.ObjectType) {

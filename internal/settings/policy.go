@@ -11,17 +11,18 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// PlanPrograms selects the programs that a configuration may run while planning, validating and reading.
+// PlanPrograms selects the programs that a configuration may run during plans, validation and reads.
 type PlanPrograms struct {
-	// Commands are command lines for data sources and resources that name a program themselves.
+	// Commands are command lines for data sources and resources that contain a program.
 	Commands []string
 	// Providers are program providers.
 	Providers []Pattern
-	// Files are where this comes from.
+	// Files are the files that contain the setting.
 	Files []string
 }
 
-// planPrograms reads a plan_programs block. Blocks of several files add up: each is the word of the same user.
+// planPrograms decodes a plan_programs block. Blocks of several files are combined, because all are settings of the
+// same user.
 func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectType) {
 	if r.PlanPrograms == nil {
 		r.PlanPrograms = &PlanPrograms{}
@@ -49,13 +50,13 @@ func (r *reader) planPrograms(_ *ast.ObjectItem, _ []string, body *ast.ObjectTyp
 	}
 }
 
-// Allows reports whether the user has named a command, and not only left open what may run.
+// Allows reports whether the user explicitly allows a command, rather than all commands.
 func (p *PlanPrograms) Allows(words []string) bool {
 	return p != nil && len(words) > 0 && p.Refusal(addr.Provider{}, words) == nil
 }
 
-// Refusal returns the reason why a program may not run during a plan; nil if it may. The words are the command line of
-// a data source or resource that names its program; without any, the program is that of the provider.
+// Refusal returns the reason why a program may not run during a plan, or nil if it may. words is the command line of a
+// data source or resource; without any, the program is the provider's.
 func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 	if p == nil {
 		return nil
@@ -66,18 +67,19 @@ func (p *PlanPrograms) Refusal(of addr.Provider, words []string) error {
 			return nil
 		}
 		return fmt.Errorf("the block plan_programs in %s does not allow the provider %s to run its program in "+
-			"commands that change nothing. If you trust it, add %q to \"providers\" there", where, of.ForDisplay(),
+			"commands that change nothing. If you trust it, add %q to \"providers\" in that block",
+			where, of.ForDisplay(),
 			of.ForDisplay())
 	}
 	if slices.ContainsFunc(p.Commands, func(command string) bool { return fits(strings.Fields(command), words) }) {
 		return nil
 	}
 	return fmt.Errorf("the block plan_programs in %s does not allow the command %q in commands that change nothing. "+
-		"If you trust it, add it to \"commands\" there", where, strings.Join(words, " "))
+		"If you trust it, add it to \"commands\" in that block", where, strings.Join(words, " "))
 }
 
-// fits compares words one by one: * stands for any characters but a slash. A pattern that ends with the word ...
-// matches any further ones.
+// fits compares arguments one by one: * matches any characters except a slash. A pattern that ends with ... matches any
+// further arguments.
 func fits(pattern, words []string) bool {
 	if n := len(pattern) - 1; n >= 0 && pattern[n] == "..." {
 		pattern = pattern[:n]

@@ -53,7 +53,7 @@ func TestOnlyAllowedProgramsRunWhilePlanning(t *testing.T) {
 	}
 }
 
-func TestWithoutThatBlockAllProgramsRunAndAnEmptyOneAllowsNone(t *testing.T) {
+func TestMissingAndEmptyPlanPrograms(t *testing.T) {
 	s, _ := loadText(t, "")
 	if err := s.PlanPrograms.Refusal(addr.Provider{}, []string{"x"}); err != nil {
 		t.Error(err)

@@ -1,14 +1,14 @@
-// Package settings reads the CLI configuration: how providers are installed, credentials and services of hosts, the
+// Package settings reads the CLI configuration: installation of providers, credentials and services of hosts, the
 // plugin cache.
 //
-// The files are those of terraform: the one that TF_CLI_CONFIG_FILE names, or else ~/.terraformrc
-// (%APPDATA%\terraform.rc on Windows) together with *.tfrc and *.tfrc.json in ~/.terraform.d. Their syntax is the first
-// version of HCL, in which a key may be quoted, so the library of that version reads them.
+// The files are those of terraform: the file in TF_CLI_CONFIG_FILE, or otherwise ~/.terraformrc (%APPDATA%\terraform.rc
+// on Windows) together with *.tfrc and *.tfrc.json in ~/.terraform.d. Their syntax is the first version of HCL, in
+// which a key may be quoted, so they are parsed with the library of that version.
 //
 //	s, diags := settings.Load(settings.Environment{Getenv: os.Getenv, Home: home})
 //
-// Load returns what it understood even if there are errors, because most commands need no settings. A command that
-// installs providers must not continue after an error: it would take them from another source than the settings name.
+// Load returns the valid settings even after errors, because most commands need none. A command that installs providers
+// must not continue after an error: it might use another source than the configured one.
 package settings
 
 import (
@@ -28,13 +28,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// Settings is the content of all files together.
+// Settings is the combined content of all files.
 type Settings struct {
-	// Flavor is the program that the projects are for: what Environment says, or the setting of that name. It is never
-	// unset.
+	// Flavor is the program that projects are written for, from Environment or the files. It is always set.
 	Flavor flavor.Flavor
 
-	// Progress is how commands tell the progress of operations; "" means as the surroundings want it.
+	// Progress is the style of progress output; "" selects one that suits the terminal.
 	Progress Progress
 
 	PluginCacheDir              string // "" for none; environment variables are replaced
@@ -44,66 +43,68 @@ type Settings struct {
 
 	// Credentials are tokens by host name.
 	Credentials map[string]string
-	// Helper is the credentials helper; nil without one.
+	// Helper is the credentials helper; may be nil.
 	Helper *CredentialsHelper
-	// OCICredentials holds the oci_credentials blocks; OCIDefaults is nil without such a block.
+	// OCICredentials holds the oci_credentials blocks; OCIDefaults is nil if there is no such block.
 	OCICredentials []OCICredentials
 	OCIDefaults    *OCIDefaults
-	// Hosts are services that replace those that a host would announce.
+	// Hosts are services that replace the discovered services of hosts.
 	Hosts map[string]map[string]any
 
-	// DevOverrides are directories in which a provider lies that is under development; it is used as it is.
+	// DevOverrides are directories with providers under development, which are used without installation.
 	DevOverrides map[addr.Provider]string
-	// ProgramProviders are folders with providers that are programs, which are used straight from there.
+	// ProgramProviders are folders with program providers, which are used without installation.
 	ProgramProviders map[addr.Provider]string
 	// PlanPrograms selects the programs that may run during a plan; nil allows all.
 	PlanPrograms *PlanPrograms
-	// Encryption is the text of encryption settings, below those of configurations; EncryptionFile is where it stands.
+	// Encryption is the text of encryption settings, which those of configurations override; EncryptionFile is its
+	// file.
 	Encryption, EncryptionFile string
-	// Installation holds the methods of installing providers, in the order of the file; Explicit reports that there was
-	// a provider_installation block. Without one, the implied local mirrors and then the registries are used.
+	// Installation holds the methods of installing providers, in the order of the file; Explicit reports whether there
+	// was a provider_installation block. Without one, the implied local mirrors and then the registries are used.
 	Installation []Method
 	Explicit     bool
 }
 
-// Progress is how the text of a command tells the progress of operations.
+// Progress is the style of progress output of a command.
 type Progress string
 
-// The kinds of progress: one line a group of objects in ten seconds, a display that is drawn anew, and none.
+// The kinds of progress: one line for a group of objects every ten seconds, a display that is redrawn, and none.
 const (
 	ProgressPlain Progress = "plain"
 	ProgressLive  Progress = "live"
 	ProgressNone  Progress = "none"
 )
 
-// CredentialsHelper is a program that knows tokens.
+// CredentialsHelper is a program that stores tokens.
 type CredentialsHelper struct {
 	Name string
 	Args []string
 }
 
-// MethodKind is where a Method takes packages from.
+// MethodKind is the kind of source of a Method.
 type MethodKind uint8
 
 // The installation methods.
 const (
-	Direct           MethodKind = iota + 1 // the registry that the address of the provider names
+	Direct           MethodKind = iota + 1 // the registry in the provider's address
 	FilesystemMirror                       // a directory
-	NetworkMirror                          // a web service that has packages of all providers
-	OCIMirror                              // repositories of a registry of OCI artifacts
+	NetworkMirror                          // a web service with packages of providers
+	OCIMirror                              // repositories in an OCI registry
 )
 
-// Method is a way of installing providers, for those that match.
+// Method is a way of installing providers, for matching providers.
 type Method struct {
 	Kind     MethodKind
-	Location string // the directory, URL or template of names of repositories; "" for Direct
+	Location string // the directory, URL or template of repository names; "" for Direct
 	Include  []Pattern
 	Exclude  []Pattern
-	// TrustAllHashes means that all hashes of a network mirror are believed when one of them fits what was downloaded.
+	// TrustAllHashes means that all hashes from a network mirror are trusted if one of them matches the downloaded
+	// package.
 	TrustAllHashes bool
 }
 
-// Covers reports whether the method is meant for a provider: included (or include is not set) and not excluded.
+// Covers reports whether the method applies to a provider: it is included (or include is not set) and not excluded.
 func (m Method) Covers(p addr.Provider) bool {
 	matches := func(pattern Pattern) bool { return pattern.Matches(p) }
 	return (len(m.Include) == 0 || slices.ContainsFunc(m.Include, matches)) && !slices.ContainsFunc(m.Exclude, matches)
@@ -112,8 +113,7 @@ func (m Method) Covers(p addr.Provider) bool {
 // Pattern matches provider addresses; an empty part matches everything.
 type Pattern struct{ Host, Namespace, Type string }
 
-// ParsePattern reads NAMESPACE/TYPE or HOST/NAMESPACE/TYPE, in which * stands for any part. Without a host it is the
-// one given.
+// ParsePattern parses NAMESPACE/TYPE or HOST/NAMESPACE/TYPE, in which * matches any part. host is the default host.
 func ParsePattern(text, host string) (Pattern, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) < 2 || len(parts) > 3 {
@@ -142,7 +142,7 @@ func ParsePattern(text, host string) (Pattern, error) {
 	if err != nil {
 		return Pattern{}, err
 	}
-	// The address comes back in its normal form.
+	// p is in normal form.
 	return Pattern{Host: keep(p.Host, sample.Host), Namespace: keep(p.Namespace, sample.Namespace),
 		Type: keep(p.Type, sample.Type)}, nil
 }
@@ -161,7 +161,7 @@ func keep(asked, normal string) string {
 	return normal
 }
 
-// Matches reports whether an address fits.
+// Matches reports whether an address matches.
 func (p Pattern) Matches(a addr.Provider) bool {
 	return (p.Host == "" || p.Host == a.Host) && (p.Namespace == "" || p.Namespace == a.Namespace) &&
 		(p.Type == "" || p.Type == a.Type)
@@ -172,18 +172,19 @@ type Environment struct {
 	Getenv func(string) string
 	// Home is the home directory, or "" if there is none.
 	Home string
-	// OS is the operating system, as Go names it: windows and darwin have places of their own.
+	// OS is the operating system, as Go names it: windows and darwin have their own paths.
 	OS string
-	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" is that of the process.
+	// Dir is the working directory, whose terraform.d/plugins is a mirror; "" means the working directory of the
+	// process.
 	Dir string
-	// Flavor is the caller's decision. While it is not set, the environment and the files decide; Otherwise is what
-	// counts if they say nothing.
+	// Flavor is the caller's choice. If it is not set, the environment and the files decide; Otherwise is used if these
+	// do not set it.
 	Flavor, Otherwise flavor.Flavor
 }
 
 // Load reads all files.
 func Load(env Environment) (*Settings, diag.List) {
-	wanted, diags := env.Said()
+	wanted, diags := env.ChosenFlavor()
 	s := &Settings{Flavor: cmp.Or(wanted, env.Otherwise, flavor.Terraform)}
 	files, more := env.read(s.Flavor)
 	diags = diags.Extend(more)
@@ -216,8 +217,8 @@ func Load(env Environment) (*Settings, diag.List) {
 	return s, diags
 }
 
-// Said returns the flavor that the caller or the environment says.
-func (env Environment) Said() (f flavor.Flavor, diags diag.List) {
+// ChosenFlavor returns the flavor that the caller or the environment sets.
+func (env Environment) ChosenFlavor() (f flavor.Flavor, diags diag.List) {
 	name := env.Getenv(flavor.Variable)
 	if env.Flavor != flavor.Unset || name == "" {
 		return env.Flavor, nil
@@ -229,7 +230,7 @@ func (env Environment) Said() (f flavor.Flavor, diags diag.List) {
 	return f, diags
 }
 
-// read reads and parses the files, those of a flavor among them.
+// read reads and parses the files, including those of a flavor.
 func (env Environment) read(fl flavor.Flavor) (files []file, diags diag.List) {
 	path, variable := env.named()
 	if path != "" {
@@ -252,8 +253,8 @@ func (env Environment) read(fl flavor.Flavor) (files []file, diags diag.List) {
 	return files, diags
 }
 
-// named returns the file that the environment names, and the variable that does; the second one is an old name of the
-// first.
+// named returns the file in the environment and the variable that sets it; the second variable is the former name of
+// the first.
 func (env Environment) named() (path, variable string) {
 	for _, variable := range []string{"TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"} {
 		if path := env.Getenv(variable); path != "" {
@@ -263,8 +264,8 @@ func (env Environment) named() (path, variable string) {
 	return "", ""
 }
 
-// files returns the places of the default files, the main one first. A main file of the flavor's own replaces that of
-// Terraform, and so do the flavor's places for users who have none of Terraform's.
+// files returns the paths of the default files, the main one first. The flavor's own main file replaces Terraform's, as
+// do the flavor's paths for users without any of Terraform's.
 func (env Environment) files(fl flavor.Flavor) []string {
 	main, dir := env.places(fl)
 	if main == "" {
@@ -280,7 +281,7 @@ func (env Environment) files(fl flavor.Flavor) []string {
 	return list
 }
 
-// places returns the main file and the folder of further ones; "" without a home.
+// places returns the main file and the folder of further ones, or "" without a home directory.
 func (env Environment) places(fl flavor.Flavor) (main, dir string) {
 	if env.Home == "" {
 		return "", ""
@@ -309,7 +310,7 @@ func (env Environment) places(fl flavor.Flavor) (main, dir string) {
 	return main, dir
 }
 
-// CredentialsFile returns the file that "login" writes tokens into; "" without a home.
+// CredentialsFile returns the file that "login" writes tokens to, or "" without a home directory.
 func (env Environment) CredentialsFile(fl flavor.Flavor) string {
 	if _, dir := env.places(fl); dir != "" {
 		return filepath.Join(dir, "credentials.tfrc.json")
@@ -317,8 +318,7 @@ func (env Environment) CredentialsFile(fl flavor.Flavor) string {
 	return ""
 }
 
-// Replaced returns the variable that names a file in place of all default ones, and so of the file of CredentialsFile,
-// too; "" for none.
+// Replaced returns the variable that replaces all default files, including that of CredentialsFile, or "".
 func (env Environment) Replaced() string {
 	_, variable := env.named()
 	return variable
@@ -332,7 +332,7 @@ func exists(path string) bool {
 // maxSize limits the size of a file.
 const maxSize = 4 << 20
 
-// HelperDirs returns the folders in which a credentials helper is searched.
+// HelperDirs returns the folders that are searched for a credentials helper.
 func (env Environment) HelperDirs() []string {
 	dir := filepath.Join(env.Home, ".terraform.d", "plugins")
 	switch {
@@ -344,8 +344,7 @@ func (env Environment) HelperDirs() []string {
 	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
-// ImpliedMirrors returns the default folders of providers, without installation settings, in their order. They need not
-// exist.
+// ImpliedMirrors returns the default folders of providers without installation settings, in order. They need not exist.
 func (env Environment) ImpliedMirrors(fl flavor.Flavor) []string {
 	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {

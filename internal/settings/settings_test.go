@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// load reads a text as the file that TF_CLI_CONFIG_FILE names.
+// load loads a text as the file in TF_CLI_CONFIG_FILE.
 func load(t *testing.T, name, src string) (*settings.Settings, diag.List) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -79,7 +79,7 @@ provider_installation {
 	}
 }
 
-func TestAMethodCoversWhatIsIncludedAndNotExcluded(t *testing.T) {
+func TestMethodCoversIncludedProviders(t *testing.T) {
 	pattern := func(text string) settings.Pattern {
 		p, err := settings.ParsePattern(text, addr.DefaultProviderHost)
 		if err != nil {
@@ -139,8 +139,7 @@ host "example.com" {
 	}
 }
 
-// Terraform 1.11.4 reports an error for each of these too, except for a text that does not parse at all, which it
-// ignores without a word.
+// Terraform 1.11.4 also reports an error for each of these, except for unparseable text, which it silently ignores.
 func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"plugin_cache_dir =", `cannot be parsed`},
@@ -186,7 +185,7 @@ func TestMistakesAreReportedWithTheirPlace(t *testing.T) {
 	}
 }
 
-func TestACacheThatIsNotThereYetIsAWarning(t *testing.T) {
+func TestMissingPluginCacheIsAWarning(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	s, diags := load(t, "rc", `plugin_cache_dir = "`+filepath.ToSlash(dir)+`"`)
 	if diags.HasErrors() || len(diags) != 1 || filepath.Clean(s.PluginCacheDir) != dir {

@@ -1,10 +1,10 @@
-// Package standing decides whether a saved plan still holds when the state has changed since it was made.
+// Package standing determines whether a saved plan is still valid after the state has changed.
 //
-// A plan stands on all objects that it would compare with the configuration, also those that are new in the state: on
-// everything, unless -target or -exclude limit it. It stands on what these need, directly or not, and on the outputs
-// that it changes. Where none of them has changed, the plan is applied to the newer state: it
-// does the same as if it had been applied at once, and the other run after it. For that, the other run must not have
-// built on what the plan changes, either: an object that it has changed must not depend on one that the plan changes.
+// A plan depends on all objects that it compares with the configuration, including new ones in the state: on all,
+// unless -target or -exclude limit it. It depends on their direct and indirect dependencies, and on the outputs that it
+// changes. If none of these has changed, the plan is applied to the newer state: the result is the same as if it had
+// been applied first, and the other run after it. For that, the changes of the other run must not depend on changes of
+// the plan, either: an object that it changed must not depend on one that the plan changes.
 //
 //	changed := standing.Compare(p.Base, now)
 //	if conflicts := standing.Conflicts(prog, p, now, changed); len(conflicts) == 0 {
@@ -28,7 +28,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Changed lists what differs between two states, sorted.
+// Changed lists the differences between two states, sorted.
 type Changed struct {
 	Objects []addr.Object
 	Outputs []string
@@ -37,14 +37,14 @@ type Changed struct {
 // None reports whether nothing differs.
 func (c Changed) None() bool { return len(c.Objects)+len(c.Outputs) == 0 }
 
-// place is an object with the provider configuration that it has.
+// place is an object with its provider configuration.
 type place struct {
 	provider addr.AbsProviderConfig
 	object   *state.Object
 }
 
-// Compare returns the objects and outputs that only one of two states has, or that differ in them. When an object was
-// last looked at makes no difference, and neither do results of checks.
+// Compare returns the objects and outputs that only one of two states has, or that differ. The time of an object's last
+// read is ignored, as are check results.
 func Compare(base, now *state.State) (c Changed) {
 	old, new := objects(base), objects(now)
 	for o, at := range old {
@@ -90,7 +90,7 @@ func same(a, b place) bool {
 	return a.provider == b.provider && (a.object == b.object || Same(a.object, b.object))
 }
 
-// Same reports whether two stored objects are the same, however their JSON is written.
+// Same reports whether two stored objects are equal, whatever the form of their JSON.
 func Same(a, b *state.Object) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -123,12 +123,12 @@ func sameOutput(a, b *state.Output) bool {
 	return a.Sensitive == b.Sensitive && ctyfast.RawEquals(a.Value, b.Value)
 }
 
-// effects are what a plan changes, and what it needs for that.
+// effects are the changes of a plan, and their dependencies.
 type effects struct {
-	instances map[addr.AbsResourceInstance]bool // that it changes
-	resources map[addr.ConfigResource]bool      // of these
-	needs     map[addr.ConfigResource]bool      // that these depend on
-	limits    *linking.Targets                  // of the plan, nil for one of everything
+	instances map[addr.AbsResourceInstance]bool // changed instances
+	resources map[addr.ConfigResource]bool      // their resources
+	needs     map[addr.ConfigResource]bool      // dependencies of these
+	limits    *linking.Targets                  // targets of the plan; nil if it has no limits
 }
 
 func effectsOf(prog *linking.Program, p *plan.Plan) *effects {
@@ -186,7 +186,7 @@ func (e *effects) need(list []addr.ConfigResource) {
 	}
 }
 
-// touches reports whether one of some resources is one of those that the plan changes.
+// touches reports whether the plan changes one of the resources.
 func (e *effects) touches(list []addr.ConfigResource) bool {
 	return slices.ContainsFunc(list, func(r addr.ConfigResource) bool { return e.resources[r] })
 }
@@ -206,34 +206,34 @@ func objectsAt(s *state.State, inst addr.AbsResourceInstance) (list []*state.Obj
 	return list
 }
 
-// all reports whether a plan with limits stands on everything. One that destroys, one that leaves things alone because
-// of an interrupted run, and one that invokes actions, are not looked into. One without limits always does: it would
-// look at what is new, and perhaps destroy it.
+// all reports whether a plan depends on everything. A plan without limits does, because it would compare new objects
+// with the configuration, and perhaps destroy them. With limits, this is assumed for a plan that destroys, leaves
+// objects out because of an interrupted run, or invokes actions.
 func all(p *plan.Plan) bool {
 	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
 }
 
-// looksAt reports whether a plan with limits would compare an instance with the configuration.
-func looksAt(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
+// compares reports whether a plan with limits would compare an instance with the configuration.
+func compares(prog *linking.Program, t *linking.Targets, a addr.AbsResourceInstance) bool {
 	if slot := prog.ResourceSlot(a.Config()); slot != nil {
 		return t.Only[slot]
 	}
 	return t.Excepts() || t.Contains(a)
 }
 
-// Conflicts returns the addresses of what has changed and a plan stands on, sorted; those of outputs begin with
-// "output.".
+// Conflicts returns the addresses of changed objects and outputs that a plan depends on, sorted; those of outputs begin
+// with "output.".
 func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed) (list []string) {
 	if c.None() {
 		return nil
 	}
 	e, seen := effectsOf(prog, p), map[addr.AbsResourceInstance]bool{}
 	everything := all(p) || e.limits == nil
-	for _, change := range p.Changes { // what a new plan would look at again, and perhaps change back
+	for _, change := range p.Changes { // objects that a new plan would compare again, and perhaps change back
 		seen[change.Object.Instance] = true
 	}
 	for _, o := range c.Objects {
-		conflict := everything || seen[o.Instance] || looksAt(prog, e.limits, o.Instance) || e.instances[o.Instance] ||
+		conflict := everything || seen[o.Instance] || compares(prog, e.limits, o.Instance) || e.instances[o.Instance] ||
 			e.needs[o.Instance.Config()]
 		if slot := prog.ResourceSlot(o.Instance.Config()); slot != nil {
 			conflict = conflict || e.touches(prog.ResourcesBehind(slot))
@@ -255,8 +255,8 @@ func Conflicts(prog *linking.Program, p *plan.Plan, now *state.State, c Changed)
 	return list
 }
 
-// output is a root output: ours if the plan evaluates it or changes something behind it, theirs if the other run
-// changed it or something behind it.
+// output is a root output: ours if the plan evaluates it or changes one of its dependencies, theirs if the other run
+// changed it or one of its dependencies.
 type output struct {
 	name         string
 	ours, theirs bool
@@ -281,7 +281,7 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		o := output{name: name, ours: planned[name], theirs: slices.Contains(c.Outputs, name)}
 		slot := prog.OutputSlot(addr.RootModule, name)
-		if slot == nil { // the plan removes it, if it knows of it
+		if slot == nil { // the plan removes it, if its state has it
 			o.ours = o.ours || !p.Partial() && p.Base.Output(name) != nil
 		} else {
 			behind := prog.ResourcesBehind(slot)
@@ -293,8 +293,8 @@ func (e *effects) outputs(prog *linking.Program, p *plan.Plan, c Changed) (list 
 	return list
 }
 
-// Rebase returns a plan without conflicts as it is applied to the newer state, and the outputs that it leaves as they
-// are there. What the other run changed is not overwritten by what this plan has seen of it.
+// Rebase returns a plan without conflicts, adapted to the newer state, and the outputs that it does not change there.
+// Values that the plan has read do not overwrite changes of the other run.
 func Rebase(prog *linking.Program, p *plan.Plan, c Changed) (*plan.Plan, []string) {
 	if c.None() {
 		return p, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Every field of an object counts, except when it was last looked at: a field that is added to the type has to be
-// compared, too.
-func TestEveryFieldOfAnObjectCounts(t *testing.T) {
+// Every field of an object is compared, except the time of its last read, including fields that are added to the type
+// later.
+func TestEveryFieldOfAnObjectIsCompared(t *testing.T) {
 	dependency := addr.ConfigResource{Resource: addr.Resource{Mode: addr.Managed, Type: "a", Name: "b"}}
 	other := map[string]any{
 		"Status": state.Tainted, "SchemaVersion": int64(3), "Attributes": json.RawMessage(`{"id":"b"}`),

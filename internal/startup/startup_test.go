@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestTheUsualSettingCountsAgainAfterTheFirstCollection(t *testing.T) {
+func TestTheDefaultSettingAppliesAfterTheFirstCollection(t *testing.T) {
 	usual := debug.SetGCPercent(70)
 	defer debug.SetGCPercent(usual)
 	wait()

@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestEditsAtOnceKeepEachOthersBackups edits one state concurrently, with and without the lock, while the clock stands
+// TestConcurrentEditsKeepAllBackups edits one state concurrently, with and without the lock, while the clock stands
 // still or jumps. Each edit keeps the previous state in its own file.
-func TestEditsAtOnceKeepEachOthersBackups(t *testing.T) {
+func TestConcurrentEditsKeepAllBackups(t *testing.T) {
 	const writers, edits = 6, 4
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -79,9 +79,9 @@ func TestNoFlippedBitDropsAcknowledgedResults(t *testing.T) {
 	}
 }
 
-// TestTheImageOfACutStateIsKept: without its journal, the purpose of an image is unknown, and it may be the only copy
-// of the state.
-func TestTheImageOfACutStateIsKept(t *testing.T) {
+// TestTheImageOfATruncatedStateIsKept: without its journal, the purpose of an image is unknown, and it may be the only
+// copy of the state.
+func TestTheImageOfATruncatedStateIsKept(t *testing.T) {
 	for _, cut := range []string{"", "{\"vers", "#tombolo: "} {
 		disk, ws := onMem(t)
 		seedOn(t, ws, put("t.a", "1"))
@@ -141,9 +141,9 @@ func TestAProgramThatRemovesTheStateLosesNothing(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidOfPlacesIsTrue replaces the journal and the state with other files. The results are where the error
+// TestErrorsNameTheRightLocations replaces the journal and the state with other files. The results are where the error
 // says they are.
-func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
+func TestErrorsNameTheRightLocations(t *testing.T) {
 	for _, what := range []string{statePath, journalPath, "both"} {
 		disk, ws := onMem(t)
 		disk.MkdirAll("rescue", 0o755)
@@ -186,9 +186,9 @@ func TestWhatIsSaidOfPlacesIsTrue(t *testing.T) {
 	}
 }
 
-// TestPlacesAreLookedAtWhenTheyAreNamed removes or replaces the journal before each call at the end of a run that
+// TestNamedLocationsAreChecked removes or replaces the journal before each call at the end of a run that
 // cannot write its state. An error never names a place that does not contain the results.
-func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
+func TestNamedLocationsAreChecked(t *testing.T) {
 	if encryptiontest.Asked() != nil {
 		t.Skip("runs without encryption, because it reads what is in the journal")
 	}
@@ -245,7 +245,7 @@ func TestPlacesAreLookedAtWhenTheyAreNamed(t *testing.T) {
 	}
 }
 
-func TestBackupsThatCannotBeReadAreNoWayBack(t *testing.T) {
+func TestUnreadableBackupsAreNotOffered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
 	with := func(c *encryption.Cipher) state.Workspace {
 		ws, err := store.New(store.Options{Path: path, Rescue: []string{}, Cipher: c}).Workspace("default")
@@ -256,12 +256,12 @@ func TestBackupsThatCannotBeReadAreNoWayBack(t *testing.T) {
 		must(t, replace(t, with(encryptiontest.Turn(1)), withOutput(t, uint64(n+1), n)))
 	}
 	_, err := with(encryptiontest.Turn(2)).Read(t.Context())
-	if err == nil || !strings.Contains(err.Error(), path+".backup, the copy beside it, cannot be read either") {
+	if err == nil || !strings.Contains(err.Error(), path+".backup, the copy next to it, cannot be read either") {
 		t.Errorf("without the key: %v", err)
 	}
 	must(t, os.Remove(path+".backup"))
 	_, err = with(encryptiontest.Turn(2)).Read(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "There is no backup beside it") {
+	if err == nil || !strings.Contains(err.Error(), "There is no backup next to it") {
 		t.Errorf("without a backup: %v", err)
 	}
 }

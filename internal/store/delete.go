@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/tombolo-iac/tombolo/internal/store/journal"
 )
 
 // Delete implements state.Deleter. It removes everything while the lock is held, the state last, so that a waiting run
@@ -37,7 +39,7 @@ func (s *session) delete() error {
 		return errors.New("the default workspace cannot be deleted")
 	}
 	if n := s.open.Len(); n > 0 {
-		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
+		return journal.ErrOpen(n, "")
 	}
 	info, err := files.Stat(dir)
 	if err != nil {

@@ -80,7 +80,7 @@ type IrregularError struct {
 
 // Error implements error.
 func (e *IrregularError) Error() string {
-	return fmt.Sprintf("%s is %s, and not a regular file: it is neither read nor written nor removed", e.Name, e.what())
+	return fmt.Sprintf("%s is %s, not a regular file, so it was not read, written or removed", e.Name, e.what())
 }
 
 func (e *IrregularError) what() string {

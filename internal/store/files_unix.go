@@ -46,7 +46,7 @@ func sticky(name string, user int, ownsAll bool) error {
 		}
 	}
 	return &fs.PathError{Op: "replace", Path: name,
-		Err: errors.New("only the owner of a file may do that in its folder")}
+		Err: errors.New("only the owner of the file may replace or remove it in this folder")}
 }
 
 // Foreign reports whether another user may have created a file in a folder, such as the one for temporary files, where

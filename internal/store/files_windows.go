@@ -55,9 +55,9 @@ func alive(pid int) bool {
 
 const stillActive = 259
 
-// began returns when a process started, which distinguishes it from other processes with the same ID, or "" if that is
-// unknown.
-func began(pid int) string {
+// processStart returns when a process started, or "" if that is unknown. The time distinguishes processes that had the
+// same ID.
+func processStart(pid int) string {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
 		return ""

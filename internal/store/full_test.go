@@ -16,7 +16,7 @@ import (
 
 // If the disk is full when an interrupted run is recovered, the recovery fails, whichever call meets the full disk.
 // Nothing is lost, and no empty file remains.
-func TestAFullDiskDuringRecoveryIsSaidAndLosesNothing(t *testing.T) {
+func TestFullDiskDuringRecoveryIsReportedAndLosesNothing(t *testing.T) {
 	left := mem.NewFS()
 	ws, err := storeOn(left).Workspace("default")
 	must(t, err)
@@ -89,7 +89,7 @@ func (f tightFile) WriteAt(b []byte, at int64) (int, error) {
 }
 
 // If nothing can be saved in the rescue folder either, no empty file remains there.
-func TestNoEmptyFileOfRescueStaysBehind(t *testing.T) {
+func TestNoEmptyRescueFileRemains(t *testing.T) {
 	for n := range 20 {
 		disk, writes := mem.NewFS(), n
 		ws, err := store.New(store.Options{Path: statePath, Rescue: []string{"dir"},

@@ -53,8 +53,8 @@ func (w *workspace) formers() (all []int64, err error) {
 		return nil, nil
 	}
 	if err == nil && !info.Mode.IsDir() {
-		err = fmt.Errorf("%s is %s, and not a folder for former states, so it is not touched. Find out what created "+
-			"it, and remove it", dir, (&IrregularError{Mode: info.Mode}).what())
+		err = fmt.Errorf("%s is %s, not a folder for former states, so it was not changed. Find out what created it, "+
+			"and remove it", dir, (&IrregularError{Mode: info.Mode}).what())
 	}
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (w *workspace) readFormer(n int64, whole bool) (line historyLine, data []by
 	if err == nil && whole {
 		if data, err = io.ReadAll(io.LimitReader(io.MultiReader(r, z), line.Size+1)); err == nil &&
 			hashOf(data) != line.Hash {
-			err = errors.New("it is not what was written")
+			err = errors.New("its content has changed since it was written")
 		}
 	}
 	if err != nil {

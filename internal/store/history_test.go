@@ -42,7 +42,7 @@ func replace(t *testing.T, ws state.Workspace, st *state.State) error {
 
 // Whoever writes, the newest former state is the last one written here, the others precede it in order, and the content
 // of each is unchanged.
-func TestHistoryHasWhatWasWritten(t *testing.T) {
+func TestHistoryContainsWrittenStates(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -107,7 +107,7 @@ func checkHistory(t *testing.T, ws state.Workspace, want []string) {
 }
 
 // Former states are encrypted if states are.
-func TestFormerStatesAreSealed(t *testing.T) {
+func TestFormerStatesAreEncrypted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "terraform.tfstate")
 	ws, err := store.New(store.Options{Path: path, History: 9, Rescue: []string{},
 		Cipher: encryptiontest.Turn(1)}).Workspace("default")
@@ -166,7 +166,7 @@ func TestHistoryStaysInItsFolder(t *testing.T) {
 	}
 }
 
-func TestAWorkspaceGoesWithItsHistory(t *testing.T) {
+func TestWorkspacesAreDeletedWithTheirHistory(t *testing.T) {
 	dir := t.TempDir()
 	st := store.New(store.Options{Path: dir + "/terraform.tfstate", WorkspaceDir: dir + "/w", History: 3,
 		Rescue: []string{}})

@@ -197,8 +197,8 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	t.Logf("%d runs over %d names, %d refused", runs, len(names), refused)
 }
 
-// TestBackupsAreJudgedBeforeAnythingBegins uses entries of all kinds as the backup.
-func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
+// TestBackupsAreCheckedBeforeTheRun uses entries of all kinds as the backup.
+func TestBackupsAreCheckedBeforeTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		backup  string
 		plant   func(outside, project string) error
@@ -290,7 +290,7 @@ func TestBackupsAreJudgedBeforeAnythingBegins(t *testing.T) {
 
 // When encryption is introduced or its key is replaced, the former state is encrypted before it becomes the backup,
 // even if the backup is a link to a file. Nothing of that file's old content remains.
-func TestBackupsThroughLinksAreSealedAnew(t *testing.T) {
+func TestBackupsThroughLinksAreEncryptedAgain(t *testing.T) {
 	for _, keys := range [][]int{{1, 0}, {2, 1}} {
 		for _, backup := range []string{"", "link"} {
 			t.Run(fmt.Sprint(keys, backup), func(t *testing.T) {
@@ -376,9 +376,9 @@ func TestOneStateHasOneJournal(t *testing.T) {
 	}
 }
 
-// TestALinkIntoAMissingFolderIsRefusedAtOnce: a link's missing folder is not created, and no run begins without a place
+// TestLinksIntoMissingFoldersAreRefused: a link's missing folder is not created, and no run begins without a place
 // for the state.
-func TestALinkIntoAMissingFolderIsRefusedAtOnce(t *testing.T) {
+func TestLinksIntoMissingFoldersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Symlink("missing/terraform.tfstate", filepath.Join(dir, "terraform.tfstate")))
 	for _, unlocked := range []bool{false, true} {
@@ -429,9 +429,9 @@ func TestSharedStatesHaveSharedFiles(t *testing.T) {
 	}
 }
 
-// TestAWorkspaceIsRemovedAsAWholeOrNotAtAll puts entries of all kinds into the folder of a workspace, or replaces it
+// TestWorkspacesAreRemovedCompletelyOrNotAtAll puts entries of all kinds into the folder of a workspace, or replaces it
 // with links.
-func TestAWorkspaceIsRemovedAsAWholeOrNotAtAll(t *testing.T) {
+func TestWorkspacesAreRemovedCompletelyOrNotAtAll(t *testing.T) {
 	for what, c := range map[string]struct {
 		plant func(dir, outside string) error
 		stays bool // the workspace is not removed

@@ -75,7 +75,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-func TestResultsAreFoldedWithCareWhenAnotherProgramWroteSince(t *testing.T) {
+func TestResultsAreCheckedIfAnotherProgramWroteSince(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.update", "u"), put("t.delete", "d"), put("t.delete_both", "d2"), put("t.replace", "r1"),
 		put("t.deleted_and_made", "old"))
@@ -192,7 +192,7 @@ func TestWritesAreRefusedWhenTheStateChangedBehindTheLock(t *testing.T) {
 	}
 }
 
-func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
+func TestDamagedStatesAreRefusedWithAdvice(t *testing.T) {
 	for name, damage := range map[string]func(string) string{
 		"zero bytes": func(string) string { return "" },
 		"cut":        func(s string) string { return s[:len(s)/2] },
@@ -228,7 +228,7 @@ func TestDamagedStatesAreRefusedWithTheWayBack(t *testing.T) {
 }
 
 // A state of zero bytes counts as empty, with a warning, unless files beside it show that it had content.
-func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
+func TestStatesOfZeroBytesAreEmptyWithoutOtherFiles(t *testing.T) {
 	beside := map[string]string{"nothing": "", "a backup": "terraform.tfstate.backup",
 		"a lock": ".terraform.tfstate.lock.info", "an image of a journal": "terraform.tfstate.journal.image",
 		"a file of others": "other.tfstate"}
@@ -251,7 +251,7 @@ func TestAStateOfZeroBytesIsEmptyWhenNothingIsBesideIt(t *testing.T) {
 	}
 }
 
-func TestAStateThatIsGoneIsNotTakenForAnEmptyOne(t *testing.T) {
+func TestMissingStatesAreNotTakenForEmptyOnes(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))
 	s := lockOn(t, ws)
@@ -380,7 +380,7 @@ func TestFlagsChooseOtherFiles(t *testing.T) {
 	}
 }
 
-func TestALockThatADeadProcessLeftIsNoLock(t *testing.T) {
+func TestLocksOfDeadProcessesDoNotCount(t *testing.T) {
 	disk, ws := onMem(t)
 	seedOn(t, ws, put("t.a", "1"))
 	disk.Put("dir/.terraform.tfstate.lock.info",

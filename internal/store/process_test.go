@@ -193,7 +193,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Logf("%d kills, %d objects, %d in flight", kills, objects, flying)
 }
 
-func TestReadingDoesNotGiveTheLockBack(t *testing.T) {
+func TestReadingDoesNotReleaseTheLock(t *testing.T) {
 	dir := t.TempDir()
 	ws := openDefault(t, dir)
 	s := lockOn(t, ws)

@@ -195,8 +195,8 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	case mark != nil:
 		v.mark = *mark
 	case gone:
-		return nil, fmt.Errorf("the state %s is gone, but its journal %s is there, which was started when the state "+
-			"existed. Restore the state (%s), or remove the journal if the state was removed on purpose",
+		return nil, fmt.Errorf("the state %s no longer exists, but its journal %s, which was started when it "+
+			"existed, does. Restore the state (%s), or remove the journal if the state was removed on purpose",
 			w.p.out, w.p.journal, w.newest(j))
 	default:
 		v.foreign, v.mark = true, j.LastDone()
@@ -272,7 +272,7 @@ func (w *workspace) blankName(blank bool) string {
 func (w *workspace) damaged(c *content, j *journal.Parsed) error {
 	err := c.err
 	if c.noted {
-		err = fmt.Errorf("it was being rewritten when a run was killed, and the new content %s is missing or damaged",
+		err = fmt.Errorf("a run was killed while it rewrote the file, and the new content %s is missing or damaged",
 			w.p.image)
 	}
 	return fmt.Errorf("cannot read the state %s: %w. %s", w.p.out, err, w.newest(j))
@@ -299,9 +299,9 @@ func (w *workspace) newest(j *journal.Parsed) string {
 	}
 	switch {
 	case best == nil && useless != "":
-		return fmt.Sprintf("%s, the copy beside it, cannot be read either", useless)
+		return fmt.Sprintf("%s, the copy next to it, cannot be read either", useless)
 	case best == nil:
-		return "There is no backup beside it"
+		return "There is no backup next to it"
 	}
 	return fmt.Sprintf("The newest good copy is %s (serial %d, written %s); to restore it: cp %s %s",
 		from, best.serial, best.info.ModTime.Format(time.RFC3339), from, w.p.out)
@@ -407,7 +407,7 @@ func atWork(h *journal.Header) bool {
 	if h.Host != hostName() || h.PID == os.Getpid() || !alive(h.PID) {
 		return false
 	}
-	now := began(h.PID)
+	now := processStart(h.PID)
 	return h.Began == "" || now == "" || now == h.Began
 }
 

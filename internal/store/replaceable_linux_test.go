@@ -12,7 +12,7 @@ import (
 )
 
 // A backup that would fail is refused before anything begins, while nothing has been changed.
-func TestBackupsThatCannotBeReplacedAreFoundBeforeTheFirstIntent(t *testing.T) {
+func TestIrreplaceableBackupsAreFoundBeforeTheFirstIntent(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root: only root can make files of others")
 	}

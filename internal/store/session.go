@@ -164,18 +164,14 @@ func (s *session) certain() (err error) {
 // readElsewhere reads the state from another file than the one to be written (-state-out).
 func (s *session) readElsewhere(ctx context.Context) error {
 	if n := s.open.Len(); n > 0 {
-		return fmt.Errorf(
-			"%s has %d operations of an interrupted run that are still open; resolve them first with recover",
-			s.w.p.out, n)
+		return journal.ErrOpen(n, s.w.p.out)
 	}
 	snapshot, err := s.w.Read(ctx)
 	if err != nil {
 		return err
 	}
 	if n := len(snapshot.InFlight) + len(snapshot.Unfolded); n > 0 {
-		return fmt.Errorf(
-			"%s has %d operations of an interrupted run that are still open; resolve them first with recover", s.w.p.in,
-			n)
+		return journal.ErrOpen(n, s.w.p.in)
 	}
 	s.base, s.elsewhere, s.blank = snapshot.State, true, snapshot.Blank
 	return nil
@@ -259,7 +255,7 @@ func removeAny(files Files, name string) error {
 func (s *session) header(key *journal.Key) journal.Header {
 	h := journal.NewHeader(key)
 	h.Lineage, h.Base, h.Created, h.Rescue = s.lineage, s.hash, s.w.o.Now(), s.w.o.Rescue
-	h.Host, h.PID, h.Began = hostName(), os.Getpid(), began(os.Getpid())
+	h.Host, h.PID, h.Began = hostName(), os.Getpid(), processStart(os.Getpid())
 	if s.base != nil {
 		h.Serial = s.base.Serial
 	}

@@ -113,7 +113,7 @@ func (s *session) reinstate(mark journal.Checkpoint) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("write the state %s anew, which another program removed: %w", p.out, err),
+		return errors.Join(fmt.Errorf("write the state %s again, which another program removed: %w", p.out, err),
 			f.Close())
 	}
 	s.hash = mark.Hash
@@ -186,7 +186,8 @@ func (s *session) unchanged(f File) (gone bool, err error) {
 	if err != nil {
 		return gone, err
 	}
-	c := &state.ConflictError{Found: "content that is not a state", Expected: "what was read when the lock was taken",
+	c := &state.ConflictError{Found: "content that is not a state", Expected: "the content from when the lock was " +
+		"acquired",
 		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
 			"again: the results of this run are kept, and will be merged into the new state"}
 	if now.err == nil {
@@ -251,7 +252,7 @@ func (w *imageWriter) Write(b []byte) (int, error) {
 }
 
 // errTooLarge is the error for a state that exceeds the limit for reading.
-var errTooLarge = fmt.Errorf("the state has more than %d GiB, which is more than is read of a state again: divide the "+
+var errTooLarge = fmt.Errorf("the state has more than %d GiB, the limit when a state is read. Divide the "+
 	"configuration into several, each with its own state", regular.State>>30)
 
 // writeImage durably writes the new content to the journal's folder.

@@ -237,8 +237,8 @@ func bounded(f File, name string, limit int64) (Info, error) {
 		return info, err
 	}
 	if err := regular.Fits(name, info.Size, limit); err != nil {
-		return info, fmt.Errorf("%w. No run writes so much: restore it from a copy, or move it away if it does not "+
-			"belong there", err)
+		return info, fmt.Errorf("%w. A run does not write that much: restore the file from a copy, or move it "+
+			"elsewhere if it is not a state", err)
 	}
 	return info, nil
 }

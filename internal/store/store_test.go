@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-func TestLocalStoreKeepsThePromisesOfStores(t *testing.T) {
+func TestLocalStore(t *testing.T) {
 	for name, cipher := range map[string]*encryption.Cipher{"plain": nil, "sealed": encryptiontest.Cipher()} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) (a, b state.Store) {
@@ -27,7 +27,7 @@ func TestLocalStoreKeepsThePromisesOfStores(t *testing.T) {
 	}
 }
 
-func TestMemoryStoreKeepsThePromisesOfStores(t *testing.T) {
+func TestMemoryStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) (a, b state.Store) {
 		s := mem.New()
 		return s, s

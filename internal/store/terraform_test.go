@@ -167,7 +167,7 @@ removed {
 	}
 }
 
-func TestTerraformTakesOverAStateThatWeWrote(t *testing.T) {
+func TestTerraformContinuesOurState(t *testing.T) {
 	dir := t.TempDir()
 	tf := terraform(t, dir)
 	write(t, filepath.Join(dir, "main.tf"), `resource "terraform_data" "a" { input = "x<>&" }

@@ -350,7 +350,7 @@ func (w *wal) flush(sync bool) {
 		w.err = failed
 	}
 	if lost != nil {
-		w.lost = fmt.Errorf("%w; and in no other folder: %w", w.err, lost)
+		w.lost = fmt.Errorf("%w; and no other folder could be used: %w", w.err, lost)
 	} else if sync || failed != nil {
 		w.durable, w.unsynced = last, w.unsynced[:0]
 	}
@@ -529,15 +529,13 @@ func (w *wal) saved(err error) error {
 	if w.whole && len(w.rescued) > 0 {
 		all := w.rescued[0]
 		return &state.SavedError{Where: w.rescued, Err: err,
-			Then: fmt.Sprintf("Find the files that were removed or replaced beside the state, and restore them. Then "+
-				"move %s "+
-				"to %s, and run any command that "+
-				"locks the state, such as plan: it recovers them", all, w.path)}
+			Then: fmt.Sprintf("Restore the files next to the state that were removed or replaced. Then move %s to "+
+				"%s, and run any command that locks the state, such as plan: it recovers them", all, w.path)}
 	}
 	switch {
 	case found:
 	case statErr != nil && !isGone(statErr):
-		return fmt.Errorf("%w; and whether the results of this run are in the journal %s cannot be told: %w", err,
+		return fmt.Errorf("%w; and it is not known whether the results of this run are in the journal %s: %w", err,
 			w.path, errors.Join(statErr, lost))
 	default:
 		return errors.Join(fmt.Errorf("%w; and the journal %s with the results of this run was removed by another "+

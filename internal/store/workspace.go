@@ -84,7 +84,7 @@ func (w *workspace) makeDir() error {
 			err = fmt.Errorf("%s is not a folder", w.p.dir)
 		}
 		if err != nil {
-			return fmt.Errorf("the state is a link to %s, whose folder cannot be used: %w", w.p.out, err)
+			return fmt.Errorf("the state is a link to %s, and the folder of that file cannot be used: %w", w.p.out, err)
 		}
 		return nil
 	}

@@ -109,7 +109,7 @@ func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	diags = diags.Extend(more)
 	if pl != nil && !diags.HasErrors() {
 		_, more = held.ApplyWith(ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables, StandIns: standIns,
-			Rest: "The report names what is left."})
+			Rest: "The report lists the remaining objects."})
 		diags = diags.Extend(more)
 	}
 	k.current, k.open = held.State(), held.Snapshot().InFlight

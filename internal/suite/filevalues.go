@@ -68,8 +68,8 @@ func (f *fileValues) need(name string) {
 	case given:
 	case declared.Required():
 		f.broken[name] = diag.List{}.Errorf(&declared.Range, "Required variable not set",
-			"The variable %q of the file "+
-				"has no default, and nothing sets it. Set it with -var or -var-file, or give it a default.", name)
+			"The variable %q of the file has no default and is not set. Set it with -var or -var-file, or give it a "+
+				"default.", name)
 	default:
 		f.values[name] = declared.Default
 	}

@@ -76,7 +76,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		}
 		key.applied, key.order = append(key.applied, a), a.number
 		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
-			StandIns: a.options.StandIns, Scope: scope, Rest: "What this run has made is destroyed next."})
+			StandIns: a.options.StandIns, Scope: scope, Rest: "The objects of this run are destroyed next."})
 		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))

@@ -58,7 +58,7 @@ func unreadable(name string, why diag.List) (diags diag.List) {
 		}
 		return diags.Errorf(d.Subject, d.Summary,
 			"Nothing declares the variable %q, so its value is read as an expression, but it is not valid. Declare "+
-				"the variable with a block variable %[1]q in the test file, or put strings into double quotes.", name)
+				"the variable with a variable block %[1]q in the test file, or put strings into double quotes.", name)
 	}
 	return diags
 }
@@ -117,18 +117,18 @@ func (a *attempt) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 			return why
 		}
 		if !ctx.Variables["var"].Type().HasAttribute(name) {
-			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here: "+
-				"only those of the file, and those that options, files of values and the environment set, are.", name)
+			return diags.Errorf(&rng, "Reference to unavailable variable", "The variable %q is not available here. "+
+				"Available are those of the file, and those set by options, variable files and the environment.", name)
 		}
 		return nil
 	case t.RootName() == "run" && named:
 		return a.runReference(t, name)
 	}
 	what := map[place]string{
-		inFile: "the variables of the file can only refer to earlier runs, to each other, and to variables that " +
-			"options, files of values and the environment set",
-		inRun: "the variables of a run can only refer to earlier runs, and to variables of the file and from " +
-			"outside",
+		inFile: "the variables of the file can only refer to earlier runs, to each other, and to variables set by " +
+			"options, variable files and the environment",
+		inRun: "the variables of a run can only refer to earlier runs, and to variables that are set in the file or " +
+			"outside of it",
 		inProvider: "provider blocks of the file can only refer to earlier runs and variables",
 	}
 	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])

@@ -48,7 +48,7 @@ func (s *stream) invocations(list []*plan.Invocation, schemas Schemas) {
 	s.close(']')
 }
 
-// InvocationSecrets finds what is sensitive in the configuration of an invocation.
+// InvocationSecrets returns the sensitive parts of an invocation's configuration.
 func InvocationSecrets(i *plan.Invocation, schemas Schemas) *Secrets {
 	if rt := schemas.ResourceType(i.Provider.Provider, i.Action.Resource); rt != nil {
 		return SecretsOf(i.Config.Value, i.Config.Sensitive, rt.Block)

@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// This file has the documents of commands that answer one question, with what went wrong inside of them.
+// This file has the documents of commands with one result, which include errors.
 
-// Instance writes the current object of an instance that the state has: what `state show -json` prints.
+// Instance writes the current object of an instance in the state: the output of `state show -json`.
 func Instance(w io.Writer, st *state.State, a addr.AbsResourceInstance, schemas Schemas) error {
 	var b bytes.Buffer
 	s := newStream(&b)
@@ -29,7 +29,7 @@ func Instance(w io.Writer, st *state.State, a addr.AbsResourceInstance, schemas 
 	return writeIndented(w, s, &b)
 }
 
-// NoInstance writes the document of an instance that cannot be shown. sources holds the text of files by their names.
+// NoInstance writes the document of an instance that cannot be shown. sources holds the text of files by name.
 func NoInstance(w io.Writer, list diag.List, sources map[string][]byte) error {
 	type nothing struct {
 		Provider string `json:"provider_name"`
@@ -42,7 +42,7 @@ func NoInstance(w io.Writer, list diag.List, sources map[string][]byte) error {
 	}{FormatVersion: stateFormat, Diagnostics: Diagnostics(list, sources)})
 }
 
-// Workspaces writes the names of workspaces: what `workspace list -json` prints.
+// Workspaces writes the names of workspaces: the output of `workspace list -json`.
 func Workspaces(w io.Writer, names []string, current string, list diag.List, sources map[string][]byte) error {
 	type workspace struct {
 		Name    string `json:"name"`
@@ -61,7 +61,7 @@ func Workspaces(w io.Writer, names []string, current string, list diag.List, sou
 	}{workspacesFormat, workspaces, Diagnostics(list, sources)})
 }
 
-// Identities writes identities by the addresses of their instances: what `state identities -json` prints.
+// Identities writes identities by the addresses of their instances: the output of `state identities -json`.
 func Identities(w io.Writer, identities map[string]json.RawMessage) error {
 	return writeDocument(w, identities)
 }

@@ -37,7 +37,7 @@ func (s *stream) checks(results []state.CheckResult) {
 	s.close(']')
 }
 
-// checkable writes the address of a configuration object that has conditions, taken apart.
+// checkable writes the address of a configuration object that has conditions, split into its parts.
 func (s *stream) checkable(kind, address string) {
 	s.open('{')
 	defer s.close('}')
@@ -62,7 +62,7 @@ func (s *stream) checkable(kind, address string) {
 	s.optional("module", module)
 }
 
-// cutLast takes `module.a.output.x` apart into the module and the name. Names hold no dots, keys of modules may.
+// cutLast splits `module.a.output.x` into the module and the name. Names contain no dots, but keys of modules may.
 func cutLast(address string) (module, name string) {
 	dot := strings.LastIndexByte(address, '.')
 	if dot < 0 {

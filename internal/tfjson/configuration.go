@@ -33,12 +33,12 @@ func (c *configWriter) write(cfg *config.Config) {
 	c.close('}')
 }
 
-// Configuration writes the document of a configuration: that of plans, with the members that OpenTofu has in it.
+// Configuration writes the document of a configuration: that of plans, with the additional members of OpenTofu.
 func Configuration(w io.Writer, cfg *config.Config, schemas Schemas) error {
 	return configurationAlone(w, cfg, configWriter{schemas: schemas, more: true})
 }
 
-// Module writes the document of one module, which needs neither providers nor other modules: that of a configuration
+// Module writes the document of one module, which needs neither providers nor other modules: a configuration document
 // without expressions.
 func Module(w io.Writer, cfg *config.Config) error {
 	return configurationAlone(w, cfg, configWriter{more: true, alone: true})
@@ -53,10 +53,10 @@ func configurationAlone(w io.Writer, cfg *config.Config, c configWriter) error {
 type configWriter struct {
 	*stream
 	more    bool // additional members of OpenTofu
-	alone   bool // the facts about a module without evaluation
+	alone   bool // only the declarations of a module
 	files   map[string][]byte
 	schemas Schemas
-	// keys holds, for each module, the keys in provider_config of the configurations that it calls by a name.
+	// keys holds, for each module, the keys in provider_config of the configurations by local name.
 	keys    map[*config.Module]map[addr.LocalProviderConfig]string
 	entries map[string]providerEntry
 }
@@ -70,9 +70,9 @@ type providerEntry struct {
 	block   *config.ProviderConfig
 }
 
-// collectProviders finds the entries of a module and those below it. A module's own blocks have entries, also those
-// that only announce that something is passed; other names that its caller passes, or has itself, lead to the caller's;
-// any other name that it uses has an entry without a block.
+// collectProviders collects the entries of a module and those below it. A module's own blocks have entries, including
+// those that only declare a passed configuration; names that the caller passes or has itself resolve to the caller's
+// entry; any other name has an entry without a block.
 func (c *configWriter) collectProviders(m *config.Module) {
 	if c.entries == nil {
 		c.entries = map[string]providerEntry{}
@@ -114,7 +114,7 @@ func (c *configWriter) collectProviders(m *config.Module) {
 	for _, name := range names {
 		imply(name, used[name])
 	}
-	// A provider that the module calls otherwise than its type has an entry under its type as well.
+	// A provider with another local name than its type also has an entry under its type.
 	for _, name := range names {
 		imply(used[name].Type, used[name])
 	}
@@ -216,7 +216,7 @@ func (c *configWriter) module(m *config.Module) {
 	c.close('}')
 }
 
-// declaredActions writes the action blocks of a module, without their configurations, as Terraform does.
+// declaredActions writes the action blocks of a module, without their configurations, like Terraform.
 func (c *configWriter) declaredActions(m *config.Module) {
 	some := false
 	for _, r := range m.SortedResources() {
@@ -246,7 +246,7 @@ func (c *configWriter) declaredActions(m *config.Module) {
 	}
 }
 
-// resources returns those of a module that have members of their own.
+// resources returns those of a module that the document lists separately.
 func (c *configWriter) resources(m *config.Module) []*config.Resource {
 	if !c.alone {
 		return stored(m.SortedResources())
@@ -256,8 +256,8 @@ func (c *configWriter) resources(m *config.Module) []*config.Resource {
 	}))
 }
 
-// stored returns the resources that have objects in the state, in the order of this document, which is not that of
-// state and changes.
+// stored returns the resources that have objects in the state, in the order of this document, which differs from that
+// of the state and changes.
 func stored(resources []*config.Resource) []*config.Resource {
 	return byMode(slices.DeleteFunc(resources, func(r *config.Resource) bool {
 		return r.Addr.Mode == addr.Ephemeral || r.Addr.Mode == addr.Action
@@ -307,7 +307,7 @@ func (c *configWriter) variable(v *config.Variable) {
 	c.close('}')
 }
 
-// moreOfVariable writes the members of a variable that OpenTofu has.
+// moreOfVariable writes the members of a variable that only OpenTofu has.
 func (c *configWriter) moreOfVariable(v *config.Variable) {
 	if v.ConstraintType != cty.NilType && v.ConstraintType != cty.DynamicPseudoType {
 		if b, err := ctyjson.MarshalType(v.ConstraintType); err == nil {
@@ -355,7 +355,7 @@ func (c *configWriter) resource(r *config.Resource) {
 	c.close('}')
 }
 
-// provisioner writes the arguments of a provisioner. Its schema is not needed: provisioners have attributes only.
+// provisioner writes the arguments of a provisioner. Its schema is not needed: provisioners only have attributes.
 func (c *configWriter) provisioner(p *config.Provisioner) {
 	c.open('{')
 	c.member("type", p.Type)

@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
-// constant returns the value of an expression without any names, or NilVal. As in Terraform, constant parts count even
-// if others cannot be evaluated: the first of ["x", var.y], and in JSON syntax the text with its templates. src is the
-// file that the expression stands in.
+// constant returns the value of an expression without any names, or NilVal. As in Terraform, constant parts are
+// returned even if others cannot be evaluated: the first of ["x", var.y], and in JSON syntax the text with its
+// templates. src is the file of the expression.
 func constant(e hcl.Expression, src []byte) cty.Value {
 	if native, ok := e.(hclsyntax.Expression); ok {
 		e = undecided(native, src)
@@ -25,13 +25,13 @@ func constant(e hcl.Expression, src []byte) cty.Value {
 	return v
 }
 
-// unknown is an expression that cannot be evaluated without names: there are no functions.
+// unknown is an expression that cannot be evaluated without functions.
 const unknown = "unknown()"
 
 // undecided returns an expression in which "&&" and "||" evaluate both operands. The language skips the second if the
-// first decides; the format of the documents is older than that.
+// first decides; the document format is older than that rule.
 func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
-	for range 100 { // each of which reads the text again
+	for range 100 { // each round parses the text again
 		op := decided(e)
 		if op == nil {
 			return e
@@ -50,8 +50,8 @@ func undecided(e hclsyntax.Expression, src []byte) hclsyntax.Expression {
 	return e
 }
 
-// decided finds an "&&" or "||" with a value though one of its operands has none, or nil if there is none. What uses
-// names of a "for" around it has values of its own in each round.
+// decided returns an "&&" or "||" that has a value although one of its operands has none, or nil. Operations that use
+// names of an enclosing "for" are excluded, because their values differ in each round.
 func decided(e hclsyntax.Expression) *hclsyntax.BinaryOpExpr {
 	names := map[string]bool{}
 	for _, t := range e.Variables() {

@@ -33,14 +33,14 @@ type Range struct {
 	End      Pos    `json:"end"`
 }
 
-// Pos is a place in a source file. Line and column count from one; the byte offset counts from zero.
+// Pos is a position in a source file. Line and column count from one; the byte offset counts from zero.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-// Snippet is the source that a diagnostic speaks of.
+// Snippet is the source that a diagnostic refers to.
 type Snippet struct {
 	// Context is the header of the block around it, such as `resource "terraform_data" "a"`; nil at the top level.
 	Context *string `json:"context"`
@@ -80,8 +80,8 @@ type FuncParam struct {
 	Type json.RawMessage `json:"type"`
 }
 
-// Diagnostics returns the JSON form of a list in its order. sources holds the text of files by the names that ranges
-// carry; diagnostics in files that it lacks have no snippet.
+// Diagnostics returns the JSON form of a list in its order. sources holds the text of files by the file names in
+// ranges; diagnostics in other files have no snippet.
 func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 	out := make([]Diagnostic, 0, len(list))
 	excerpts := NewExcerpts(sources)
@@ -100,7 +100,7 @@ func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 	if d.Subject == nil {
 		return out
 	}
-	// A range without extent is shown as one character, so that there is something to see.
+	// An empty range is shown as one character.
 	subject := *d.Subject
 	if subject.Empty() {
 		subject.End.Byte++
@@ -134,9 +134,8 @@ func (x *excerpt) blockAround(rng hcl.Range) string {
 	return hcled.ContextString(x.file, rng.Start.Byte-1)
 }
 
-// cut takes the whole lines of a range out of the source, and finds the subject in them. The offsets decide: in strings
-// of JSON lines are counted as if their line breaks were real ones. A range that covers a line break shows the line
-// behind it, too.
+// cut takes the whole lines of a range from the source, and finds the subject in them. It uses byte offsets, because
+// line numbers in JSON strings count escaped line breaks. A range that includes a line break also shows the next line.
 func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	first := clamp(shown.Start.Byte, len(source))
 	last := max(clamp(shown.End.Byte, len(source)), first)
@@ -151,8 +150,8 @@ func (s *Snippet) cut(source []byte, shown, subject hcl.Range) {
 	s.HighlightEndOffset = max(clamp(subject.End.Byte-start, len(s.Code)), s.HighlightStartOffset)
 }
 
-// MarshalJSON leaves out lines without any character and carriage returns at the ends of lines, as Terraform does; the
-// offsets are those of what is left. What is shown to people keeps them, so that its lines have the right numbers.
+// MarshalJSON omits empty lines, and carriage returns at the ends of lines, like Terraform; the offsets refer to the
+// result. Texts keep them, so that lines have the correct numbers.
 func (s Snippet) MarshalJSON() ([]byte, error) {
 	type plain Snippet
 	out, at := plain(s), 0
@@ -173,7 +172,7 @@ func (s Snippet) MarshalJSON() ([]byte, error) {
 	out.Code = string(code)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // the encoder that this is a part of decides
+	enc.SetEscapeHTML(false) // the enclosing encoder escapes if necessary
 	err := enc.Encode(out)
 	return b.Bytes(), err
 }

@@ -17,36 +17,36 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// Excerpts cuts the lines that diagnostics speak of out of source files. Each file is parsed once, however many
-// diagnostics point into it.
+// Excerpts extracts the lines that diagnostics refer to from source files. Each file is parsed once, however many
+// diagnostics refer to it.
 //
-// Values of sensitive or ephemeral variables are covered with stars: in files of values, as a default, in the variables
-// of test files, and as a literal argument of a module. So is what sets a variable that nobody declares, since its name
-// may be mistyped. A file of values that cannot be parsed is not shown at all where there are such variables: nobody
-// can say where in it they are.
+// Values of sensitive or ephemeral variables are replaced by asterisks: in variable files, as defaults, in the
+// variables of test files, and as literal arguments of modules. Values of undeclared variables are covered as well,
+// because their names may be mistyped. A variable file that cannot be parsed is not shown at all if there are such
+// variables, because their positions are unknown.
 type Excerpts struct {
 	sources map[string][]byte
 	files   map[string]*excerpt
-	// declared are the variables of all modules, and whether they are secret somewhere. It is nil until first use.
+	// declared are the variables of all modules, and whether any of them is secret. It is nil until first use.
 	declared map[string]bool
 }
 
-// excerpt is a file that diagnostics point into.
+// excerpt is a file that diagnostics refer to.
 type excerpt struct {
-	file    *hcl.File // nil when there is nothing to be understood
-	source  []byte    // what may be shown, a copy
+	file    *hcl.File // nil if it could not be parsed
+	source  []byte    // a copy with secrets covered
 	visible bool
 }
 
-// NewExcerpts takes the text of files by the names that ranges carry.
+// NewExcerpts returns the excerpts of files; sources holds their text by the file names in ranges.
 func NewExcerpts(sources map[string][]byte) *Excerpts {
 	return &Excerpts{sources: sources, files: map[string]*excerpt{}}
 }
 
-// Diagnostic returns the JSON form of one problem. One in a file that there is no text of has no snippet.
+// Diagnostic returns the JSON form of one problem. A problem in a file without text has no snippet.
 func (e *Excerpts) Diagnostic(d *diag.Diagnostic) Diagnostic { return e.diagnostic(d) }
 
-// of returns the file that a diagnostic points into.
+// of returns the file that a diagnostic refers to.
 func (e *Excerpts) of(name string) *excerpt {
 	if x, ok := e.files[name]; ok {
 		return x
@@ -87,9 +87,9 @@ func isTest(name string) bool {
 	return false
 }
 
-// isValues takes every other file for one with values: -var-file may name any.
+// isValues treats all other files as variable files, because -var-file accepts any name.
 func isValues(name string) bool {
-	if name == "tombolo.hcl" { // the project file, which has settings alone
+	if name == "tombolo.hcl" { // the project file only has settings
 		return false
 	}
 	for _, other := range []string{".lock.hcl", ".tfrc", "terraformrc", "tombolo-provider.json"} {
@@ -100,10 +100,11 @@ func isValues(name string) bool {
 	return !isConfiguration(name) && !isTest(name) && !strings.HasPrefix(name, "<")
 }
 
-// parseQuietly parses a file whose problems are known, to find the blocks in it, and reports whether there are none.
+// parseQuietly parses a file for its blocks, ignoring problems, which are already known; whole reports whether there
+// are none.
 func parseQuietly(source []byte, filename string) (file *hcl.File, whole bool) {
 	if nesting.Check(source, filename).HasErrors() {
-		return nil, false // which is what is being reported
+		return nil, false // its problem is already reported
 	}
 	var diags hcl.Diagnostics
 	if strings.HasSuffix(filename, ".json") {
@@ -132,13 +133,14 @@ func blocksOf(body hcl.Body) hcl.Blocks {
 	return content.Blocks
 }
 
-// secretName reports whether the value of a variable must be covered. Without any known declaration, every value is.
+// secretName reports whether the value of a variable must be covered. If no declaration is known, every value is
+// covered.
 func (e *Excerpts) secretName(name string) bool {
 	secret, declared := e.declarations()[name]
 	return secret || !declared
 }
 
-// declarations reads which variables there are.
+// declarations returns the declared variables.
 func (e *Excerpts) declarations() map[string]bool {
 	if e.declared != nil {
 		return e.declared
@@ -161,7 +163,7 @@ func (e *Excerpts) declarations() map[string]bool {
 	return e.declared
 }
 
-// declaresSecret reports whether a variable is sensitive or ephemeral, or may be: a flag that cannot be read counts.
+// declaresSecret reports whether a variable is sensitive or ephemeral, or may be, if a flag is invalid.
 func declaresSecret(b *hcl.Block) bool {
 	attrs, _ := b.Body.JustAttributes()
 	for _, flag := range []string{"sensitive", "ephemeral"} {
@@ -174,7 +176,7 @@ func declaresSecret(b *hcl.Block) bool {
 	return false
 }
 
-// defaultLine finds the default of a variable where the file cannot be parsed.
+// defaultLine matches the default of a variable, for files that cannot be parsed.
 var defaultLine = regex.Lazy(`(?m)^[ \t]*"?default"?[ \t]*[=:](.*)$`)
 
 func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
@@ -214,7 +216,7 @@ func (e *Excerpts) coverConfiguration(x *excerpt, name string, whole bool) {
 
 func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 	if x.file == nil || !whole {
-		// without a block "variables" a file of tests sets none
+		// a test file without a block "variables" sets none
 		x.visible = !e.anySecret() || isTest(name) && !bytes.Contains(x.source, []byte("variables"))
 		return
 	}
@@ -247,8 +249,8 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 	}
 }
 
-// coverOther covers other content among values: blocks, whose labels may be values after a forgotten equals sign, and
-// JSON of another form.
+// coverOther covers other content in variable files: blocks, whose labels may be values after a forgotten equals sign,
+// and JSON of another form.
 func (e *Excerpts) coverOther(x *excerpt, body hcl.Body) {
 	native, ok := body.(*hclsyntax.Body)
 	if !ok {
@@ -257,7 +259,7 @@ func (e *Excerpts) coverOther(x *excerpt, body hcl.Body) {
 	}
 	for _, b := range native.Blocks {
 		from, secret := b.TypeRange, e.secretName(b.Type)
-		if b.Type == "variable" { // a declaration in the wrong file: its name is no secret, and its default may be none
+		if b.Type == "variable" { // a declaration in the wrong file: its name is not secret, and its default may not be
 			from, secret = b.OpenBraceRange, len(e.declarations()) > 0 && e.anySecret() ||
 				declaresSecret(b.AsHCLBlock())
 		}
@@ -267,7 +269,7 @@ func (e *Excerpts) coverOther(x *excerpt, body hcl.Body) {
 	}
 }
 
-// anySecret reports whether some variable is secret, or may be since no declaration is known.
+// anySecret reports whether some variable is secret, or may be because no declaration is known.
 func (e *Excerpts) anySecret() bool {
 	declared := e.declarations()
 	for _, secret := range declared {
@@ -283,7 +285,7 @@ func (x *excerpt) coverExpression(attr *hcl.Attribute) {
 	x.cover(rng.Start.Byte, rng.End.Byte)
 }
 
-// cover replaces a part of the source, keeping its lines and length: places stay where they are.
+// cover replaces a part of the source, keeping its lines and length, so that positions do not change.
 func (x *excerpt) cover(from, to int) {
 	from, to = clamp(from, len(x.source)), clamp(to, len(x.source))
 	if from >= to {

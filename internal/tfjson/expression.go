@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// expressions writes the member expressions of a body: nothing when it sets nothing.
+// expressions writes the member expressions of a body, or nothing if it has none.
 func (c *configWriter) expressions(body hcl.Body, block *provider.Block) {
 	content := contentOf(body, block)
 	if len(content.attributes) == 0 && len(content.blocks) == 0 {
@@ -41,11 +41,11 @@ func contentOf(body hcl.Body, block *provider.Block) bodyContent {
 		}
 		schema.Blocks = append(schema.Blocks, header)
 	}
-	// these are not written, but in an override file they replace others, which then are not written either
+	// these are not written, but in an override file they replace others, which are then not written either
 	if block.Blocks["dynamic"] == nil {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: "dynamic", LabelNames: []string{"type"}})
 	}
-	content, _, _ := body.PartialContent(schema) // problems were reported when the configuration was validated
+	content, _, _ := body.PartialContent(schema) // problems were reported by the validation
 	out := bodyContent{attributes: content.Attributes, blocks: map[string][]*hcl.Block{}}
 	for _, b := range content.Blocks {
 		if block.Blocks[b.Type] == nil {
@@ -94,7 +94,7 @@ func (c *configWriter) blocks(blocks []*hcl.Block, nb *provider.NestedBlock) {
 	}
 }
 
-// optionalExpression writes a member unless nothing is known about the expression.
+// optionalExpression writes a member unless the expression has neither a value nor references.
 func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 	if e == nil {
 		return
@@ -109,7 +109,7 @@ func (c *configWriter) optionalExpression(name string, e hcl.Expression) {
 // references has neither.
 func (c *configWriter) expression(e hcl.Expression) { c.understood(c.understand(e)) }
 
-// understanding holds the facts about an expression without evaluating it.
+// understanding holds the constant value and the references of an expression.
 type understanding struct {
 	references []string
 	constant   cty.Value // NilVal if it is not constant
@@ -141,7 +141,7 @@ func (c *configWriter) understood(x understanding) {
 	c.close('}')
 }
 
-// mentioned lists references from the most to the least particular: terraform_data.a[0].output.x,
+// mentioned lists references from the most to the least specific: terraform_data.a[0].output.x,
 // terraform_data.a[0].output, terraform_data.a[0], terraform_data.a.
 func mentioned(variables []hcl.Traversal) []string {
 	var out []string
@@ -167,7 +167,7 @@ func mentioned(variables []hcl.Traversal) []string {
 	return out
 }
 
-// steps writes the rest of a traversal as in the language.
+// steps returns the rest of a traversal in the syntax of the language.
 func steps(t hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range t {

@@ -7,11 +7,11 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// longestFixed is how many bytes a line may have that people are told to write.
+// longestFixed is the maximum length in bytes of a suggested line.
 const longestFixed = 300
 
-// Fixed returns the line of the source that would solve a problem, and its number; 0 when there is none, when it is
-// too long, or when a part of it may not be shown.
+// Fixed returns the line of the source that would solve a problem, and its number; 0 if there is none, if it is too
+// long, or if a part of it must not be shown.
 func (e *Excerpts) Fixed(d *diag.Diagnostic) (number int, code string) {
 	if d.Subject == nil || len(d.Fix) == 0 || strings.HasSuffix(d.Subject.Filename, ".json") {
 		return 0, ""
@@ -32,7 +32,7 @@ func (e *Excerpts) Fixed(d *diag.Diagnostic) (number int, code string) {
 	return d.Subject.Start.Line + breaks(source, at, start), strings.TrimSpace(lines)
 }
 
-// breaks returns how many line breaks there are from one byte to another, less than 0 when that is before the first.
+// breaks returns the number of line breaks between two bytes, or a negative number if to is before from.
 func breaks(source []byte, from, to int) int {
 	if to < from {
 		return -bytes.Count(source[to:from], []byte("\n"))

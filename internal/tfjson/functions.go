@@ -26,7 +26,7 @@ type parameterDoc struct {
 	Type        json.RawMessage `json:"type"`
 }
 
-// Functions writes the signatures of functions, as "metadata functions -json" prints them.
+// Functions writes the signatures of functions, in the form of "metadata functions -json".
 func Functions(w io.Writer, table map[string]function.Function) error {
 	doc := struct {
 		FormatVersion string                 `json:"format_version"`
@@ -40,14 +40,13 @@ func Functions(w io.Writer, table map[string]function.Function) error {
 	return json.NewEncoder(w).Encode(doc)
 }
 
-// documented changes the signatures of functions that are stricter or freer than Terraform 1.11's to its documented
-// ones.
+// documented changes signatures that differ from the documented ones of Terraform 1.11.
 func documented(name string, doc *functionDoc) {
 	switch name {
-	// the result has the one type even when an argument's type is not known yet; there it has none
+	// the result type is known even if an argument's type is not; in Terraform it is not
 	case "format", "formatlist":
 		doc.ReturnType = typeJSON(cty.DynamicPseudoType)
-	case "templatestring": // takes any value, to report its problem
+	case "templatestring": // accepts any value, to report its problem
 		doc.Parameters[0].Type = typeJSON(cty.String)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 type modulesDocument struct {
 	FormatVersion string           `json:"format_version"`
-	Modules       []declaredModule `json:"modules"` // null without any
+	Modules       []declaredModule `json:"modules"` // null if there are none
 }
 
 type declaredModule struct {
@@ -18,7 +18,7 @@ type declaredModule struct {
 	Version string `json:"version"`
 }
 
-// Modules writes the modules that a configuration calls, each after the one that calls it.
+// Modules writes the modules that a configuration calls, each after its caller.
 func Modules(w io.Writer, root *config.Module) error {
 	doc := modulesDocument{FormatVersion: modulesFormat}
 	var add func(m *config.Module)

@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Facts about a diagnostic that its Extra may tell. Hidden values are only worth a line where they are the cause.
+// Properties of a diagnostic that its Extra may have. Hidden values are only listed if they are the cause.
 type (
 	causedByUnknown   interface{ DiagnosticCausedByUnknown() bool }
 	causedBySensitive interface{ DiagnosticCausedBySensitive() bool }
 	unwrapper         interface{ UnwrapDiagnosticExtra() any }
 )
 
-// extra finds a fact in the chain of a diagnostic's Extra.
+// extra returns a value in the chain of a diagnostic's Extra.
 func extra[T any](d *diag.Diagnostic) (T, bool) {
 	at := d.Extra
 	for at != nil {
@@ -79,7 +79,7 @@ func (s *Snippet) operands(d *diag.Diagnostic) {
 	slices.SortFunc(s.Values, func(a, b SnippetValue) int { return strings.Compare(a.Traversal, b.Traversal) })
 }
 
-// statementOf returns a description of a value, or nothing if that would not help.
+// statementOf returns a description of a value, or "" if that would not help.
 func statementOf(v cty.Value, unknown, sensitive bool) string {
 	switch {
 	case value.IsSensitive(v) && sensitive:
@@ -88,7 +88,7 @@ func statementOf(v cty.Value, unknown, sensitive bool) string {
 		return ""
 	case value.IsEphemeral(v):
 		return "has an ephemeral value"
-	case v.IsMarked() && sensitive: // an element of something secret
+	case v.IsMarked() && sensitive: // an element of a secret value
 		return "has a sensitive value"
 	case v.IsMarked():
 		return ""
@@ -155,7 +155,7 @@ func traversal(t hcl.Traversal) string {
 	return steps(t)
 }
 
-// functionCall describes a function that the evaluation knew.
+// functionCall describes a function that was in scope.
 func functionCall(name string, ctx *hcl.EvalContext) *SnippetFunCall {
 	short := name
 	if i := strings.LastIndex(name, "::"); i >= 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Plan writes the plan document on one line: what `show -json PLANFILE` prints. prior is p.Prior(), which the caller
-// may hold already; cfg is the configuration of the plan, or nil if there is none (the document then has no
+// Plan writes the plan document on one line: the output of `show -json PLANFILE`. prior is p.Prior(), which the caller
+// may already have; cfg is the configuration of the plan, or nil if there is none (the document then has no
 // configuration member).
 func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, schemas Schemas) error {
 	s := newStream(w)
@@ -27,7 +27,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	s.variables(p, cfg)
 	changes := SortedChanges(p.Changes)
 	if p.Mode == plan.RefreshOnly {
-		changes = nil // such a plan changes the state alone
+		changes = nil // such a plan only changes the state
 	}
 	if err := s.plannedValues(p, changes, cfg, schemas); err != nil {
 		return err
@@ -62,7 +62,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	return s.end()
 }
 
-// leftOut writes the objects that the plan leaves alone. The member is our own: other readers ignore it.
+// leftOut writes the objects that the plan leaves out. Only Tombolo writes this member; other readers ignore it.
 func (s *stream) leftOut(list []plan.LeftOut) {
 	if len(list) == 0 {
 		return
@@ -79,7 +79,7 @@ func (s *stream) leftOut(list []plan.LeftOut) {
 	s.close(']')
 }
 
-// unread writes instances whose real objects were not read. The members are our own, too.
+// unread writes instances whose real objects were not read. Only Tombolo writes these members.
 func (s *stream) unread(member string, list []addr.AbsResourceInstance) {
 	if len(list) == 0 {
 		return
@@ -145,7 +145,7 @@ func (s *stream) variables(p *plan.Plan, cfg *config.Config) {
 	s.close('}')
 }
 
-// plannedValues writes the planned state, as far as it is known. OpenTofu lists objects there that the plan forgets.
+// plannedValues writes the planned state, as far as it is known. OpenTofu includes objects that the plan forgets.
 func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, cfg *config.Config, schemas Schemas) error {
 	s.key("planned_values")
 	s.open('{')
@@ -222,13 +222,13 @@ func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
 	return sorted
 }
 
-// present reports that a value is set at all; a null of any type is.
+// present reports whether a value is set, even to null.
 func present(v cty.Value) bool { return v != cty.NilVal }
 
-// absent reports that a side of a change has no object.
+// absent reports whether a side of a change has no object.
 func absent(v plan.Value) bool { return v.Value == cty.NilVal || v.Value.IsNull() }
 
-// secretsOfSide finds what is sensitive in one side of a change.
+// secretsOfSide returns the sensitive parts of one side of a change.
 func secretsOfSide(c *plan.Change, v plan.Value, schemas Schemas) *Secrets {
 	if absent(v) {
 		return nil
@@ -293,10 +293,10 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	s.close('}')
 }
 
-// identified reports whether an identity is there and wholly known.
+// identified reports whether an identity is set and wholly known.
 func identified(v cty.Value) bool { return present(v) && !v.IsNull() && ctyfast.WhollyKnown(v) }
 
-// identity writes the identity of one side of a change, if it is there and wholly known.
+// identity writes the identity of one side of a change, if it is set and wholly known.
 func (s *stream) identity(name string, v cty.Value) {
 	if identified(v) {
 		s.key(name)
@@ -339,7 +339,7 @@ func (s *stream) actions(a plan.Action) {
 	}
 }
 
-// importing writes what an import found, or did not find: a member of our own.
+// importing writes the object that an import found or, in a member that only Tombolo writes, did not find.
 func (s *stream) importing(name string, i *plan.Importing) {
 	if i == nil {
 		return
@@ -375,7 +375,7 @@ func (s *stream) outputChanges(outputs []*plan.OutputChange) {
 		} else {
 			s.raw("false")
 		}
-		// The format knows one sensitivity for both sides: a value that was or becomes sensitive is.
+		// The format has one sensitivity for both sides: sensitive if either is.
 		sensitive := o.Sensitive || o.BeforeSensitive
 		s.memberBool("before_sensitive", sensitive)
 		s.memberBool("after_sensitive", sensitive)

@@ -13,12 +13,12 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Sarif describes a document for services that show problems of source files, in the format SARIF 2.1.0.
+// Sarif describes a document in the format SARIF 2.1.0, for services that show problems in source files.
 type Sarif struct {
 	Tool, Version string
-	// Dir is the directory that the names of files count from, below that of the repository.
+	// Dir is the base directory of file names, relative to the repository.
 	Dir     string
-	Sources map[string][]byte // by the names that ranges carry
+	Sources map[string][]byte // by the file names in ranges
 }
 
 type (
@@ -77,10 +77,10 @@ type (
 	}
 )
 
-// foreignRule is the rule of problems that a provider words, which have no code.
+// foreignRule is the rule of problems that providers report, which have no code.
 const foreignRule = "provider"
 
-// Write writes the document of problems. Their codes are its rules.
+// Write writes the document of problems, with their codes as rules.
 func (s Sarif) Write(w io.Writer, list diag.List) error {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver = sarifDriver{Name: s.Tool, Version: s.Version, Rules: []sarifRule{}}
@@ -136,7 +136,7 @@ func (s Sarif) locations(d *diag.Diagnostic) []sarifLocation {
 	return []sarifLocation{l}
 }
 
-// column returns the column of a place in code points: hcl counts characters as people see them.
+// column returns the column of a position in code points: hcl counts grapheme clusters.
 func (s Sarif) column(file string, at hcl.Pos) int {
 	src, ok := s.Sources[file]
 	if !ok || at.Byte > len(src) || strings.HasSuffix(file, ".json") {

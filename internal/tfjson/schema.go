@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ProviderSchemas writes what `providers schema -json` prints, on one line.
+// ProviderSchemas writes the output of `providers schema -json`, on one line.
 func ProviderSchemas(w io.Writer, schemas Schemas) error {
 	s := newStream(w)
 	s.open('{')
@@ -87,7 +87,7 @@ func (s *stream) resourceTypes(name string, types map[string]*provider.ResourceT
 	s.close('}')
 }
 
-// actionTypes writes the schemas of actions, which have no version of their own.
+// actionTypes writes the schemas of actions, which have no version.
 func (s *stream) actionTypes(types map[string]*provider.ResourceType) {
 	if len(types) == 0 {
 		return
@@ -141,7 +141,7 @@ func (s *stream) identities(types map[string]*provider.ResourceType) {
 	}
 }
 
-// flag writes a member that is there only when true.
+// flag writes a member only if it is true.
 func (s *stream) flag(name string, v bool) {
 	if v {
 		s.memberBool(name, true)
@@ -269,7 +269,7 @@ type VersionInfo struct {
 	Platform           string            `json:"platform"`
 	ProviderSelections map[string]string `json:"provider_selections"`
 	TerraformOutdated  *bool             `json:"terraform_outdated,omitempty"` // OpenTofu has no such member
-	TomboloVersion     string            `json:"tombolo_version,omitempty"`    // unless called by the name terraform
+	TomboloVersion     string            `json:"tombolo_version,omitempty"`    // unless called as terraform
 }
 
 // Version writes the document of `version -json`, indented.

@@ -7,15 +7,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Secrets are the sensitive parts of one value. The nil *Secrets has none. Elements of sets cannot be told
-// apart by a path that means anything, so a secret inside a set makes the whole set one.
+// Secrets are the sensitive parts of one value. The nil *Secrets has none. Elements of sets have no stable path, so a
+// secret in a set makes the whole set secret.
 type Secrets struct {
 	self  bool
 	names map[string]*Secrets // attributes of objects and elements of maps
 	items map[int]*Secrets    // elements of lists and tuples
 }
 
-// SecretsOf finds the secrets of a value: those at the paths and those that the schema declares. The block may be nil.
+// SecretsOf returns the secrets of a value: those at the paths and those that the schema declares. The block may be
+// nil.
 func SecretsOf(v cty.Value, paths []cty.Path, block *provider.Block) *Secrets {
 	var s *Secrets
 	for _, p := range paths {
@@ -72,7 +73,7 @@ func (s *Secrets) add(path cty.Path, v cty.Value) *Secrets {
 	at := s
 	for _, step := range path {
 		if v != cty.NilVal && v.Type().IsSetType() {
-			break // a step into a set: its key is an element, even where that is a string
+			break // a step into a set: its key is an element, even if that is a string
 		}
 		next, ok := at.step(step)
 		if !ok {
@@ -84,8 +85,8 @@ func (s *Secrets) add(path cty.Path, v cty.Value) *Secrets {
 	return s
 }
 
-// step returns the part that a step leads to; ok is false where the step has no meaning of its own, so that the whole
-// is meant.
+// step returns the secrets of the part at a step; ok is false if the step has no separate secrets, so that the whole is
+// secret.
 func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
 	switch step := step.(type) {
 	case cty.GetAttrStep:
@@ -103,8 +104,8 @@ func (s *Secrets) step(step cty.PathStep) (part *Secrets, ok bool) {
 	return nil, false
 }
 
-// follow returns the value behind a step, or NilVal if there is none: the path of a secret may lead further than the
-// value.
+// follow returns the value at a step, or NilVal if there is none: the path of a secret may be longer than the value is
+// deep.
 func follow(v cty.Value, step cty.PathStep) cty.Value {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return cty.NilVal
@@ -184,7 +185,7 @@ func declaredInNested(s *Secrets, name string, v cty.Value, nesting provider.Nes
 	}
 	switch nesting {
 	case provider.NestingSet:
-		inside := &Secrets{} // an element has no name, so a secret in one is one of the set
+		inside := &Secrets{} // an element has no name, so a secret in one makes the set secret
 		for _, element := range ctyfast.Each(v) {
 			each(inside, element)
 		}

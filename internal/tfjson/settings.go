@@ -15,7 +15,7 @@ import (
 // remoteState is the data source whose config has the arguments of a backend.
 const remoteState = "terraform_remote_state"
 
-// secretSettings are the arguments of backends that may hold a secret, of whatever type.
+// secretSettings are the arguments of backends that may hold a secret, of all types.
 var secretSettings = []string{"access_key", "access_token", "address", "assume_role_with_web_identity",
 	"client_certificate", "client_certificate_password", "client_key", "client_private_key_pem", "client_secret",
 	"conn_str", "credentials", "customer_provided_key", "encryption_key", "exec", "headers", "http_auth",
@@ -23,19 +23,19 @@ var secretSettings = []string{"access_key", "access_token", "address", "assume_r
 	"sas_token", "secret_id", "secret_key", "secrets", "security_token",
 	"sse_customer_key", "token", "unlock_address"}
 
-// settingLine finds arguments where a file cannot be parsed.
+// settingLine matches arguments, for files that cannot be parsed.
 var settingLine = regex.Lazy(`(?m)^[ \t]*"?(\w+)"?[ \t]*[=:](.*)$`)
 
 // SecretSetting reports whether an argument of a backend is covered in excerpts: one that may hold a secret, or whose
-// name is mistyped so that it may be meant for one.
+// name may be a mistyped name of one.
 func SecretSetting(name string) bool {
 	return slices.Contains(secretSettings, name) || diag.Nearest(name, secretSettings) != ""
 }
 
 func (x *excerpt) mentions(word string) bool { return bytes.Contains(x.source, []byte(word)) }
 
-// coverBackends covers what sets secret arguments in the backend block of a terraform block. A block in the place of
-// an argument is covered, too.
+// coverBackends covers the values of secret arguments in the backend block of a terraform block. A block in place of an
+// argument is also covered.
 func (x *excerpt) coverBackends(body hcl.Body) {
 	for _, b := range blocksOf(body) {
 		if b.Type != "backend" {
@@ -57,8 +57,8 @@ func (x *excerpt) coverBackends(body hcl.Body) {
 	}
 }
 
-// coverSettings covers what sets secret arguments in the config of terraform_remote_state. What is no object with
-// literal names is covered as a whole, unless it refers to something that has the arguments.
+// coverSettings covers the values of secret arguments in the config of terraform_remote_state. An expression other than
+// an object with literal names is covered completely, unless it is a reference.
 func (x *excerpt) coverSettings(config hcl.Expression) {
 	pairs, diags := hcl.ExprMap(config)
 	if diags.HasErrors() {
@@ -76,7 +76,7 @@ func (x *excerpt) coverSettings(config hcl.Expression) {
 	}
 }
 
-// coverSettingLines covers what sets secret arguments in a file with a backend that cannot be parsed.
+// coverSettingLines covers the values of secret arguments in a file with a backend that cannot be parsed.
 func (x *excerpt) coverSettingLines() {
 	if !x.mentions("backend") && !x.mentions(remoteState) {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Whatever is wrong in a file with the settings of a backend, and wherever: what sets a secret argument, or one that
-// may be meant for it, is not shown. What sets another is.
+// Whatever errors a file with backend settings has: the value of a secret argument, or of one that may be a mistyped
+// secret argument, is not shown. Other values are.
 func TestSecretSettingsOfBackendsAreCovered(t *testing.T) {
 	backend := "terraform {\n  backend \"http\" {\n    retry_max = \"shown\"\n    %s\n  }\n}\n"
 	remote := "data \"terraform_remote_state\" \"x\" {\n  backend = \"http\"\n  config = {\n    retry_max = " +

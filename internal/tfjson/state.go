@@ -14,8 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// State writes the state document on one line: what `show -json` prints. A nil or empty state gives the document of no
-// state.
+// State writes the state document on one line: the output of `show -json`. A nil or empty state results in the document
+// without a state.
 func State(w io.Writer, s *state.State, schemas Schemas) error {
 	out := newStream(w)
 	if err := out.state(s, schemas, !bare(s) && len(s.Checks()) > 0); err != nil {
@@ -51,7 +51,7 @@ func (s *stream) state(st *state.State, schemas Schemas, checks bool) error {
 	return nil
 }
 
-// bare reports whether a state holds no values: check results alone are not shown.
+// bare reports whether a state holds no values: it is not shown if there are only check results.
 func bare(st *state.State) bool { return len(st.Resources()) == 0 && len(st.OutputNames()) == 0 }
 
 func (s *stream) stateOutputs(st *state.State) {
@@ -84,15 +84,14 @@ func (s *stream) typ(ty cty.Type) {
 	s.rawBytes(b)
 }
 
-// modules is a tree of module instances, each with what belongs to it.
+// modules is a tree of module instances, each with its items.
 type modules[T any] struct {
 	address  addr.ModuleInstance
 	items    []T
 	children []*modules[T]
 }
 
-// moduleTree sorts items into their modules. Items of one module keep their order; modules come in the order of their
-// addresses.
+// moduleTree groups items by module. Items of one module keep their order; modules are sorted by address.
 func moduleTree[T any](items []T, of func(T) addr.ModuleInstance) *modules[T] {
 	root := &modules[T]{}
 	byAddress := map[addr.ModuleInstance]*modules[T]{addr.RootInstance: root}
@@ -183,7 +182,7 @@ func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.Depos
 	s.resourceHead(instance, p)
 	version := o.SchemaVersion
 	if deposed != "" {
-		version = 0 // what readers of the document have always found there
+		version = 0 // the value that readers of the document expect
 	}
 	s.memberInt("schema_version", version)
 	s.objectValues(v, SecretsOf(v, o.Sensitive, rt.Block))
@@ -212,7 +211,7 @@ func (s *stream) stateObject(r *state.Resource, key addr.Key, deposed addr.Depos
 	return nil
 }
 
-// resourceHead writes the members that name an instance.
+// resourceHead writes the members that identify an instance.
 func (s *stream) resourceHead(a addr.AbsResourceInstance, p addr.Provider) {
 	s.member("address", a.String())
 	s.resourceParts(a)
@@ -235,7 +234,7 @@ func (s *stream) instanceKey(name string, k addr.Key) {
 	}
 }
 
-// objectValues writes the members values (left out when nothing is known) and sensitive_values.
+// objectValues writes the members values (omitted if nothing is known) and sensitive_values.
 func (s *stream) objectValues(v cty.Value, secrets *Secrets) {
 	if v.IsKnown() && !v.IsNull() && anyKnown(v) {
 		s.key("values")
@@ -256,7 +255,7 @@ func anyKnown(v cty.Value) bool {
 	return false
 }
 
-// Outputs writes all root output values, indented: what `output -json` prints.
+// Outputs writes all root output values, indented: the output of `output -json`.
 func Outputs(w io.Writer, st *state.State) error {
 	var b bytes.Buffer
 	s := newStream(&b)
@@ -288,7 +287,7 @@ func writeIndented(w io.Writer, s *stream, b *bytes.Buffer) error {
 	return err
 }
 
-// OutputValue writes one value on one line: what `output -json NAME` prints.
+// OutputValue writes one value on one line: the output of `output -json NAME`.
 func OutputValue(w io.Writer, o *state.Output) error {
 	s := newStream(w)
 	s.value(o.Value)
@@ -302,7 +301,7 @@ func Type(w io.Writer, ty cty.Type) error {
 	return s.w.Flush()
 }
 
-// Value writes the known parts of a value: what documents hold of it.
+// Value writes the known parts of a value, as documents contain them.
 func Value(w io.Writer, v cty.Value) error {
 	s := newStream(w)
 	s.value(v)

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// stream writes one JSON document as it is made. The first error of the writer sticks in the bufio.Writer and shows at
-// the flush.
+// stream writes one JSON document incrementally. The bufio.Writer keeps the first error and returns it on Flush.
 type stream struct {
 	w *bufio.Writer
-	// comma means that the next value follows another one.
+	// comma means that a comma precedes the next value.
 	comma bool
 	buf   []byte
 }
@@ -45,7 +44,7 @@ func (s *stream) key(name string) {
 	s.comma = false
 }
 
-// raw writes a value that is JSON already.
+// raw writes a value that is already JSON.
 func (s *stream) raw(json string) {
 	s.separate()
 	s.w.WriteString(json)
@@ -65,7 +64,7 @@ func (s *stream) int(v int64) { s.raw(strconv.FormatInt(v, 10)) }
 
 func (s *stream) bool(v bool) { s.raw(strconv.FormatBool(v)) }
 
-// member, memberInt and memberBool write a whole member.
+// member, memberInt and memberBool write a complete member.
 func (s *stream) member(name, v string)          { s.key(name); s.str(v) }
 func (s *stream) memberInt(name string, v int64) { s.key(name); s.int(v) }
 func (s *stream) memberBool(name string, v bool) { s.key(name); s.bool(v) }
@@ -88,8 +87,8 @@ func (s *stream) end() error {
 	return s.w.Flush()
 }
 
-// appendQuoted writes a string as JSON. Control characters, the line separators of JavaScript and what is not UTF-8 are
-// escaped, so that a document can be shown on a terminal as it is.
+// appendQuoted appends a string as JSON. Control characters, the line separators of JavaScript and invalid UTF-8 are
+// escaped, so that a document can be safely printed to a terminal.
 func appendQuoted(b []byte, v string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// The documents that the stream of tests shows of a run, when it is asked for more.
+// Documents of a test run, for the verbose stream of tests.
 
 // TestPlan writes the plan of a run.
 func TestPlan(w io.Writer, p *plan.Plan, schemas Schemas) error {
@@ -29,7 +29,7 @@ func TestPlan(w io.Writer, p *plan.Plan, schemas Schemas) error {
 	return s.end()
 }
 
-// TestState writes what there is after a run.
+// TestState writes the state after a run.
 func TestState(w io.Writer, st *state.State, schemas Schemas) error {
 	s := newStream(w)
 	s.open('{')

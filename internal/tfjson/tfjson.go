@@ -1,15 +1,15 @@
-// Package tfjson writes the stable machine documents of the field: plan, state, outputs, provider schemas, diagnostics,
-// validation and version, in the JSON forms that tools built for Terraform 1.11 read.
+// Package tfjson writes stable machine-readable documents: plan, state, outputs, provider schemas, diagnostics,
+// validation and version, in the JSON formats of Terraform 1.11.
 //
 //	err := tfjson.Plan(w, p, p.Prior(), cfg, schemas)    // show -json PLANFILE
 //	err := tfjson.State(w, s, schemas)                   // show -json
 //	err := tfjson.Outputs(w, s)                          // output -json
 //
-// Documents are written as they are made: memory does not grow with the number of objects, and the cost is a sum over
-// them. They hold sensitive values in clear beside maps that say which ones they are, because that is their definition;
-// the user has requested the document. Only diagnostics never hold them.
+// Documents are written incrementally: memory does not grow with the number of objects, and the time is linear. By
+// definition, they contain sensitive values in clear text, with maps that identify them; the user has requested the
+// document. Only diagnostics never contain them.
 //
-// The package knows nothing of files or commands, and starts no goroutines.
+// The package does not access files, does not depend on commands, and starts no goroutines.
 package tfjson
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Schemas holds the schemas of the providers that a document mentions.
+// Schemas holds the schemas of the providers in a document.
 type Schemas map[addr.Provider]*provider.Schema
 
-// ResourceType returns the schema of a resource; nil when the provider or the type is not there.
+// ResourceType returns the schema of a resource, or nil if the provider or the type is missing.
 func (s Schemas) ResourceType(p addr.Provider, r addr.Resource) *provider.ResourceType {
 	schema := s[p]
 	if schema == nil {

@@ -62,8 +62,8 @@ func TestPlanDocumentIsAsRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, want := tfjsontest.Parse(t, out.String()), c.Document(t, "plan.json")
-			// What refreshing found is part of the recorded prior state but not of the file that Base was read from;
-			// states are compared below. The order of checks and of relevant attributes has no meaning.
+			// Values read by the refresh are part of the recorded prior state but not of the file that Base was read
+			// from; states are compared below. The order of checks and of relevant attributes is random.
 			for _, doc := range []map[string]any{got, want} {
 				delete(doc, "prior_state")
 			}
@@ -75,8 +75,8 @@ func TestPlanDocumentIsAsRecorded(t *testing.T) {
 	}
 }
 
-// replacedSecrets takes the sensitive parts of replaced objects out of the comparison: Terraform forgets there what the
-// schema declares.
+// replacedSecrets excludes the sensitive parts of replaced objects from the comparison: there, Terraform ignores the
+// sensitivity in the schema.
 func replacedSecrets(p *plan.Plan, docs ...map[string]any) {
 	replaced := map[string]bool{}
 	for _, c := range p.Changes {
@@ -131,7 +131,7 @@ func TestSchemaDocumentIsAsRecorded(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsOfTextThatIsTooDeepNeedNoParser(t *testing.T) {
+func TestDiagnosticsOfDeepTextAreNotParsed(t *testing.T) {
 	for name, source := range map[string]string{
 		"main.tf":      "locals {\n  a = " + strings.Repeat("[", 1000000),
 		"main.tf.json": `{"a":` + strings.Repeat("[", 1000000),

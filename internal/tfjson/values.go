@@ -7,12 +7,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// isSequence distinguishes types that are arrays in JSON from those that are objects.
+// isSequence reports whether values of a type are arrays in JSON rather than objects.
 func isSequence(ty cty.Type) bool { return ty.IsListType() || ty.IsSetType() || ty.IsTupleType() }
 
 func isMapping(ty cty.Type) bool { return ty.IsObjectType() || ty.IsMapType() }
 
-// members returns the members of an object or map in the order of their names.
+// members returns the members of an object or map sorted by name.
 func members(v cty.Value) []string {
 	if ty := v.Type(); ty.IsObjectType() {
 		names := make([]string, 0, len(ty.AttributeTypes()))
@@ -59,7 +59,7 @@ func (s *stream) value(v cty.Value) {
 		s.open('{')
 		s.knownMembers(v)
 		s.close('}')
-	default: // capsules do not reach documents
+	default: // documents have no capsules
 		s.raw("null")
 	}
 }
@@ -79,8 +79,8 @@ func (s *stream) knownMembers(v cty.Value) bool {
 	return some
 }
 
-// A marks document has the shape of a value, with true where something holds. What is false is left out of objects, so
-// a scalar of which nothing can be said has no document: mark reports that instead of writing false.
+// A marks document has the structure of a value, with true for each marked part. Parts that are false are omitted from
+// objects, so an unmarked scalar has no document: mark reports that instead of writing false.
 type mark int
 
 const (
@@ -89,7 +89,7 @@ const (
 	markTree // the parts have to be checked
 )
 
-// unknownMark returns how a value appears in a document of unknown parts.
+// unknownMark returns the form of a value in a document of unknown parts.
 func unknownMark(v cty.Value) mark {
 	switch {
 	case !v.IsKnown():
@@ -177,7 +177,7 @@ func (s *stream) secrets(v cty.Value, secrets *Secrets) {
 	s.close('}')
 }
 
-// path writes the steps of a path as an array of names and indices.
+// path writes the steps of a path as an array of names and indexes.
 func (s *stream) path(p cty.Path) {
 	s.open('[')
 	for _, step := range p {
@@ -190,7 +190,7 @@ func (s *stream) path(p cty.Path) {
 				s.value(step.Key)
 				continue
 			}
-			s.close(']') // an element of a set has no path: the set itself is meant
+			s.close(']') // an element of a set has no path, so that of the set is used
 			return
 		}
 	}

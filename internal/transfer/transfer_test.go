@@ -305,7 +305,7 @@ func TestRandomMovesAreFinished(t *testing.T) {
 
 // An object that has arrived is recognized by its values, or by its ID if the target has changed it since. Another
 // object at the new address is not taken for it.
-func TestOnlyTheObjectItselfHasArrived(t *testing.T) {
+func TestOnlyTheSameObjectHasArrived(t *testing.T) {
 	w := world{here: map[string]string{"t.a": "1"}, moves: map[string]string{"t.a": "t.b"}}
 	disk := w.prepare(t)
 	for n := 1; ; n++ {

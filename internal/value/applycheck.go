@@ -10,10 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckApplied reports whether the result of an apply matches the plan: known values are the same, unknown ones have
-// become known values of their type that their refinements admit. Elements of sets are matched with planned ones in
-// which whatever is unknown fits anything; a set may shrink when its elements become known and turn out to be equal,
-// never grow.
+// CheckApplied reports whether the result of an apply matches the plan: known values are the same, and unknown ones
+// have become known values of their type that their refinements allow. Elements of sets are matched with planned ones,
+// in which unknown parts match anything; a set may shrink when its elements become known and are equal, but never grow.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckApplied(block *provider.Block, planned, actual cty.Value, hidden ...cty.Path) []PathError {
@@ -29,8 +28,8 @@ func CheckApplied(block *provider.Block, planned, actual cty.Value, hidden ...ct
 	return c.result()
 }
 
-// CheckReplanned reports whether the plan made during apply, with configuration known by then, keeps the promises of
-// the first plan. It compares as CheckApplied does, but unknown values may still be unknown. Nothing is tolerable here,
+// CheckReplanned reports whether the plan made during apply, with values that have become known, is consistent with the
+// first plan. It compares like CheckApplied, but unknown values may still be unknown. No problem is tolerable here,
 // whatever the provider's type system.
 func CheckReplanned(block *provider.Block, planned, replanned cty.Value, hidden ...cty.Path) []PathError {
 	c := applyChecker{checker{block: block, hidden: hidden}}
@@ -45,7 +44,7 @@ func CheckReplanned(block *provider.Block, planned, replanned cty.Value, hidden 
 
 type applyChecker struct{ checker }
 
-// start checks what no provider is forgiven, and reports whether there is anything to compare.
+// start checks the rules that apply to every provider, and reports whether to compare further.
 func (c *applyChecker) start(block *provider.Block, planned, actual cty.Value) bool {
 	c.hard = true
 	defer func() { c.hard = false }()
@@ -91,7 +90,7 @@ func (c *applyChecker) object(s shape, planned, actual cty.Value) {
 	}
 	for name, nb := range s.blocks {
 		pv, av := ctyfast.Attr(planned, name), ctyfast.Attr(actual, name)
-		// To compare sets means to sort them, every time; their elements are matched by hash below.
+		// Comparing sets would sort them each time; their elements are matched by hash below.
 		if nb.Nesting != provider.NestingSet && ctyfast.RawEquals(pv, av) {
 			continue
 		}
@@ -111,12 +110,12 @@ func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Valu
 		return
 	}
 	if nb.Nesting == provider.NestingSingle || nb.Nesting == provider.NestingGroup {
-		// What a dynamic block left unknown may have become no block at all.
+		// A dynamic block with an unknown for_each may have produced no block.
 		c.blockObject(s, planned, actual)
 		return
 	}
 	if absent(planned) || absent(actual) {
-		// Old frameworks cannot tell null from empty, so neither is held against them.
+		// Old frameworks cannot distinguish null from empty, so both are accepted.
 		return
 	}
 	switch nb.Nesting {
@@ -132,7 +131,7 @@ func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Valu
 			c.leave()
 		}
 	case provider.NestingMap:
-		// Terraform only counts blocks with labels. No framework makes them, so to be stricter costs nobody anything.
+		// Terraform only counts blocks with labels. No framework creates them, so a stricter check breaks no provider.
 		found := actual.AsValueMap()
 		for key, pv := range planned.AsValueMap() {
 			c.enterKey(key)
@@ -156,7 +155,7 @@ func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Valu
 
 func (c *applyChecker) blockObject(s shape, planned, actual cty.Value) {
 	if planned.IsKnown() && c.presence(planned, actual) {
-		// Of an object that is unknown now every attribute is, which is fine where all of them were.
+		// An unknown object is like one with all attributes unknown, which is valid if all of them were unknown.
 		c.object(s, planned, actual)
 	}
 }
@@ -168,12 +167,12 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 	case c.done():
 	case planned.IsNull() && actual.IsNull():
 	case ty == cty.DynamicPseudoType:
-		// The value was unknown, including its type. A null without a type is not a promise either.
+		// The value was unknown, including its type. A null without a type is like an unknown value.
 	case !actual.Type().Equals(ty) && len(actual.Type().TestConformance(ty)) > 0:
 		c.failf("was planned as %s, but is %s now", ty.FriendlyName(), actual.Type().FriendlyName())
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
-			c.failf("is %s now, which the plan had excluded for the unknown value", actual)
+			c.failf("is %s now, which the plan excluded for the unknown value", actual)
 		}
 	case planned.IsNull():
 		c.failf("was planned as null, but is %s now", actual)
@@ -242,8 +241,8 @@ func (c *applyChecker) sequenceValue(planned, actual cty.Value) {
 	}
 }
 
-// set checks that every planned element has a counterpart among the actual ones and the other way round. Which could
-// belong to which is narrowed down by hash and then tried out with compatible.
+// set checks that every planned element has a counterpart among the actual ones and vice versa. Candidates are found by
+// hash and then tried with compatible.
 func (c *applyChecker) set(planned, actual cty.Value, compatible func(planned, actual cty.Value)) {
 	plan, act := ctyfast.Elements(planned), ctyfast.Elements(actual)
 	if len(act) > len(plan) {
@@ -272,17 +271,17 @@ func (c *applyChecker) set(planned, actual cty.Value, compatible func(planned, a
 		}
 	}
 	if missing {
-		return // the same difference seen from the other side would only repeat it
+		return // the reverse check would only repeat the same difference
 	}
 	for j, ok := range actOK {
 		if !ok {
-			c.failf("the element %s has appeared, which corresponds to no planned one", act[j])
+			c.failf("the element %s has appeared, which was not planned", act[j])
 		}
 	}
 }
 
-// elementFiles narrows down which actual elements can be counterparts of a planned one: those that are the same in
-// everything that is primitive and known in all planned elements.
+// elementFiles finds the actual elements that can be counterparts of a planned one: those that are equal in the members
+// that are primitive and known in all planned elements.
 type elementFiles struct {
 	key   func(cty.Value) uint64
 	files map[uint64][]int
@@ -318,7 +317,8 @@ func (f *elementFiles) candidates(planned cty.Value) []int {
 	return f.files[f.key(planned)]
 }
 
-// certainKey returns a hash of what is primitive and known in all of the values; nil when there is nothing.
+// certainKey returns a hash function of the members that are primitive and known in all values, or nil if there are
+// none.
 func certainKey(vals []cty.Value) func(cty.Value) uint64 {
 	for _, v := range vals {
 		if absent(v) {

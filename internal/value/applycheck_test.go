@@ -39,21 +39,21 @@ func TestCheckApplied(t *testing.T) {
 		"numbers are equal by value": {block: attr(cty.Number), planned: a(cty.MustParseNumberVal("0.10")),
 			actual: a(cty.NumberFloatVal(0.1))},
 		"not null was promised": {block: attr(cty.String), planned: a(unknownS.RefineNotNull()), actual: a(nullS),
-			want: []string{`.a: is null now, which the plan had excluded for the unknown value`}},
+			want: []string{`.a: is null now, which the plan excluded for the unknown value`}},
 		"a prefix was promised": {
 			block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()),
-			actual: a("name"), want: []string{`.a: is "name" now, which the plan had excluded for the unknown value`}},
+			actual: a("name"), want: []string{`.a: is "name" now, which the plan excluded for the unknown value`}},
 		"the prefix is kept": {
 			block: attr(cty.String), planned: a(unknownS.Refine().StringPrefixFull("id-").NewValue()),
 			actual: a("id-1")},
 		"a length was promised": {block: attr(cty.List(cty.String)),
 			planned: a(cty.UnknownVal(cty.List(cty.String)).Refine().CollectionLengthUpperBound(1).NewValue()),
 			actual:  a(list("x", "y")), want: []string{
-				`.a: is ["x", "y"] now, which the plan had excluded for the unknown value`}},
+				`.a: is ["x", "y"] now, which the plan excluded for the unknown value`}},
 		"a number range was promised": {
 			block: attr(cty.Number), planned: a(cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(val(1),
 				true).NewValue()), actual: a(0), want: []string{
-				`.a: is 0 now, which the plan had excluded for the unknown value`}},
+				`.a: is 0 now, which the plan excluded for the unknown value`}},
 		"nothing is unknown in the end": {
 			block: attr(cty.List(cty.String)), planned: a(cty.UnknownVal(cty.List(cty.String))),
 			actual: a(list("x", unknownS)),
@@ -113,7 +113,7 @@ func TestCheckApplied(t *testing.T) {
 			planned: object("b", set(one("a", unknownS), one("a", "2"))),
 			actual:  object("b", set(one("a", "2"), one("z", "1"))),
 			want: []string{
-				`.b: the element {id = "1", name = "z"} has appeared, which corresponds to no planned one`},
+				`.b: the element {id = "1", name = "z"} has appeared, which was not planned`},
 		},
 		"blocks of a list keep their number": {
 			block:   withBlocks(provider.NestingList, rule),
@@ -170,7 +170,7 @@ func TestCheckApplied(t *testing.T) {
 		"an object that is gone as planned": {block: attr(cty.String)},
 		"write-only attributes stay null": {
 			block: block(attrs{"s": writeOnly(cty.String)}), planned: object("s", nullS), actual: object("s", "x"),
-			want: []string{`.s: the attribute is write-only, but the provider gave it a value; it must be null`},
+			want: []string{`.s: the attribute is write-only, but the provider set it; it must be null`},
 		},
 	}
 	for name, test := range tests {
@@ -207,7 +207,7 @@ func TestCheckReplanned(t *testing.T) {
 		`the object: was planned, but is unknown as a whole now`)
 }
 
-// Sets are matched by hash from a certain size on; the verdict must not depend on it.
+// Large sets are matched by hash, which must not affect the result.
 func TestLargeSetsAreMatchedLikeSmallOnes(t *testing.T) {
 	b := withBlocks(provider.NestingSet, attrs{"name": required(cty.String), "port": optional(cty.Number),
 		"id": computed(cty.String)})
@@ -216,7 +216,7 @@ func TestLargeSetsAreMatchedLikeSmallOnes(t *testing.T) {
 		for i := range n {
 			port := any(i)
 			if i%3 == 0 {
-				port = cty.UnknownVal(cty.Number) // in some elements only: no reliable key
+				port = cty.UnknownVal(cty.Number) // unknown in some elements, so not a reliable key
 			}
 			planned = append(planned, object("name", fmt.Sprint(i), "port", port, "id", unknownS))
 			actual = append(actual, object("name", fmt.Sprint(i), "port", i, "id", fmt.Sprint("id ", i)))
@@ -251,11 +251,11 @@ func TestCheckRefreshedAndData(t *testing.T) {
 		"unknown": {object("tags", mapping("a", set("x", unknownS)), "b", list(one(nullS, unknownS))), []string{
 			`.b[0].id: the value is still unknown`, `.tags["a"]: the value is still unknown`}},
 		"write-only": {object("tags", tags, "b", list(one("x", "1"))), []string{
-			`.b[0].s: the attribute is write-only, but the provider gave it a value; it must be null`}},
+			`.b[0].s: the attribute is write-only, but the provider set it; it must be null`}},
 		"type": {object("tags", tags, "b", "x"), []string{`.b: list of object required, found string`}},
 		"missing": {object("tags", tags), []string{
 			`.b: the attribute is missing (one without a value must be null)`}},
-		"no value": {cty.NilVal, []string{`the object: no value was given`}},
+		"no value": {cty.NilVal, []string{`the object: there is no value`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -267,12 +267,12 @@ func TestCheckRefreshedAndData(t *testing.T) {
 	wantErrors(t, CheckWriteOnly(b, tests["write-only"].in), tests["write-only"].want...)
 	null := cty.NullVal(b.ImpliedType())
 	wantErrors(t, CheckRefreshed(b, null))
-	wantErrors(t, CheckData(b, null), `the object: the provider gave no object`)
+	wantErrors(t, CheckData(b, null), `the object: the provider returned no object`)
 }
 
 func TestCheckOpened(t *testing.T) {
 	b := block(attrs{"s": optional(cty.String), "d": either(cty.String), "id": computed(cty.String)})
-	problem := ": the value is not the configured one, and the provider may only fill in what it computes"
+	problem := ": the value is not the configured one, and the provider may only set computed attributes"
 	for name, test := range map[string]struct {
 		config, in cty.Value
 		want       []string
@@ -292,5 +292,5 @@ func TestCheckOpened(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantErrors(t, CheckOpened(b, test.config, test.in), test.want...) })
 	}
 	config := object("s", "x", "d", nullS, "id", nullS)
-	wantErrors(t, CheckOpened(b, config, cty.NullVal(b.ImpliedType())), `the object: the provider gave no object`)
+	wantErrors(t, CheckOpened(b, config, cty.NullVal(b.ImpliedType())), `the object: the provider returned no object`)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// ProviderBug is the end of messages about answers that violate the contract.
+// ProviderBug is the end of messages about responses that violate the contract.
 const ProviderBug = "This is a bug in the provider. Please report it to its maintainers."
 
-// BadAnswer returns the text about a provider's mistake, with provider, object and attribute.
+// BadAnswer returns the error for an invalid response of a provider, with provider, object and attribute.
 func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs []PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
@@ -22,8 +22,8 @@ func BadAnswer(o addr.Object, cfg addr.AbsProviderConfig, summary string, errs [
 	return diags
 }
 
-// Undeferred returns the problem of a deferred answer, which is not allowed here: the engine does not support
-// deferrals. The rest of such an answer does not describe the object. Other answers have no problem.
+// Undeferred returns an error for a deferred response, which the engine does not support. The rest of such a response
+// does not describe the object. For other responses it returns nil.
 func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.DeferredReason) diag.List {
 	var why string
 	switch reason {
@@ -36,11 +36,11 @@ func Undeferred(o addr.Object, cfg addr.AbsProviderConfig, reason provider.Defer
 	case provider.DeferredAbsentPrerequisite:
 		why = "something that the object needs does not exist"
 	default:
-		why = "it gave no reason"
+		why = "without a reason"
 	}
 	return diag.List{{Severity: diag.Error, Summary: "Provider deferred changes when deferrals are not allowed",
 		Address: o.String(),
 		Detail: "Provider " + cfg.Provider.ForDisplay() + " answered for " + o.String() +
-			" that it cannot say anything yet (" + why +
+			" with a deferral (" + why +
 			"), although the request did not allow deferred changes.\n\n" + ProviderBug}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// dataBlock is the schema of terraform_data.
+// dataBlock returns the schema of terraform_data.
 func dataBlock() *provider.Block {
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"id":               {Type: cty.String, Computed: true},
@@ -34,7 +34,7 @@ var (
 	benchOut cty.Value
 )
 
-// bigBlock is a block like that of a large cloud resource: many attributes, lists and sets of blocks.
+// bigBlock returns a block like that of a large cloud resource: many attributes, lists and sets of blocks.
 func bigBlock() *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for i := range 40 {
@@ -64,7 +64,7 @@ func bigBlock() *provider.Block {
 	return b
 }
 
-// bigConfig has n rules in each collection.
+// bigConfig returns a value with n rules in each collection.
 func bigConfig(b *provider.Block, n int) cty.Value {
 	vals := b.EmptyValue().AsValueMap()
 	for name, a := range b.Attributes {
@@ -100,7 +100,7 @@ func fill(v cty.Value) cty.Value {
 	})
 }
 
-// lifecycles are the three cases that runs consist of: create, no change, update.
+// lifecycles returns the three cases of a run: create, no change, update.
 func lifecycles(b *provider.Block, before, after cty.Value) map[string][3]cty.Value {
 	null := cty.NullVal(b.ImpliedType())
 	applied := fill(SetUnknowns(b, Propose(b, null, before)))

@@ -13,26 +13,26 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// checker is one run of a check over an object. It keeps the way from the root, from which a path is only made when
-// there is something to report.
+// checker is one run of a check over an object. It keeps the steps from the root, from which it only builds a path to
+// report a problem.
 type checker struct {
 	block  *provider.Block
 	hidden []cty.Path
 	trail  []step
 	errs   []PathError
 
-	// hard: the problems found now are no matter of the legacy type system.
+	// hard means that the problems found now are errors even under the legacy type system.
 	hard bool
-	// probing means that only the existence of problems matters. Elements of sets are compared so.
+	// probing means that only the existence of problems matters. Elements of sets are compared this way.
 	probing bool
 	failed  bool
 }
 
-// step is a path step that costs nothing until it is needed.
+// step is a path step that is only built when it is needed.
 type step struct {
-	name  string // of an attribute or, if keyed, of an element of a map
+	name  string // name of an attribute or, if keyed, key of an element of a map
 	keyed bool
-	index int // of an element of a sequence, if >= 0
+	index int // index of an element of a sequence, if >= 0
 }
 
 func (c *checker) enterAttr(name string) { c.trail = append(c.trail, step{name: name, index: -1}) }
@@ -57,8 +57,7 @@ func (c *checker) path() cty.Path {
 	return path
 }
 
-// failf reports a problem at the present place. Values among the arguments are shown in short, or not at all if
-// anything here is secret.
+// failf records a problem at the current path. Values in args are shortened, or withheld if anything here is secret.
 func (c *checker) failf(format string, args ...any) {
 	c.failed = true
 	if c.probing {
@@ -80,14 +79,13 @@ func (c *checker) failf(format string, args ...any) {
 		Tolerable: !c.hard})
 }
 
-// secret reports whether a value at a path must not be shown: it lies in something sensitive or holds something
-// sensitive.
+// secret reports whether a value at a path must not be shown: it is within a sensitive value or contains one.
 func (c *checker) secret(path cty.Path) bool {
 	return slices.ContainsFunc(c.hidden, func(h cty.Path) bool { return Overlap(h, path) }) ||
 		touchesSensitive(c.block, path)
 }
 
-// touchesSensitive reports whether the schema declares anything sensitive on the way along a path or below its end.
+// touchesSensitive reports whether the schema declares anything on a path or below it sensitive.
 func touchesSensitive(block *provider.Block, path cty.Path) bool {
 	s := blockShape(block)
 	var at *provider.Attribute
@@ -107,7 +105,7 @@ func touchesSensitive(block *provider.Block, path cty.Path) bool {
 		} else if nb := s.blocks[get.Name]; nb != nil {
 			at, s = nil, blockShape(&nb.Block)
 		} else {
-			// Inside of an attribute's plain type: the attribute was checked.
+			// Within an attribute's type without a schema: the attribute was checked.
 			return false
 		}
 	}
@@ -135,14 +133,14 @@ func attributeHasSensitive(a *provider.Attribute) bool {
 	return a.Sensitive || a.Nested != nil && shapeHasSensitive(objectShape(a.Nested))
 }
 
-// inSet completes the problems found since: their paths cannot say in which element of a set they are.
+// inSet marks the problems found since then as being in an element of a set, which paths cannot express.
 func (c *checker) inSet(since int) {
 	for i := since; i < len(c.errs); i++ {
 		c.errs[i].Problem = "in an element of the set: " + c.errs[i].Problem
 	}
 }
 
-// probe runs a check whose problems are of no interest.
+// probe runs a check and discards its problems.
 func (c *checker) probe(check func()) (ok bool) {
 	probing, failed, depth := c.probing, c.failed, len(c.trail)
 	c.probing, c.failed = true, false
@@ -155,13 +153,14 @@ func (c *checker) probe(check func()) (ok bool) {
 // done reports whether a probing check can stop.
 func (c *checker) done() bool { return c.probing && c.failed }
 
-// result returns the problems in the order of their paths; schemas are maps, whose order changes from run to run.
+// result returns the problems sorted by path, because schemas are maps, whose order is random.
 func (c *checker) result() []PathError {
 	slices.SortStableFunc(c.errs, func(a, b PathError) int { return comparePaths(a.Path, b.Path) })
 	return c.errs
 }
 
-// Brief writes a value for a message: in the syntax of the language, shortened, never a sensitive or ephemeral part.
+// Brief formats a value for a message: in the syntax of the language, shortened, and without sensitive or ephemeral
+// parts.
 func Brief(v cty.Value) string {
 	const limit = 120
 	var b strings.Builder
@@ -172,7 +171,7 @@ func Brief(v cty.Value) string {
 	return b.String()
 }
 
-// brief stops to descend once the limit is reached, so that a large value costs little.
+// brief stops descending when the limit is reached, so that a large value costs little.
 func brief(b *strings.Builder, v cty.Value, limit int) {
 	if b.Len() > utf8.UTFMax*limit {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckWriteOnly reports whether all write-only attributes are null, as they must be in whatever a provider answers.
+// CheckWriteOnly reports whether all write-only attributes are null, as in every valid response of a provider.
 func CheckWriteOnly(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	c.writeOnlyNull(blockShape(block), block.HasWriteOnly(), v)
@@ -26,7 +26,7 @@ func (c *checker) writeOnlyNull(s shape, possible bool, v cty.Value) {
 		switch {
 		case a.WriteOnly && !av.IsNull():
 			c.enterAttr(name)
-			c.failf("the attribute is write-only, but the provider gave it a value; it must be null")
+			c.failf("the attribute is write-only, but the provider set it; it must be null")
 			c.leave()
 		case a.Nested != nil && holdsWriteOnly(a.Nested):
 			c.enterAttr(name)
@@ -79,7 +79,7 @@ func (c *checker) eachWriteOnly(s shape, nesting provider.Nesting, v cty.Value) 
 	}
 }
 
-// CheckKnown reports every unknown part: after an apply or a read nothing may be unknown.
+// CheckKnown reports every unknown part: the result of an apply or a read must be wholly known.
 func CheckKnown(v cty.Value) []PathError {
 	var errs []PathError
 	for _, path := range UnknownPaths(v) {
@@ -88,7 +88,7 @@ func CheckKnown(v cty.Value) []PathError {
 	return errs
 }
 
-// UnknownPaths returns the places of all unknown values, sorted. An unknown value in a set is found at the set.
+// UnknownPaths returns the paths of all unknown values, sorted. An unknown value in a set has the path of the set.
 func UnknownPaths(v cty.Value) []cty.Path {
 	if ctyfast.WhollyKnown(v) {
 		return nil
@@ -117,9 +117,9 @@ func UnknownPaths(v cty.Value) []cty.Path {
 	return found
 }
 
-// CheckRefreshed reports whether an object that was read may replace the prior one: conforming, wholly known,
-// and without values for write-only attributes. A null object means that the real one is gone. Reading finds
-// differences to the prior object; none is a problem.
+// CheckRefreshed reports whether an object that was read may replace the prior one: conforming, wholly known, and
+// without values for write-only attributes. A null object means that the real one no longer exists. Differences from
+// the prior object are not problems.
 func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	if !c.conforms(v) {
@@ -130,27 +130,27 @@ func CheckRefreshed(block *provider.Block, v cty.Value) []PathError {
 	return c.result()
 }
 
-// CheckData reports whether the object of a data source is complete: as CheckRefreshed, and not null.
+// CheckData reports whether the object of a data source is complete: like CheckRefreshed, and not null.
 func CheckData(block *provider.Block, v cty.Value) []PathError {
 	if errs := CheckRefreshed(block, v); len(errs) > 0 {
 		return errs
 	}
 	if v.IsNull() {
-		return []PathError{{Problem: "the provider gave no object"}}
+		return []PathError{{Problem: "the provider returned no object"}}
 	}
 	return nil
 }
 
-// CheckOpened reports whether an opened ephemeral object is complete, as CheckData does, and keeps what is configured:
-// a provider may only fill in computed values. No message shows a value of the object.
+// CheckOpened reports whether an opened ephemeral object is complete, like CheckData, and keeps configured values: a
+// provider may only fill in computed values. No message shows a value of the object.
 func CheckOpened(block *provider.Block, config, v cty.Value) []PathError {
 	if errs := CheckData(block, v); len(errs) > 0 {
 		return errs
 	}
 	errs := CheckPlan(block, cty.NullVal(v.Type()), config, v)
 	for i := range errs {
-		errs[i].Problem, errs[i].Quoted = "the value is not the configured one, and the provider may only "+
-			"fill in what it computes", nil
+		errs[i].Problem, errs[i].Quoted = "the value is not the configured one, and the provider may only set "+
+			"computed attributes", nil
 	}
 	return errs
 }

@@ -7,14 +7,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Conforms reports whether a value is of the type that a block implies. It is asked of everything that comes from
-// outside before anything else is; null and unknown objects conform.
+// Conforms reports whether a value is of the type that a block implies. It is called first for all values from outside
+// of the engine; null and unknown objects conform.
 //
-// No answer has marks: what is sensitive is declared in the schema.
+// Responses have no marks: sensitivity is declared in the schema.
 //
-// It looks a little further than the type: where a list or map of nested blocks holds attributes of any type, the
-// schema can only say that it is something, and the other functions of this package would not cope with something else
-// than a tuple or object of such blocks.
+// It checks more than the type: if a list or map of nested blocks has attributes of any type, its own type is any, but
+// the other functions of this package require a tuple or object of such blocks.
 func Conforms(block *provider.Block, v cty.Value) []PathError {
 	c := checker{block: block, hard: true}
 	c.conforms(v)
@@ -23,11 +22,11 @@ func Conforms(block *provider.Block, v cty.Value) []PathError {
 
 func (c *checker) conforms(v cty.Value) bool {
 	if v == cty.NilVal {
-		c.failf("no value was given")
+		c.failf("there is no value")
 		return false
 	}
 	if ctyfast.ContainsMarked(v) {
-		c.failf("the value has marks; what is sensitive is declared in the schema")
+		c.failf("the value has marks; sensitive attributes are declared in the schema")
 		return false
 	}
 	want := c.block.ImpliedType()
@@ -42,8 +41,7 @@ func (c *checker) conforms(v cty.Value) bool {
 	return len(c.errs) == before
 }
 
-// conformingType compares types as far as possible member by member, so that the message is about the part that is
-// wrong.
+// conformingType compares types member by member if possible, so that the message is about the wrong part.
 func (c *checker) conformingType(got, want cty.Type) {
 	switch {
 	case want == cty.DynamicPseudoType || ctyfast.SameType(got, want):
@@ -68,7 +66,7 @@ func (c *checker) conformingType(got, want cty.Type) {
 		before := len(c.errs)
 		c.conformingType(got.ElementType(), want.ElementType())
 		for i := before; i < len(c.errs); i++ {
-			// A type has no elements, hence no path to one.
+			// A type has no elements, and so no path to one.
 			c.errs[i].Problem = "in each element: " + c.errs[i].Problem
 		}
 	case got.IsTupleType() && want.IsTupleType() && len(got.TupleElementTypes()) == len(want.TupleElementTypes()):
@@ -133,9 +131,9 @@ func (c *checker) conformingBlock(b *provider.Block, v cty.Value) {
 	}
 }
 
-// CheckConfig reports whether a configuration has the shape of its block: conforming, required attributes set,
-// attributes that only the provider sets unset, and neither too few nor too many nested blocks. Unknown values are
-// given the benefit of the doubt.
+// CheckConfig reports whether a configuration is valid for its block: conforming, required attributes set, attributes
+// that only the provider sets unset, and neither too few nor too many nested blocks. Unknown values are assumed to be
+// valid.
 func CheckConfig(block *provider.Block, config cty.Value) []PathError {
 	c := configChecker{checker{block: block, hard: true}}
 	if c.conforms(config) {
@@ -193,7 +191,7 @@ func (c *configChecker) blockCount(nb *provider.NestedBlock, v cty.Value) {
 	case n < nb.MinItems:
 		c.failf("at least %d blocks required, found %d", nb.MinItems, n)
 	case nb.Nesting == provider.NestingSet && !ctyfast.WhollyKnown(v):
-		// Elements may turn out to be equal.
+		// Unknown elements may become equal.
 	case nb.MaxItems > 0 && n > nb.MaxItems:
 		c.failf("no more than %d blocks allowed, found %d", nb.MaxItems, n)
 	}

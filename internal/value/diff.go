@@ -7,9 +7,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Diff returns the places at which two values differ, as deep as they can be named and sorted: attributes, keys and
-// indexes that differ or that only one of them has. Sets differ as a whole. Unknown values differ from everything but
-// unknown values of the same type and refinements.
+// Diff returns the paths at which two values differ, as deep as possible and sorted: attributes, keys and indexes that
+// differ or that only one of them has. Sets differ as a whole. Unknown values only equal unknown values of the same
+// type and refinements.
 func Diff(a, b cty.Value) []cty.Path {
 	if ctyfast.RawEquals(a, b) {
 		return nil
@@ -47,7 +47,7 @@ func (d *differ) compare(path cty.Path, a, b cty.Value) {
 			d.compare(at, a.Index(intKey(i)), b.Index(intKey(i)))
 		}
 		if len(d.found) == before {
-			d.add(path) // a list and a tuple of the same elements
+			d.add(path) // a list and a tuple with the same elements
 		}
 	default:
 		d.add(path)
@@ -75,12 +75,12 @@ func (d *differ) keyed(path cty.Path, a, b cty.Value, step func(string) cty.Path
 	}
 }
 
-// FilterReplacePaths returns those of the paths that a provider named as forcing a replacement at which the planned
-// object really differs from the prior one, sorted. Unknown values differ, and so does a place that only one of the
-// objects has; a path to or into a write-only attribute always counts, because its old value is unknown. A path into a
+// FilterReplacePaths returns the paths, of those that a provider returned as requiring a replacement, at which the
+// planned object differs from the prior one, sorted. Unknown values differ, and so do paths that only one of the
+// objects has; a path to or into a write-only attribute is always kept, because its old value is unknown. A path into a
 // set stands for the set.
 //
-// Invalid are the paths that neither object has, which is a mistake of the provider. Without a prior object there is
+// invalid are the paths that neither object has, which is a mistake of the provider. Without a prior object there is
 // nothing to replace.
 func FilterReplacePaths(block *provider.Block, prior, planned cty.Value, paths []cty.Path) (kept, invalid []cty.Path) {
 	if prior.IsNull() {

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// gen generates random schemas and values from a seed. Values are drawn from few candidates, so that equal ones, which
-// are what the rules are about, are frequent.
+// gen generates random schemas and values from a seed. Values are drawn from few candidates, so that equal ones are
+// frequent, which the rules are about.
 type gen struct {
 	r *rand.Rand
 	// unknown is the chance, in percent, that a configured value is unknown.
@@ -25,7 +25,7 @@ func newGen(seed uint64) *gen { return &gen{r: rand.New(rand.NewPCG(seed, seed))
 
 func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// block generates a block; inSet says that it is an element of a set, or inside of one.
+// block generates a block; inSet means that it is within a set.
 func (g *gen) block(depth int, inSet bool) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for i := range 1 + g.r.IntN(4) {
@@ -44,7 +44,7 @@ func (g *gen) nestedBlock(depth int, inSet bool) *provider.NestedBlock {
 	inner := g.block(depth, inSet || nesting == provider.NestingSet)
 	if nesting == provider.NestingGroup {
 		for _, a := range inner.Attributes {
-			if a.Required { // a group exists without being written
+			if a.Required { // a group exists even if it is not written
 				a.Required, a.Optional = false, true
 			}
 		}
@@ -201,7 +201,7 @@ func (g *gen) configBlocks(nb *provider.NestedBlock, inSet bool) cty.Value {
 		}
 		return g.config(s, inSet)
 	}
-	// The labels of a dynamic block must be known, so blocks in maps never are unknown.
+	// The labels of a dynamic block must be known, so blocks in maps are never unknown.
 	if g.chance(g.unknown/3) && nb.Nesting != provider.NestingMap && nb.ImpliedType() != cty.DynamicPseudoType {
 		return cty.UnknownVal(nb.ImpliedType())
 	}
@@ -260,7 +260,7 @@ func (g *gen) prior(b *provider.Block) cty.Value {
 	return g.complete(SetUnknowns(b, v))
 }
 
-// complete returns every unknown value a known one that its refinements allow, or null where they allow it.
+// complete replaces every unknown value by a known one that its refinements allow, or by null.
 func (g *gen) complete(v cty.Value) cty.Value {
 	if v.IsWhollyKnown() {
 		return v

@@ -7,9 +7,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Identify returns the attribute by which people know an object, id or else name, and its value. Both are empty if
-// there is none that may be shown: sensitive lists the paths that the configuration hides, the schema's own are hidden
-// too.
+// Identify returns the attribute that identifies an object to the user, id or else name, and its value. Both are empty
+// if there is none that may be shown: sensitive lists the paths that the configuration marks as sensitive; those of the
+// schema are also hidden.
 func Identify(b *provider.Block, v cty.Value, sensitive []cty.Path) (key, text string) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return "", ""

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestObjectsAreIdentifiedByWhatMayBeShown(t *testing.T) {
+func TestIdentifyUsesVisibleAttributes(t *testing.T) {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{"id": {Type: cty.String, Computed: true}, "name": {
 		Type: cty.String, Optional: true}}}
 	v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i-1"), "name": cty.StringVal("web")})

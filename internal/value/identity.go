@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckIdentity checks an identity in a provider's answer: it has the type of the schema, and that of an existing
+// CheckIdentity checks an identity in a provider's response: it has the type of the schema, and that of an existing
 // object is wholly known. It may be missing.
 func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathError {
 	switch {
@@ -25,7 +25,7 @@ func CheckIdentity(s *provider.IdentitySchema, v cty.Value, exists bool) []PathE
 	return nil
 }
 
-// EncodeIdentity returns the form in which the state stores an identity; nil for none.
+// EncodeIdentity returns the form in which the state stores an identity, or nil if there is none.
 func EncodeIdentity(s *provider.IdentitySchema, v cty.Value) ([]byte, error) {
 	if s == nil || v == cty.NilVal || v.IsNull() {
 		return nil, nil
@@ -33,7 +33,7 @@ func EncodeIdentity(s *provider.IdentitySchema, v cty.Value) ([]byte, error) {
 	return ctyjson.Marshal(v, s.ImpliedType())
 }
 
-// DecodeIdentity reads a stored identity of the current version; cty.NilVal for none.
+// DecodeIdentity decodes a stored identity of the current version, or returns cty.NilVal if there is none.
 func DecodeIdentity(s *provider.IdentitySchema, stored []byte) (cty.Value, error) {
 	if s == nil || len(stored) == 0 {
 		return cty.NilVal, nil

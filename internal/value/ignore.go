@@ -11,12 +11,12 @@ import (
 
 // IgnoreChanges removes the ignored changes from a configuration, before Propose: at each path the prior value replaces
 // the configured one. A path that ends in a key of a map restores, adds or removes that one key. A path that the prior
-// object or the configuration does not have is passed over.
+// object or the configuration does not have is ignored.
 //
-// With all, the whole prior object stands in for the configuration, without what only the provider decides.
+// With all, the whole prior object replaces the configuration, without the values that only the provider sets.
 //
 // Ignoring applies to existing objects: with a null prior object, or for the second plan of a replacement, the
-// configuration stays as it is.
+// configuration is not changed.
 func IgnoreChanges(block *provider.Block, prior, config cty.Value, paths []cty.Path, all bool) cty.Value {
 	if prior.IsNull() {
 		return config
@@ -27,8 +27,8 @@ func IgnoreChanges(block *provider.Block, prior, config cty.Value, paths []cty.P
 	return keepPrior(prior, config, paths)
 }
 
-// IgnorePlanned does the same to the planned object of a provider with the legacy type system, which may have brought
-// back what was ignored. With all, the plan is the prior object.
+// IgnorePlanned does the same to the planned object of a provider with the legacy type system, which may have reverted
+// ignored changes. With all, the plan is the prior object.
 func IgnorePlanned(prior, planned cty.Value, paths []cty.Path, all bool) cty.Value {
 	switch {
 	case prior.IsNull():
@@ -47,7 +47,7 @@ func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path,
 	}
 	marks := now
 	for _, path := range paths {
-		if !takesBack(prior, config, path) {
+		if !restores(prior, config, path) {
 			continue
 		}
 		marks = slices.DeleteFunc(slices.Clone(marks), func(p cty.Path) bool { return p.HasPrefix(path) })
@@ -63,8 +63,8 @@ func IgnoreMarks(prior, config cty.Value, was, now []cty.Path, paths []cty.Path,
 	return marks
 }
 
-// takesBack reports whether ignoring a path restores the prior value there.
-func takesBack(prior, config cty.Value, path cty.Path) bool {
+// restores reports whether ignoring a path restores the prior value there.
+func restores(prior, config cty.Value, path cty.Path) bool {
 	if _, ok := mapKey(path); ok {
 		path = path[:len(path)-1]
 	}
@@ -77,7 +77,7 @@ func keepPrior(prior, v cty.Value, paths []cty.Path) cty.Value {
 	if absent(v) || len(paths) == 0 {
 		return v
 	}
-	// A path inside another one is done first, so that the outer one has the last word.
+	// A path inside another one is done first, so that the outer one takes precedence.
 	paths = slices.Clone(paths)
 	slices.SortStableFunc(paths, func(a, b cty.Path) int { return len(b) - len(a) })
 	original := v
@@ -109,7 +109,7 @@ func keepPriorAt(prior, original, v cty.Value, path cty.Path) cty.Value {
 	return updateAt(v, []cty.Path{path}, func(cty.Value) cty.Value { return was })
 }
 
-// mapKey returns the key in which a path ends, if it ends in one.
+// mapKey returns the map key at the end of a path, if there is one.
 func mapKey(path cty.Path) (string, bool) {
 	if len(path) == 0 {
 		return "", false
@@ -121,22 +121,22 @@ func mapKey(path cty.Path) (string, bool) {
 	return index.Key.AsString(), true
 }
 
-// exactly follows a path to its end, each step by its kind: an attribute of an object, a key of a map, an index of a
-// list. A path into a set leads nowhere.
+// exactly returns the value at a path, where each step must match: an attribute of an object, a key of a map, an index
+// of a list. A path into a set does not exist.
 func exactly(v cty.Value, path cty.Path) (cty.Value, bool) {
 	found, err := path.Apply(v)
 	return found, err == nil
 }
 
-// keepPriorKey returns a map with one key as it was, or without the key if it was not there. What is no map has no keys
-// that could come and go: a["key"] of an object stands for the whole of it, as in Terraform.
+// keepPriorKey returns a map with the prior value of one key, or without the key if it did not exist. A value other
+// than a map has no such keys: a["key"] of an object stands for the whole object, as in Terraform.
 func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	ty := now.Type()
 	switch {
 	case !ty.IsMapType():
 		return was
 	case !now.IsKnown() || !was.IsKnown():
-		return now // of what is not known as a whole, no single key can be kept
+		return now // a single key of an unknown value cannot be kept
 	}
 	vals := map[string]cty.Value{}
 	if !now.IsNull() && now.LengthInt() > 0 {
@@ -153,7 +153,7 @@ func keepPriorKey(was, now cty.Value, key string) cty.Value {
 	case len(vals) == 0:
 		return cty.MapValEmpty(ty.ElementType())
 	case !cty.CanMapVal(vals):
-		return now // attributes of any type may have held a map of something else
+		return now // attributes of any type may have held a map of another type
 	}
 	return cty.MapVal(vals)
 }

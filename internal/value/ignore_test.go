@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// path parses a path as ignore_changes has it.
+// path parses a path in the syntax of ignore_changes.
 func path(t *testing.T, s string) cty.Path {
 	t.Helper()
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "path", hcl.InitialPos)

@@ -9,13 +9,13 @@ import (
 	"github.com/zclconf/go-cty/cty/ctymarks"
 )
 
-// Mark is a property that travels with a value through every expression that uses it.
+// Mark is a property that expressions propagate from a value to their results.
 type Mark string
 
 const (
 	// Sensitive values are used as usual but must not be shown to a person.
 	Sensitive Mark = "sensitive"
-	// Ephemeral values live for one run only and must not be stored in a plan or a state.
+	// Ephemeral values exist for one run only and must not be stored in a plan or a state.
 	Ephemeral Mark = "ephemeral"
 )
 
@@ -26,10 +26,10 @@ func IsSensitive(v cty.Value) bool { return v.HasMark(Sensitive) }
 // IsEphemeral reports whether the value itself is ephemeral.
 func IsEphemeral(v cty.Value) bool { return v.HasMark(Ephemeral) }
 
-// HasDeepSensitive reports whether the value or anything inside it is sensitive.
+// HasDeepSensitive reports whether the value or any part of it is sensitive.
 func HasDeepSensitive(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Sensitive) }
 
-// HasDeepEphemeral reports whether the value or anything inside it is ephemeral.
+// HasDeepEphemeral reports whether the value or any part of it is ephemeral.
 func HasDeepEphemeral(v cty.Value) bool { return ctyfast.HasMarkDeep(v, Ephemeral) }
 
 // Withheld returns the replacement for a value that must not be shown, and whether the value is one. It checks only the
@@ -40,25 +40,25 @@ func Withheld(v cty.Value) (string, bool) {
 		return "(sensitive value)", true
 	case IsEphemeral(v):
 		return "(ephemeral value)", true
-	case v.IsMarked(): // inside of a for expression: an element of something secret, see internal/iteration
+	case v.IsMarked(): // in a for expression, an element of a secret value: see internal/iteration
 		return "(sensitive value)", true
 	default:
 		return "", false
 	}
 }
 
-// MarkedPaths holds the paths of the marked parts of a value, so that a value can cross a boundary that knows no marks
-// (a provider, a file) and be marked again on the other side. Paths are in a fixed order: the same value always has the
-// same MarkedPaths.
+// MarkedPaths holds the paths of the marked parts of a value, so that a value can be passed without marks (to a
+// provider, to a file) and be marked again afterwards. Paths are in a fixed order: the same value always has the same
+// MarkedPaths.
 type MarkedPaths struct {
 	Sensitive []cty.Path
 	Ephemeral []cty.Path
-	// Other holds marks that this package does not know.
+	// Other holds marks that are not from this package.
 	Other []cty.PathValueMarks
 }
 
-// UnmarkDeep removes all marks and returns their paths. A mark on an element of a set is found at the set itself,
-// because elements of sets have no path that survives a change of value.
+// UnmarkDeep removes all marks and returns their paths. A mark on an element of a set has the path of the set, because
+// elements of sets have no stable path.
 func UnmarkDeep(v cty.Value) (cty.Value, MarkedPaths) {
 	if !ctyfast.ContainsMarked(v) {
 		return v, MarkedPaths{}
@@ -92,8 +92,8 @@ func (p MarkedPaths) None() bool {
 	return len(p.Sensitive) == 0 && len(p.Ephemeral) == 0 && len(p.Other) == 0
 }
 
-// Stored returns the sensitive places of what is planned and stored: an ephemeral value is null there, so that nothing
-// is left to keep secret.
+// Stored returns the paths that are sensitive in planned and stored values. Ephemeral values are null there, so there
+// is nothing to hide.
 func (p MarkedPaths) Stored() []cty.Path {
 	if len(p.Ephemeral) == 0 {
 		return p.Sensitive
@@ -103,8 +103,8 @@ func (p MarkedPaths) Stored() []cty.Path {
 	})
 }
 
-// Apply marks the value at all the paths. Paths that the value does not have are passed over: what came back from
-// outside may have lost the part that was marked.
+// Apply marks the value at all the paths. Paths that the value does not have are ignored: a value from outside may have
+// lost the marked part.
 func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	if p.None() {
 		return v
@@ -119,7 +119,7 @@ func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	return markAll(v, append(all, p.Other...))
 }
 
-// MarkAt returns the parts of the value at the paths the mark. Paths that the value does not have are passed over.
+// MarkAt adds a mark to the parts of a value at the paths. Paths that the value does not have are ignored.
 func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -131,8 +131,8 @@ func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	return markAll(v, all)
 }
 
-// markAll replaces cty's MarkWithPaths: there only the first marks count if a path comes twice, and the cost is the
-// number of parts of the value times the number of paths.
+// markAll replaces cty's MarkWithPaths: that uses only the first marks of a repeated path, and takes time proportional
+// to the number of parts of the value times the number of paths.
 func markAll(v cty.Value, all []cty.PathValueMarks) cty.Value {
 	slices.SortStableFunc(all, func(a, b cty.PathValueMarks) int { return comparePaths(a.Path, b.Path) })
 	merged := all[:0]
@@ -165,7 +165,7 @@ func (m markTransformer) Exit(path cty.Path, v cty.Value) (cty.Value, error) {
 	return v.WithMarks(m[i].Marks), nil
 }
 
-// WithoutMark removes one mark from the value itself and keeps the others and everything inside as they are.
+// WithoutMark removes one mark from the value itself and keeps the others, and all marks of its parts.
 func WithoutMark(v cty.Value, mark Mark) cty.Value {
 	if !v.HasMark(mark) {
 		return v
@@ -175,7 +175,7 @@ func WithoutMark(v cty.Value, mark Mark) cty.Value {
 	return unmarked.WithMarks(marks)
 }
 
-// WithoutMarkDeep removes one mark from the value and everything inside it and keeps the others.
+// WithoutMarkDeep removes one mark from the value and all of its parts, and keeps the others.
 func WithoutMarkDeep(v cty.Value, mark Mark) cty.Value {
 	if !ctyfast.HasMarkDeep(v, mark) {
 		return v
@@ -192,7 +192,7 @@ func WithoutMarkDeep(v cty.Value, mark Mark) cty.Value {
 	return stripped
 }
 
-// comparePaths orders paths step by step: shorter before longer, attributes by name, then numbers, then strings.
+// comparePaths compares paths step by step: shorter before longer, attributes by name, then numbers, then strings.
 func comparePaths(a, b cty.Path) int {
 	return slices.CompareFunc(a, b, func(x, y cty.PathStep) int {
 		xAttr, xIsAttr := x.(cty.GetAttrStep)

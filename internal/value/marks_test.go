@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// markedObject has marks at many places; the paths of want are in the promised order.
+// markedObject returns a value with many marks.
 func markedObject() cty.Value {
 	return cty.ObjectVal(map[string]cty.Value{
 		"b": cty.StringVal("x").Mark(Sensitive),
@@ -43,7 +43,7 @@ func pathStrings(paths []cty.Path) []string {
 }
 
 func TestUnmarkDeepSortsPathsByMark(t *testing.T) {
-	for range 20 { // maps have no order of their own
+	for range 20 { // map iteration order is random
 		plain, paths := UnmarkDeep(markedObject())
 		if plain.ContainsMarked() {
 			t.Fatal("marks are left")
@@ -61,7 +61,7 @@ func TestUnmarkDeepSortsPathsByMark(t *testing.T) {
 	}
 }
 
-func TestApplyRestoresWhatUnmarkDeepTook(t *testing.T) {
+func TestApplyRestoresUnmarkedValues(t *testing.T) {
 	for _, v := range []cty.Value{
 		markedObject(),
 		cty.StringVal("x").Mark(Sensitive).Mark(Ephemeral),
@@ -76,7 +76,7 @@ func TestApplyRestoresWhatUnmarkDeepTook(t *testing.T) {
 	}
 }
 
-func TestApplyPassesOverMissingPaths(t *testing.T) {
+func TestApplyIgnoresMissingPaths(t *testing.T) {
 	_, paths := UnmarkDeep(cty.ListVal([]cty.Value{cty.Zero, cty.Zero.Mark(Sensitive)}))
 	shorter := cty.ListVal([]cty.Value{cty.Zero})
 	if got := paths.Apply(shorter); !got.RawEquals(shorter) {
@@ -95,7 +95,7 @@ func TestMarkAt(t *testing.T) {
 	}
 }
 
-func TestQuestionsAboutMarks(t *testing.T) {
+func TestMarkPredicates(t *testing.T) {
 	inside := cty.TupleVal([]cty.Value{cty.Zero.Mark(Sensitive), cty.Zero.Mark(Ephemeral)})
 	if IsSensitive(inside) || IsEphemeral(inside) {
 		t.Error("a mark inside is taken for one of the whole")
@@ -129,7 +129,7 @@ func TestWithheldNamesTheStrongerMark(t *testing.T) {
 		want string
 	}{
 		{cty.Zero, ""},
-		{cty.Zero.Mark("foreign"), "(sensitive value)"}, // whoever marks a value has a reason
+		{cty.Zero.Mark("foreign"), "(sensitive value)"}, // foreign marks are respected
 		{cty.Zero.Mark(Ephemeral), "(ephemeral value)"},
 		{cty.Zero.Mark(Sensitive).Mark(Ephemeral), "(sensitive value)"},
 	} {

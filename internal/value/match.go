@@ -9,22 +9,22 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// setMatcher finds the prior object of a configured set element. Elements of a set have no name, so an element's prior
-// object is the first one, not taken by an element before it, that the configuration could have led to: equal
-// everywhere except where a computed attribute is not configured.
+// setMatcher finds the prior object of a configured set element. Elements of a set have no key, so an element's prior
+// object is the first unused one that the configuration could have produced: equal everywhere except in computed
+// attributes that are not configured.
 //
-// Comparing every element with every other would cost the product of two counts. Objects can only match if they are
-// equal in the attributes that are not computed, so they are filed by a hash of the simple ones of those.
+// Comparing all pairs would take quadratic time. Objects can only match if they are equal in the attributes that are
+// not computed, so they are indexed by a hash of the primitive ones of these.
 type setMatcher struct {
 	shape shape
 	prior []cty.Value
 	taken []bool
-	keys  []string // nil: too few elements to be worth filing
+	keys  []string // nil if there are too few elements for an index
 	files map[uint64][]int
 	seed  maphash.Seed
 }
 
-// fileFrom is the number of comparisons from which filing pays.
+// fileFrom is the number of comparisons from which an index is worthwhile.
 const fileFrom = 64
 
 func newSetMatcher(s shape, prior cty.Value, elements int) *setMatcher {
@@ -53,7 +53,7 @@ func newSetMatcher(s shape, prior cty.Value, elements int) *setMatcher {
 	return m
 }
 
-// take finds the prior object of an element and takes it out.
+// take returns the prior object of an element and removes it.
 func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
 	if m.files != nil {
 		h := hashMembers(m.seed, config, m.keys)
@@ -77,9 +77,10 @@ func (m *setMatcher) take(config cty.Value) (cty.Value, bool) {
 
 // couldComeFrom reports whether a prior object may be the result of a configured one.
 //
-// The rule is Terraform's, odd corners included, because plans must agree: everything in the prior object must have a
-// counterpart in the configuration, but not the other way round, so an element to which a nested block was added is
-// still the same; sets inside are never looked into, so even a computed one that is not configured makes a difference.
+// The rule is Terraform's, including its edge cases, because plans must be equal: everything in the prior object must
+// have a counterpart in the configuration, but not vice versa, so an element to which a nested block was added is still
+// the same; nested sets are not matched element by element, so even a computed one that is not configured makes a
+// difference.
 func couldComeFrom(s shape, prior, config cty.Value) bool {
 	switch {
 	case absent(prior):
@@ -142,7 +143,7 @@ func membersCouldComeFrom(s shape, nesting provider.Nesting, prior, config cty.V
 	return true
 }
 
-// hashMembers hashes primitive members of an object such that equal objects have equal hashes.
+// hashMembers hashes primitive members of an object so that equal objects have equal hashes.
 func hashMembers(seed maphash.Seed, obj cty.Value, names []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -161,8 +162,8 @@ func hashPrimitive(h *maphash.Hash, v cty.Value) {
 	case v.Type() == cty.String:
 		h.WriteString(v.AsString())
 	case v.Type() == cty.Number:
-		// Numbers count as equal when they are written alike, whatever their precision; only of whole numbers is it
-		// sure that they are the same then.
+		// Numbers are equal if they have the same decimal form, whatever their precision; that only guarantees equal
+		// hashes for whole numbers.
 		if i, accuracy := v.AsBigFloat().Int64(); accuracy == 0 {
 			maphash.WriteComparable(h, i)
 		}

@@ -11,15 +11,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// PathError is a problem at one place of an object. Problem is a clause without a full stop, such as
-// `planned "b", but the configuration says "a"`; it shows no value that is sensitive.
+// PathError is a problem at one path of an object. Problem is a clause without a full stop, such as `planned "b", but
+// the configuration says "a"`; it shows no sensitive values.
 type PathError struct {
 	Path    cty.Path
 	Problem string
-	// Quoted holds the foreign parts of the problem: values, and names that others have chosen.
+	// Quoted holds the foreign parts of the problem: values, and names from outside of the engine.
 	Quoted []string
-	// Tolerable problems are accepted of a provider that answers with LegacyTypeSystem, whose framework cannot avoid
-	// them. All others are errors for every provider.
+	// Tolerable problems are accepted from a provider that sets LegacyTypeSystem, whose framework cannot avoid them.
+	// All others are errors for every provider.
 	Tolerable bool
 }
 
@@ -34,7 +34,7 @@ func Intolerable(errs []PathError) []PathError {
 	return hard
 }
 
-// Error returns the place and the problem.
+// Error returns the path and the problem.
 func (e PathError) Error() string {
 	if len(e.Path) == 0 {
 		return "the object: " + e.Problem
@@ -42,7 +42,7 @@ func (e PathError) Error() string {
 	return FormatPath(e.Path) + ": " + e.Problem
 }
 
-// FormatPath writes a path for people: .attr["key"][0].x. The empty path is "". A step into a set, which can only be
+// FormatPath formats a path for messages: .attr["key"][0].x. The empty path is "". A step into a set, which can only be
 // named by the element itself, is written as [*]: the element may be long or secret.
 func FormatPath(path cty.Path) string {
 	var b strings.Builder
@@ -71,14 +71,14 @@ func formatKey(key cty.Value) string {
 	return "[*]"
 }
 
-// ComparePaths orders paths step by step: attributes by name before indexes, numbers before strings, and a path before
-// the paths that continue it. It is the order of every list of paths that the engine stores or prints.
+// ComparePaths compares paths step by step: attributes by name before indexes, numbers before strings, and a path
+// before its continuations. It is the order of every list of paths that the engine stores or prints.
 func ComparePaths(a, b cty.Path) int { return comparePaths(a, b) }
 
-// SortPaths sorts in place by ComparePaths.
+// SortPaths sorts paths in place by ComparePaths.
 func SortPaths(paths []cty.Path) { slices.SortFunc(paths, comparePaths) }
 
-// UnionPaths returns all paths of the lists, each once, sorted. The lists themselves stay as they are.
+// UnionPaths returns all paths of the lists, sorted and unique. It does not change the lists.
 func UnionPaths(lists ...[]cty.Path) []cty.Path {
 	n := 0
 	for _, l := range lists {
@@ -101,13 +101,13 @@ func SubtractPaths(a, b []cty.Path) []cty.Path {
 	return slices.DeleteFunc(UnionPaths(a), func(p cty.Path) bool { return HasPath(drop, p) })
 }
 
-// HasPath reports whether a sorted list holds a path.
+// HasPath reports whether a sorted list contains a path.
 func HasPath(sorted []cty.Path, path cty.Path) bool {
 	_, ok := slices.BinarySearchFunc(sorted, path, comparePaths)
 	return ok
 }
 
-// EqualPaths reports whether two lists name the same places, whatever their order.
+// EqualPaths reports whether two lists contain the same paths in any order.
 func EqualPaths(a, b []cty.Path) bool {
 	if len(a) == 0 && len(b) == 0 {
 		return true
@@ -115,13 +115,13 @@ func EqualPaths(a, b []cty.Path) bool {
 	return slices.EqualFunc(UnionPaths(a), UnionPaths(b), func(x, y cty.Path) bool { return comparePaths(x, y) == 0 })
 }
 
-// CoveredByAny reports whether a path is one of the given ones or lies inside one. Steps into sets match each other,
-// because their elements have no name that survives a change.
+// CoveredByAny reports whether a path is one of the given ones or within one. Steps into sets match each other, because
+// their elements have no stable key.
 func CoveredByAny(path cty.Path, outer []cty.Path) bool {
 	return slices.ContainsFunc(outer, func(o cty.Path) bool { return covers(o, path) })
 }
 
-// Overlap reports whether one path lies inside the other or both are the same.
+// Overlap reports whether one path is within the other or both are equal.
 func Overlap(a, b cty.Path) bool { return covers(a, b) || covers(b, a) }
 
 func covers(outer, inner cty.Path) bool {
@@ -148,14 +148,14 @@ func sameStep(a, b cty.PathStep) bool {
 	return false
 }
 
-// namesElement reports that a key is one of a list or map. A set of strings or numbers looks the same, which only makes
-// sameStep stricter there.
+// namesElement reports whether a key is one of a list or map. A set of strings or numbers looks the same, which only
+// makes sameStep stricter there.
 func namesElement(key cty.Value) bool {
 	return !key.IsMarked() && !absent(key) && (key.Type() == cty.String || key.Type() == cty.Number)
 }
 
-// TraversalPath turns the steps of a static reference, such as a member of ignore_changes, into a path. A root name
-// counts as an attribute. It fails for splats and for indexes that are not known numbers or strings.
+// TraversalPath converts the steps of a static reference, such as an element of ignore_changes, to a path. A root name
+// becomes an attribute. It returns an error for splats and for indexes that are not known numbers or strings.
 func TraversalPath(traversal hcl.Traversal) (cty.Path, error) {
 	path := make(cty.Path, 0, len(traversal))
 	for _, step := range traversal {
@@ -176,9 +176,9 @@ func TraversalPath(traversal hcl.Traversal) (cty.Path, error) {
 	return path, nil
 }
 
-// updateAt replaces the parts of a value at the given paths by the results of fn, and rebuilds only the parts on the
-// way. Paths that the value does not have are skipped. A step into a set, or an index of one, stands for the whole set.
-// Nested paths are updated from the inside out.
+// updateAt replaces the parts of a value at the given paths by the results of fn, and rebuilds only the parts on these
+// paths. Paths that the value does not have are skipped. A step into a set, or an index of one, stands for the whole
+// set. Nested paths are updated from the inside out.
 func updateAt(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) cty.Value {
 	if len(paths) == 0 {
 		return v
@@ -210,7 +210,7 @@ func updateAt(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) cty.V
 	return v
 }
 
-// updateInside does the work of updateAt for the members of an object or collection; NilVal when none was found.
+// updateInside is updateAt for the members of an object or collection. It returns NilVal if no path exists.
 func updateInside(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	byName := ty.IsObjectType() || ty.IsMapType()
@@ -253,8 +253,8 @@ func updateInside(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) c
 	return sequenceLike(v, vals)
 }
 
-// nameOf reads the name out of a step into an object or map. Both forms of step are taken for both kinds of value, as
-// in the language, where a.b and a["b"] are the same.
+// nameOf returns the name in a step into an object or map. Both forms of step apply to both kinds of value, as in the
+// language, where a.b and a["b"] are equal.
 func nameOf(step cty.PathStep, ty cty.Type) (string, bool) {
 	name := ""
 	switch step := step.(type) {
@@ -278,7 +278,8 @@ func numberOf(step cty.PathStep) (int, bool) {
 	return int(i), accuracy == 0 && i >= 0
 }
 
-// lookup follows a path as updateAt does: leniently, up to a set. It returns the path as far as it was followed.
+// lookup returns the value at a path with the rules of updateAt: leniently, up to a set. at is the path as far as it
+// exists.
 func lookup(v cty.Value, path cty.Path) (found cty.Value, at cty.Path, ok bool) {
 	for i, step := range path {
 		v, _ = v.Unmark()

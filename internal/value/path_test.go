@@ -77,7 +77,7 @@ func TestPathSets(t *testing.T) {
 	}
 }
 
-func TestTraversalPathRefusesWhatIsNotStatic(t *testing.T) {
+func TestTraversalPathRefusesDynamicSteps(t *testing.T) {
 	if _, err := TraversalPath(hcl.Traversal{hcl.TraverseAttr{Name: "a"}, hcl.TraverseSplat{}}); err == nil {
 		t.Error("a splat was taken")
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// CheckPlan reports whether a planned object is one that the configuration allows. Prior is null for a create.
+// CheckPlan reports whether a planned object is one that the configuration allows. prior is null for a create.
 //
-// An attribute that is configured must be planned as configured, or keep its prior value (the provider says then that
-// both mean the same). One that is not configured must be planned as null unless it is computed; then the provider may
-// plan anything, unknown included. Write-only attributes are null in every plan. There are as many nested objects as
-// configured, and none of them is unknown as a whole unless it is so in the configuration. Which element of a set
-// belongs to which configured one cannot be told: of a nested attribute only the number of elements is checked, of
-// nested blocks, whose number old providers change, not even that. Computed blocks that are null in the configuration
-// (see ForPlan) may be planned as anything but null. Refinements of unknown values do not count.
+// A configured attribute must be planned as configured, or keep its prior value (then both have the same meaning for
+// the provider). One that is not configured must be planned as null unless it is computed; then the provider may plan
+// any value, including unknown. Write-only attributes are null in every plan. There are as many nested objects as
+// configured, and none of them is unknown as a whole unless it is so in the configuration. Elements of sets cannot be
+// matched with configured ones: for nested attributes only their number is checked, and for nested blocks, whose number
+// old providers change, not even that. Computed blocks that are null in the configuration (see ForPlan) may be planned
+// as any value except null. Refinements of unknown values are ignored.
 //
 // Values at the hidden paths, and those that the schema declares sensitive, appear in no message.
 func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden ...cty.Path) []PathError {
@@ -42,14 +42,14 @@ func CheckPlan(block *provider.Block, prior, config, planned cty.Value, hidden .
 
 type planChecker struct{ checker }
 
-// presence reports an object that is planned but not configured, or the other way round. It returns false if there is
-// nothing more to compare.
+// presence reports an object that is planned but not configured, or vice versa. It returns false if there is nothing
+// else to compare.
 func (c *planChecker) presence(config, planned cty.Value) bool {
 	switch {
 	case planned.IsNull() && !config.IsNull():
-		c.failf("planned to be absent, but the configuration wants it")
+		c.failf("planned to be absent, but the configuration has it")
 	case config.IsNull() && !planned.IsNull():
-		c.failf("planned to exist, but the configuration does not want it")
+		c.failf("planned to exist, but the configuration does not have it")
 	}
 	return !planned.IsNull() && !config.IsNull()
 }
@@ -83,7 +83,7 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 	case a.Computed && !a.Optional:
 	case !prior.IsNull() && !config.IsNull() && ctyfast.RawEquals(planned, prior):
 	case config.IsNull():
-		// The planned value is not null, or it would be equal.
+		// The planned value is not null, because then it would be equal.
 		if !a.Computed {
 			c.failf("planned %s, but the attribute is not configured and the schema does not let the provider "+
 				"compute it", planned)
@@ -91,14 +91,14 @@ func (c *planChecker) attribute(a *provider.Attribute, prior, config, planned ct
 	case a.Nested != nil:
 		c.nested(a.Nested, prior, config, planned)
 	case prior.IsNull():
-		c.failf("planned %s, but the configuration says %s", planned, config)
+		c.failf("planned %s, but the configuration has %s", planned, config)
 	default:
-		c.failf("planned %s, which is neither what the configuration says, %s, nor the prior value %s", planned, config,
+		c.failf("planned %s, which is neither the configured value %s nor the prior value %s", planned, config,
 			prior)
 	}
 }
 
-// sameIgnoringRefinements compares as RawEquals does, except that unknown values of one type are all the same.
+// sameIgnoringRefinements compares like RawEquals, except that unknown values of one type are equal.
 func sameIgnoringRefinements(a, b cty.Value) bool {
 	if ctyfast.RawEquals(a, b) {
 		return true
@@ -114,19 +114,19 @@ func unrefined(v cty.Value) cty.Value {
 }
 
 // nested checks a nested attribute that is configured and planned differently. Unlike a block it may be unknown in the
-// configuration; then so is everything inside.
+// configuration; then so are all its parts.
 func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned cty.Value) {
 	s := objectShape(o)
 	switch {
 	case !c.presence(config, planned):
 	case !planned.IsKnown():
-		c.failf("planned as unknown, but the configuration says %s", config)
+		c.failf("planned as unknown, but the configuration has %s", config)
 	case o.Nesting == provider.NestingSet:
 		c.setLength(config, planned)
 	case o.Nesting == provider.NestingSingle:
 		c.object(s, prior, config, planned)
 	case !config.IsKnown():
-		c.failf("planned %s, but the configuration does not know yet how many there are", planned)
+		c.failf("planned %s, but their number is not yet known in the configuration", planned)
 	case o.Nesting == provider.NestingList:
 		c.list(prior, config, planned, func(p, cv, pv cty.Value) { c.nestedElement(s, p, cv, pv) })
 	case o.Nesting == provider.NestingMap:
@@ -134,7 +134,7 @@ func (c *planChecker) nested(o *provider.NestedObject, prior, config, planned ct
 	}
 }
 
-// attrOfBoth reads an attribute of two objects, of which one may be null.
+// attrOfBoth returns an attribute of two objects, one of which may be null.
 func attrOfBoth(a, b cty.Value, name string) (cty.Value, cty.Value) {
 	if a.IsNull() {
 		bv := ctyfast.Attr(b, name)
@@ -144,8 +144,8 @@ func attrOfBoth(a, b cty.Value, name string) (cty.Value, cty.Value) {
 	return av, attrOf(b, name, av)
 }
 
-// nestedElement checks one object of a nested attribute against the configured one. One that is null or unknown as a
-// whole is as good as one of which everything is.
+// nestedElement checks one object of a nested attribute against the configured one. A null or unknown object is like
+// one with all attributes null or unknown.
 func (c *planChecker) nestedElement(s shape, prior, config, planned cty.Value) {
 	if !config.IsNull() || !planned.IsNull() {
 		c.object(s, prior, config, planned)
@@ -174,7 +174,7 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		return
 	case !config.IsKnown():
 		if planned.IsKnown() {
-			c.failf("planned %s for blocks of which the configuration does not know yet how many there are", planned)
+			c.failf("planned %s for blocks whose number is not yet known in the configuration", planned)
 		}
 		return
 	case !planned.IsKnown():
@@ -197,7 +197,7 @@ func (c *planChecker) blocks(nb *provider.NestedBlock, prior, config, planned ct
 		return
 	}
 	if config.IsNull() {
-		// An object of an old provider that ignore_changes has restored in the configuration.
+		// An object of an old provider that ignore_changes restored in the configuration.
 		config = nb.EmptyValue()
 	}
 	switch nb.Nesting {

@@ -26,7 +26,7 @@ func TestCheckPlan(t *testing.T) {
 		"what is configured must not be planned as something else": {
 			block:  block(attrs{"a": optional(cty.String)}),
 			config: object("a", "x"), planned: object("a", "y"),
-			want: []string{`.a: planned "y", but the configuration says "x"`},
+			want: []string{`.a: planned "y", but the configuration has "x"`},
 		},
 		"a prior value may be kept as meaning the same": {
 			block: block(attrs{"a": optional(cty.String)}),
@@ -35,7 +35,7 @@ func TestCheckPlan(t *testing.T) {
 		"a third value is neither": {
 			block: block(attrs{"a": either(cty.String)}),
 			prior: object("a", "x"), config: object("a", "y"), planned: object("a", unknownS),
-			want: []string{`.a: planned (known after apply), which is neither what the configuration says, "y", nor ` +
+			want: []string{`.a: planned (known after apply), which is neither the configured value "y" nor ` +
 				`the prior value "x"`},
 		},
 		"a removed attribute must not keep its prior value": {
@@ -57,26 +57,26 @@ func TestCheckPlan(t *testing.T) {
 		"an unknown configured value must not be planned as known": {
 			block:  block(attrs{"a": either(cty.String)}),
 			config: object("a", unknownS), planned: object("a", "guess"),
-			want: []string{`.a: planned "guess", but the configuration says (known after apply)`},
+			want: []string{`.a: planned "guess", but the configuration has (known after apply)`},
 		},
 		"several problems come in the order of their paths": {
 			block:  block(attrs{"z": optional(cty.String), "a": optional(cty.String), "m": optional(cty.String)}),
 			config: object("z", "1", "a", "1", "m", "1"), planned: object("z", "2", "a", "2", "m", nullS),
 			want: []string{
-				`.a: planned "2", but the configuration says "1"`,
-				`.m: planned null, but the configuration says "1"`,
-				`.z: planned "2", but the configuration says "1"`,
+				`.a: planned "2", but the configuration has "1"`,
+				`.m: planned null, but the configuration has "1"`,
+				`.z: planned "2", but the configuration has "1"`,
 			},
 		},
 		"planned absence": {
 			block:  block(attrs{"a": optional(cty.String)}),
 			config: object("a", "x"),
-			want:   []string{`the object: planned to be absent, but the configuration wants it`},
+			want:   []string{`the object: planned to be absent, but the configuration has it`},
 		},
 		"planned existence": {
 			block:   block(attrs{"a": optional(cty.String)}),
 			planned: object("a", "x"),
-			want:    []string{`the object: planned to exist, but the configuration does not want it`},
+			want:    []string{`the object: planned to exist, but the configuration does not have it`},
 		},
 		"a wrong type is the only problem reported": {
 			block:  block(attrs{"a": optional(cty.Bool), "b": optional(cty.String)}),
@@ -86,7 +86,7 @@ func TestCheckPlan(t *testing.T) {
 		"write-only attributes are null in plans": {
 			block:  block(attrs{"s": writeOnly(cty.String)}),
 			config: object("s", "secret"), planned: object("s", "secret"),
-			want: []string{`.s: the attribute is write-only, but the provider gave it a value; it must be null`},
+			want: []string{`.s: the attribute is write-only, but the provider set it; it must be null`},
 		},
 		"null for a write-only attribute is no change": {
 			block:  block(attrs{"s": writeOnly(cty.String)}),
@@ -96,7 +96,7 @@ func TestCheckPlan(t *testing.T) {
 			block:   block(attrs{"n": nested(provider.NestingList, rule)}),
 			config:  object("n", list(one("a", nullS), one("b", nullS))),
 			planned: object("n", list(one("a", unknownS), one("c", "1"))),
-			want:    []string{`.n[1].name: planned "c", but the configuration says "b"`},
+			want:    []string{`.n[1].name: planned "c", but the configuration has "b"`},
 		},
 		"nested lists keep their length": {
 			block:  block(attrs{"n": nested(provider.NestingList, rule)}),
@@ -121,7 +121,7 @@ func TestCheckPlan(t *testing.T) {
 		"a configured nested attribute must not be planned as unknown": {
 			block:  block(attrs{"n": nestedEither(provider.NestingSet, rule)}),
 			config: object("n", set(one("a", nullS))), planned: object("n", cty.UnknownVal(cty.Set(ruleType))),
-			want: []string{`.n: planned as unknown, but the configuration says [{id = null, name = "a"}]`},
+			want: []string{`.n: planned as unknown, but the configuration has [{id = null, name = "a"}]`},
 		},
 		"a null element of a nested list is one of which all is null": {
 			block:   block(attrs{"n": nested(provider.NestingList, attrs{"id": computed(cty.String)})}),
@@ -160,7 +160,7 @@ func TestCheckPlan(t *testing.T) {
 		"blocks of an unknown dynamic block must not be made up": {
 			block:  withBlocks(provider.NestingSet, rule),
 			config: object("b", cty.UnknownVal(cty.Set(ruleType))), planned: object("b", cty.SetValEmpty(ruleType)),
-			want: []string{`.b: planned [] for blocks of which the configuration does not know yet how many there are`},
+			want: []string{`.b: planned [] for blocks whose number is not yet known in the configuration`},
 		},
 		"blocks in a set may change in number": {
 			block:  withBlocks(provider.NestingSet, rule),
@@ -170,13 +170,13 @@ func TestCheckPlan(t *testing.T) {
 			block:   withBlocks(provider.NestingMap, rule),
 			config:  object("b", mapping("x", one("a", nullS))),
 			planned: object("b", mapping("x", one("z", nullS), "y", one("a", nullS))),
-			want: []string{`.b["x"].name: planned "z", but the configuration says "a"`,
+			want: []string{`.b["x"].name: planned "z", but the configuration has "a"`,
 				`.b["y"]: planned, but not in the configuration`},
 		},
 		"a single block comes and goes with the configuration": {
 			block:  withBlocks(provider.NestingSingle, rule),
 			config: object("b", one("a", nullS)), planned: object("b", cty.NullVal(ruleType)),
-			want: []string{`.b: planned to be absent, but the configuration wants it`},
+			want: []string{`.b: planned to be absent, but the configuration has it`},
 		},
 		"blocks of any type are compared one by one": {
 			block: withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType),
@@ -184,7 +184,7 @@ func TestCheckPlan(t *testing.T) {
 			config: object("b", tuple(object("any", 1, "id", nullS), object("any", "s", "id", nullS))),
 			planned: object("b", tuple(object("any", 1, "id", "x"),
 				object("any", true, "id", nullS))),
-			want: []string{`.b[1].any: planned true, but the configuration says "s"`},
+			want: []string{`.b[1].any: planned true, but the configuration has "s"`},
 		},
 		"blocks of any type that are no tuple do not conform": {
 			block:  withBlocks(provider.NestingList, attrs{"any": optional(cty.DynamicPseudoType)}),
@@ -232,7 +232,7 @@ func TestLegacyProvidersAreForgivenValuesOnly(t *testing.T) {
 	}
 }
 
-// A secret value that gets into the wrong place must not get into the message about it.
+// A secret value at the wrong path must not be in the message about it.
 func TestNoMessageShowsASensitiveValue(t *testing.T) {
 	const secret = "hunter2"
 	rule := func() attrs { return attrs{"pass": sensitive(optional(cty.String)), "id": computed(cty.String)} }

@@ -10,10 +10,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// rounds is the number of random schemas in an ordinary run; VALUE_TEST_ROUNDS in the environment asks for more.
+// rounds is the number of random schemas in an ordinary run; VALUE_TEST_ROUNDS in the environment can increase it.
 const rounds = 800
 
-// forRandomSchemas runs a property over many random schemas; the seed in the name of a failure repeats it.
+// forRandomSchemas runs a property over many random schemas; the seed in the name of a failed test reproduces it.
 func forRandomSchemas(t *testing.T, check func(t *testing.T, g *gen, b *provider.Block)) {
 	t.Helper()
 	n := rounds
@@ -58,7 +58,7 @@ func TestProposingTheSameConfigurationAgainKeepsThePriorObject(t *testing.T) {
 	})
 }
 
-func TestWhatIsProposedConformsAndIsAValidPlan(t *testing.T) {
+func TestProposedObjectsAreValidPlans(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config := g.config(blockShape(b), false)
 		prior := g.prior(b)
@@ -99,7 +99,7 @@ func TestAnyCompletionOfUnknownsIsAcceptedAsResult(t *testing.T) {
 	})
 }
 
-// What a provider answers may be wrong in every way; the checks and what is done after them must stand it.
+// A provider's response may be wrong in any way; the checks and the following steps must not panic.
 func TestNothingPanicsOnAnyAnswer(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config := g.config(blockShape(b), false)
@@ -135,13 +135,13 @@ func TestDiffNamesExactlyWhatDiffers(t *testing.T) {
 		if (len(paths) == 0) != a.RawEquals(c) {
 			t.Errorf("equal %v, but diff %v", a.RawEquals(c), formatAll(paths))
 		}
-		// With everything that differs taken from the other value, nothing differs.
+		// After replacing all differences by the other value's parts, nothing differs.
 		patched := a
 		for _, p := range paths {
 			want, ok := exactly(c, p)
 			_, had := exactly(a, p)
 			if !ok || !had {
-				return // elements have come or gone: no single place can be patched
+				return // elements were added or removed, so that no single path can be patched
 			}
 			patched = updateAt(patched, []cty.Path{p}, func(cty.Value) cty.Value { return want })
 		}
@@ -154,13 +154,13 @@ func TestDiffNamesExactlyWhatDiffers(t *testing.T) {
 	})
 }
 
-func TestIgnoringWhatDiffersProposesThePriorObject(t *testing.T) {
+func TestIgnoringAllDifferencesProposesThePriorObject(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		prior, config := g.prior(b), g.config(blockShape(b), false)
 		var all []cty.Path
 		for name, aty := range b.ImpliedType().AttributeTypes() {
 			if aty.IsMapType() && !config.GetAttr(name).IsKnown() {
-				return // not taken back, see keepPriorAt
+				return // not restored
 			}
 			all = append(all, cty.GetAttrPath(name))
 		}
@@ -197,7 +197,7 @@ func TestRewritesAreIdempotentAndConform(t *testing.T) {
 	})
 }
 
-func TestMarkedPathsAreThoseAskedFor(t *testing.T) {
+func TestMarkedPathsAreAsRequested(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		v := g.prior(b)
 		paths := SensitivePaths(b, v, nil)
@@ -222,9 +222,9 @@ func formatAll(paths []cty.Path) []string {
 	return out
 }
 
-// hasAmbiguousSet reports that a set holds elements that cannot be told apart without what the provider computed, so
-// that each may be the prior object of the other's configuration, or that hold sets themselves or nested objects that
-// are not configured, whose elements are never matched.
+// hasAmbiguousSet reports whether a set holds elements that are equal except for computed values, so that each may be
+// the prior object of the other's configuration, or elements that contain sets or nested objects that are not
+// configured, which are never matched.
 func hasAmbiguousSet(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
@@ -239,7 +239,7 @@ func hasAmbiguousSet(v cty.Value) bool {
 	return found
 }
 
-func TestProposeUnsetWithoutAnOpinionIsPropose(t *testing.T) {
+func TestProposeUnsetDefaultsToPropose(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config, prior := g.config(blockShape(b), false), g.prior(b)
 		for _, p := range []cty.Value{prior, cty.NullVal(b.ImpliedType())} {
@@ -252,7 +252,7 @@ func TestProposeUnsetWithoutAnOpinionIsPropose(t *testing.T) {
 	})
 }
 
-func TestProposeUnsetDecidesWhateverIsComputedAndNotConfigured(t *testing.T) {
+func TestProposeUnsetSetsUnconfiguredComputedValues(t *testing.T) {
 	forRandomSchemas(t, func(t *testing.T, g *gen, b *provider.Block) {
 		config := g.config(blockShape(b), false)
 		null := cty.NullVal(b.ImpliedType())

@@ -7,35 +7,34 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Propose merges a prior object and a configuration into the object that a provider is asked to plan for.
+// Propose merges a prior object and a configuration into the proposed object for a provider's plan.
 //
-// The configuration wins wherever it may speak: an attribute that is not computed takes the configuration's value, null
-// included. A computed attribute that the configuration leaves null keeps its prior value; on a create (prior is null)
-// it stays null, for the provider to fill in or to declare unknown. Lists of nested objects are matched by index, maps
-// by key, sets by everything in them that is not computed; an object without a counterpart is new. A null configuration
-// proposes absence.
+// Attributes that are not computed take the configuration's value, including null. A computed attribute that the
+// configuration leaves null keeps its prior value; on a create (prior is null) it stays null, for the provider to fill
+// in or to declare unknown. Lists of nested objects are matched by index, maps by key, sets by all members that are not
+// computed; an object without a counterpart is new. A null configuration results in null.
 func Propose(block *provider.Block, prior, config cty.Value) cty.Value {
 	v, _ := merger{}.object(blockShape(block), prior, config)
 	return v
 }
 
-// ProposeUnset is Propose with computed values from the caller: unset returns the value of each computed attribute that
-// the configuration leaves null, at any depth, also of new objects. Its argument is the value that Propose would use,
-// which is null without a prior value; the result must have the same type.
+// ProposeUnset is like Propose, with computed values from the caller: unset returns the value of each computed
+// attribute that the configuration leaves null, at any depth, including those of new objects. Its argument is the value
+// that Propose would use, which is null if there is no prior value; the result must have the same type.
 func ProposeUnset(block *provider.Block, prior, config cty.Value, unset func(a *provider.Attribute,
 	prior cty.Value) cty.Value) cty.Value {
 	v, _ := merger{unset: unset}.object(blockShape(block), prior, config)
 	return v
 }
 
-// ProposeKept is Propose for a provider that leaves the blocks which it has filled in as they are.
+// ProposeKept is Propose for a provider that does not change the blocks that it has filled in.
 func ProposeKept(block *provider.Block, prior, config cty.Value) cty.Value {
 	v, _ := merger{keep: true}.object(blockShape(block), prior, config)
 	return v
 }
 
-// ForPlan returns a configuration as a provider is asked to plan it: nested blocks that it may fill in, and of which
-// there are none, are null instead of empty (newer/computed_blocks).
+// ForPlan returns a configuration in the form for a provider's plan: computed blocks that are not configured are null
+// instead of empty (newer/computed_blocks).
 func ForPlan(block *provider.Block, config cty.Value) cty.Value {
 	if !block.HasComputedBlocks() {
 		return config
@@ -51,19 +50,18 @@ func ForPlan(block *provider.Block, config cty.Value) cty.Value {
 	return v
 }
 
-// merger is one merge of a prior object and a configuration; see ProposeUnset and ProposeKept for its members, which
-// are not set for Propose.
+// merger is one merge of a prior object and a configuration; see ProposeUnset and ProposeKept for its fields, which
+// Propose does not set.
 type merger struct {
 	unset func(a *provider.Attribute, prior cty.Value) cty.Value
 	keep  bool
 }
 
-// PlannedForData returns the object that stands for a data source until it can be read: its configuration, in which
-// every computed attribute that is not configured is unknown, and so are blocks. (Terraform plans attributes inside of
-// sets and maps as null, and blocks as none, on which dependents cannot rely.)
+// PlannedForData returns the planned value of a data source that cannot be read yet: its configuration, with unknown
+// values for computed attributes and blocks that are not configured. (Terraform plans attributes within sets and maps
+// as null, and no blocks, which dependents cannot rely on.)
 func PlannedForData(block *provider.Block, config cty.Value) cty.Value {
-	// All parts of an unknown prior object are unknown, so the ordinary merge uses unknown values in all places of
-	// prior ones.
+	// All parts of an unknown prior object are unknown, so the merge uses unknown values for all prior ones.
 	return ProposeKept(block, cty.UnknownVal(block.ImpliedType()), ForPlan(block, config))
 }
 
@@ -117,7 +115,7 @@ func (m merger) object(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return cty.ObjectVal(vals), all
 }
 
-// compareOrigin returns where a value comes from that was taken from the configuration as it is.
+// compareOrigin returns the origin of a value that was taken unchanged from the configuration.
 func compareOrigin(prior, config cty.Value) origin {
 	if ctyfast.RawEquals(config, prior) {
 		return fromConfig | fromPrior
@@ -125,8 +123,8 @@ func compareOrigin(prior, config cty.Value) origin {
 	return fromConfig
 }
 
-// proposeAttribute merges one attribute. The question whether the configuration equals the prior value is only asked
-// while it can still matter, as wanted says.
+// attribute merges one attribute. It only compares the configuration with the prior value as long as that can matter
+// according to wanted.
 func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted origin) (cty.Value, origin) {
 	if a.Computed && config.IsNull() && m.unset != nil {
 		was := prior
@@ -161,9 +159,9 @@ func (m merger) attribute(a *provider.Attribute, prior, config cty.Value, wanted
 	return config, compareOrigin(prior, config)
 }
 
-// cameFromConfig reports that a prior value of an optional nested attribute was written by the user, at least in part:
-// it holds something that only a configuration can set. Such a value goes when the configuration does, although the
-// attribute is computed too.
+// cameFromConfig reports whether a prior value of an optional nested attribute was configured, at least in part: it
+// contains a value that only a configuration can set. Such a value is removed when it is removed from the
+// configuration, although the attribute is also computed.
 func cameFromConfig(a *provider.Attribute, prior cty.Value) bool {
 	return a.Optional && a.Nested != nil && holdsConfigured(a.Nested, prior)
 }
@@ -214,13 +212,13 @@ func (m merger) blocks(nb *provider.NestedBlock, prior, config cty.Value) (cty.V
 		return prior, fromPrior
 	}
 	if absent(config) {
-		// Unknown: the blocks are made by a dynamic block whose for_each is not known yet.
+		// Unknown: the blocks come from a dynamic block with an unknown for_each.
 		return config, compareOrigin(prior, config)
 	}
 	return m.members(blockShape(&nb.Block), nb.Nesting, prior, config)
 }
 
-// members merges what is neither null nor unknown in the configuration, by nesting mode.
+// members merges configured values that are neither null nor unknown, by nesting mode.
 func (m merger) members(s shape, nesting provider.Nesting, prior, config cty.Value) (cty.Value, origin) {
 	if prior.IsNull() && m.unset == nil {
 		return config, fromConfig
@@ -236,7 +234,7 @@ func (m merger) members(s shape, nesting provider.Nesting, prior, config cty.Val
 	return m.object(s, prior, config)
 }
 
-// collectionOrigin is the origin that the elements of a collection of n elements may have in common at most.
+// collectionOrigin returns the possible common origin of all elements of a collection of n elements.
 func collectionOrigin(prior cty.Value, n int) origin {
 	if absent(prior) || prior.LengthInt() != n {
 		return fromConfig
@@ -301,7 +299,7 @@ func (m merger) set(s shape, prior, config cty.Value) (cty.Value, origin) {
 	return setLike(config, vals), all
 }
 
-// unchanged returns the collection that a merged one is equal to, if there is one.
+// unchanged returns the collection that equals the merged one, if there is one.
 func unchanged(all origin, prior, config cty.Value) (cty.Value, bool) {
 	switch {
 	case all&fromConfig != 0:

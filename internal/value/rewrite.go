@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// NullWriteOnly returns the value with all write-only attributes null, as it may be planned and stored.
+// NullWriteOnly returns the value with all write-only attributes null, for plans and states.
 func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 	if !block.HasWriteOnly() {
 		return v
@@ -23,12 +23,12 @@ func NullWriteOnly(block *provider.Block, v cty.Value) cty.Value {
 }
 
 // SetUnknowns returns the value with every computed attribute that is null, at any depth, unknown: the plan of a simple
-// provider for a new object. Null objects stay null, and so do the attributes that only the configuration may set.
+// provider for a new object. Null objects stay null, as do attributes that only the configuration may set.
 func SetUnknowns(block *provider.Block, v cty.Value) cty.Value {
 	return SetUnknownsWhere(block, v, func(a *provider.Attribute) bool { return a.Computed })
 }
 
-// SetUnknownsWhere does so for the attributes that the function chooses.
+// SetUnknownsWhere does the same for the attributes for which where returns true.
 func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.Attribute) bool) cty.Value {
 	return Fill(block, v, func(a *provider.Attribute) cty.Value {
 		if where(a) {
@@ -38,7 +38,7 @@ func SetUnknownsWhere(block *provider.Block, v cty.Value, where func(*provider.A
 	})
 }
 
-// SetUnknownBlocks returns the value with every computed block that is null, and that the function chooses, unknown.
+// SetUnknownBlocks returns the value with every computed block that is null, and for which where returns true, unknown.
 func SetUnknownBlocks(block *provider.Block, v cty.Value, where func(*provider.NestedBlock) bool) cty.Value {
 	if !block.HasComputedBlocks() {
 		return v
@@ -53,8 +53,8 @@ func SetUnknownBlocks(block *provider.Block, v cty.Value, where func(*provider.N
 	return v
 }
 
-// Fill returns the value with null attributes replaced by the results of the function, at any depth. For cty.NilVal
-// they stay as they are.
+// Fill returns the value with null attributes replaced by the results of the function, at any depth. An attribute for
+// which it returns cty.NilVal is not changed.
 func Fill(block *provider.Block, v cty.Value, with func(*provider.Attribute) cty.Value) cty.Value {
 	r := rewriter{attr: func(a *provider.Attribute, v cty.Value) (cty.Value, bool) {
 		if !v.IsNull() {
@@ -82,10 +82,10 @@ func NullReadOnly(block *provider.Block, v cty.Value) cty.Value {
 	return v
 }
 
-// NormalizeRead repairs what old providers cannot tell apart: lists, sets and groups of nested blocks that are null
-// become empty, and an unknown one becomes a single block of which nothing is known. Maps of blocks, which old
-// providers do not have, stay as they are, and so do blocks with attributes of any type. It is applied to every object
-// that was read, and to plans and results under the legacy type system.
+// NormalizeRead normalizes values that old providers cannot distinguish: lists, sets and groups of nested blocks that
+// are null become empty, and an unknown one becomes a single block with unknown values. Maps of blocks, which old
+// providers do not have, are not changed, nor are blocks with attributes of any type. It is applied to every object
+// from a read, and to plans and results under the legacy type system.
 func NormalizeRead(block *provider.Block, v cty.Value) cty.Value {
 	if len(block.Blocks) == 0 {
 		return v
@@ -113,7 +113,7 @@ func oneUnknownBlock(nb *provider.NestedBlock, v cty.Value) (cty.Value, bool) {
 	case provider.NestingSet:
 		return cty.SetVal([]cty.Value{stub}), true
 	case provider.NestingMap:
-		return v, false // there is no key that a block could have
+		return v, false // a block cannot have an unknown key
 	}
 	return stub, true
 }
@@ -129,10 +129,10 @@ func unknownBlock(b *provider.Block) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only what
-// leads to a change. The functions report whether they changed the value; changed parts are not visited.
+// rewriter changes single attributes or block collections of an object, guided by its schema, and rebuilds only changed
+// parts. The functions report whether they changed the value; changed parts are not visited.
 type rewriter struct {
-	leave func(*provider.NestedBlock) bool // nil: look into all blocks
+	leave func(*provider.NestedBlock) bool // nil means that all blocks are visited
 	attr  func(*provider.Attribute, cty.Value) (cty.Value, bool)
 	block func(*provider.NestedBlock, cty.Value) (cty.Value, bool)
 }
@@ -225,8 +225,8 @@ func (r rewriter) members(s shape, nesting provider.Nesting, v cty.Value) (cty.V
 	return r.object(s, v)
 }
 
-// UnknownAsNull returns the value with everything unknown inside null: how much of an object can be stored after a
-// failure.
+// UnknownAsNull returns the value with null in place of all unknown parts: the part of an object that can be stored
+// after a failure.
 func UnknownAsNull(v cty.Value) cty.Value {
 	return replaceUnknown(v, func(u cty.Value) cty.Value { return cty.NullVal(u.Type()) })
 }

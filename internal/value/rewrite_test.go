@@ -25,7 +25,7 @@ func everyNesting(a attrs) *provider.Block {
 	return b
 }
 
-// everywhere returns an object of everyNesting with the same object in every place.
+// everywhere returns an object of everyNesting with the same object in every nesting.
 func everywhere(o cty.Value) cty.Value {
 	vals := o.AsValueMap()
 	vals["single"], vals["group"], vals["list"], vals["set"], vals["map"] = o, o, list(o), set(o), mapping("k", o)
@@ -98,7 +98,7 @@ func TestUnknownAsNull(t *testing.T) {
 	wantPaths(t, UnknownPaths(in), ".a", ".l[1]", `.m["k"]`, ".s", ".t[1]")
 }
 
-func TestRewritesWithoutAnythingToDoCostNothing(t *testing.T) {
+func TestRewritesWithoutChangesDoNotAllocate(t *testing.T) {
 	b := dataBlock()
 	v := dataObject(someID, hello, hello)
 	for name, run := range map[string]func(){

@@ -19,38 +19,39 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// minSecret is the minimum length of a hidden string: shorter ones occur in too many innocent places.
+// minSecret is the minimum length of a hidden string: shorter ones occur in too many other texts.
 const minSecret = 4
 
-// minLearned is the same for secrets that no provider has received: our own sentences are searched as well.
+// minLearned is the minimum length of secrets that no provider has received: Tombolo's own messages are searched
+// for these as well.
 const minLearned = 8
 
-// minValue is the same for values that nobody has declared as secret: they are what people look at a plan for.
+// minValue is the minimum length for values that are not declared as secret: these are the main content of a plan.
 const minValue = 6
 
-// maxBits is how large, or small, a number is at most that is written out.
+// maxBits is the maximum exponent of numbers that are formatted.
 const maxBits = 4096
 
-// common are words that are longer, and no secrets: they say no more than that there is a value.
+// common are longer words that are not secrets: they reveal no more than that there is a value.
 var common = map[string]bool{"true": true, "false": true, "null": true, "none": true, "default": true, "enabled": true,
 	"disabled": true}
 
-// Secrets is a collection of strings that must not be shown: in texts that come from outside (what a program prints,
-// what a provider reports), and in values that nobody has declared as secret (what a provider made of one). The zero
-// value is empty and ready for use, also by many goroutines at once.
+// Secrets is a collection of strings that must not be shown: in texts from outside (the output of a program, the
+// messages of a provider), and in values that are not declared as secret (which a provider may have derived from one).
+// The zero value is empty and ready for use. It may be used concurrently.
 type Secrets struct {
 	mu sync.Mutex
 	// texts are searched for in messages; values, which are longer, in the values of objects.
 	texts, values finder
-	// shown are the strings that the configuration calls nonsensitive: it is not for us to hide their values. They are
-	// kept in all of their forms, and shownAs as they are. The maps do not change once they are lent to a search: the
-	// next string makes new ones.
+	// shown are the strings that the configuration declares nonsensitive, whose values are not hidden. They are stored
+	// in all of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next
+	// string creates new ones.
 	shown, shownAs map[string]bool
 	lent           bool
 }
 
-// Add takes in every string, every number and every key of a map of the parts of a value that are sensitive. Marks of
-// the value are passed over; the paths count.
+// Add adds every string, number and map key in the sensitive parts of a value. Marks of the value are ignored; only
+// paths are used.
 func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	if s == nil || len(paths) == 0 {
 		return
@@ -63,16 +64,16 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	}
 }
 
-// Learn takes in what is marked in a value of the configuration. Nobody outside may have been given it as it is, but
-// maybe as a part of something: a program that gets a secret in its script may print it alone.
+// Learn adds the marked parts of a value in the configuration. No other program may have received the value itself, but
+// perhaps a part of something: a program that gets a secret in its script may print only the secret.
 func (s *Secrets) Learn(v cty.Value) {
 	if s != nil && v != cty.NilVal && ctyfast.ContainsMarked(v) {
 		s.gather(v, false, minLearned)
 	}
 }
 
-// LearnOutput is Learn for an output. A collection is sensitive as a whole because of one part, which has been learned
-// where it comes from: in messages all of it is hidden, and other values may have its parts.
+// LearnOutput is like Learn, for an output. A collection may be sensitive as a whole because of one part, which was
+// added where it came from: all of it is hidden in messages, but other values may contain its other parts.
 func (s *Secrets) LearnOutput(v cty.Value) {
 	if s == nil || v == cty.NilVal || !v.IsMarked() || v.Type().IsPrimitiveType() {
 		s.Learn(v)
@@ -89,7 +90,7 @@ func (s *Secrets) LearnOutput(v cty.Value) {
 	})
 }
 
-// gather takes in what is marked, or all when the value is within a secret, from a length on.
+// gather adds the marked parts of a value, or all if the value is within a secret, of at least the length least.
 func (s *Secrets) gather(v cty.Value, within bool, least int) {
 	v, marks := v.Unmark()
 	within = within || len(marks) > 0
@@ -111,8 +112,9 @@ func (s *Secrets) gather(v cty.Value, within bool, least int) {
 	}
 }
 
-// Unmark removes the marks of a configuration, as UnmarkDeep does, for a provider or program, and collects its secrets:
-// by its schema, by the origin of its values, or because they are ephemeral. Without a schema nothing is collected.
+// Unmark removes the marks of a configuration, like UnmarkDeep, for a provider or program, and collects its secrets:
+// those according to its schema, those from secret values, and ephemeral ones. If there is no schema, it collects
+// nothing.
 func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, MarkedPaths) {
 	v, marks := UnmarkDeep(config)
 	if s != nil && block != nil {
@@ -122,7 +124,7 @@ func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, Ma
 	return v, marks
 }
 
-// add takes in a secret string.
+// add adds a secret string.
 func (s *Secrets) add(text string, least int) {
 	s.addText(text, least)
 	if text = strings.TrimSpace(text); len(text) >= minValue && !common[strings.ToLower(text)] {
@@ -132,11 +134,11 @@ func (s *Secrets) add(text string, least int) {
 	}
 }
 
-// addText takes in a string that must not stand in messages.
+// addText adds a string that must not be in messages.
 func (s *Secrets) addText(text string, least int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A program may print the lines of a secret one by one.
+	// A program may print the lines of a secret separately.
 	for _, part := range append(strings.Split(text, "\n"), text) {
 		if part = strings.TrimSpace(part); len(part) >= least && !common[strings.ToLower(part)] {
 			s.texts.add(part)
@@ -144,8 +146,8 @@ func (s *Secrets) addText(text string, least int) {
 	}
 }
 
-// Show takes in what the configuration calls nonsensitive: Values leaves it as it is. Parts that are marked otherwise
-// are passed over.
+// Show adds values that the configuration declares nonsensitive: Values does not hide them. Parts with other marks are
+// ignored.
 func (s *Secrets) Show(v cty.Value) {
 	switch {
 	case s == nil || v == cty.NilVal || v.IsMarked() || !v.IsKnown() || v.IsNull():
@@ -158,7 +160,7 @@ func (s *Secrets) Show(v cty.Value) {
 	}
 }
 
-// ShowTexts is Show for strings.
+// ShowTexts is like Show, for strings.
 func (s *Secrets) ShowTexts(list ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +182,7 @@ func (s *Secrets) ShowTexts(list ...string) {
 	}
 }
 
-// Shown lists the strings that Show has taken in, sorted.
+// Shown returns the strings that Show has added, sorted.
 func (s *Secrets) Shown() []string {
 	if s == nil {
 		return nil
@@ -190,14 +192,14 @@ func (s *Secrets) Shown() []string {
 	return slices.Sorted(maps.Keys(s.shownAs))
 }
 
-// forms returns what a secret may look like in a text: as it is, in quotes, in base64 and in a URL.
+// forms returns the forms that a secret may have in a text: unchanged, quoted, in base64 and in a URL.
 func forms(text string) []string {
 	list := quotations(text)
 	if len(text) < minValue {
 		return list
 	}
 	for before := range 3 {
-		// In base64 three bytes are four letters, so the letters depend on what stands before and after.
+		// In base64, three bytes become four letters, so the letters depend on the bytes before and after.
 		whole := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + text))
 		from := [...]int{0, 2, 3}[before]
 		part := whole[from : (before+len(text))*8/6]
@@ -214,7 +216,7 @@ func forms(text string) []string {
 	return list
 }
 
-// quotations returns the forms of a text in quotes: as it is, as Go quotes it, and as JSON does, with and without HTML
+// quotations returns the forms of a text in quotes: unchanged, quoted by Go, and quoted by JSON with and without HTML
 // escapes.
 func quotations(text string) []string {
 	forms := []string{text}
@@ -240,7 +242,7 @@ func quotations(text string) []string {
 	return forms
 }
 
-// Redact returns a message in which every secret is replaced. Of secrets that overlap nothing is left.
+// Redact returns a message in which every secret is replaced. Overlapping secrets are replaced completely.
 func (s *Secrets) Redact(text string) string {
 	if s == nil || len(text) < minSecret {
 		return text
@@ -248,8 +250,8 @@ func (s *Secrets) Redact(text string) string {
 	return redact(text, s.search(&s.texts), minSecret, nil)
 }
 
-// Values returns a function that replaces the secrets in values, and the same for many of them. Whole reports that
-// nothing but a secret is left.
+// Values returns a function that replaces the secrets in values, and the same for many of them. whole reports whether
+// the text consists only of a secret.
 func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 	if s == nil {
 		return nil
@@ -271,16 +273,16 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 	}
 }
 
-// Withholding stands in place of a secret.
+// Withholding replaces a secret.
 const Withholding = "(sensitive value)"
 
-// redact replaces what is in batches of secrets, unless it is shown.
+// redact replaces the secrets in batches, except for those in shown.
 func redact(text string, batches []batch, least int, shown map[string]bool) string {
 	if len(batches) == 0 {
 		return text
 	}
 	var b strings.Builder
-	end, copied := 0, 0 // of what is hidden, and of what b has
+	end, copied := 0, 0 // end of the hidden part, and of the part in b
 	for i := 0; i+least <= len(text); i++ {
 		n := 0
 		for _, batch := range batches {
@@ -305,14 +307,14 @@ func redact(text string, batches []batch, least int, shown map[string]bool) stri
 	return b.String()
 }
 
-// finder collects strings to search for, all of at least a length.
+// finder collects strings to search for, all of a minimum length.
 type finder struct {
 	known   map[string]bool
-	fresh   []string // what of them is in no batch yet
+	fresh   []string // strings that are in no batch yet
 	batches []batch  // see search
 }
 
-// add takes in a string in all of its forms.
+// add adds a string in all of its forms.
 func (f *finder) add(text string) {
 	if f.known[text] {
 		return
@@ -324,8 +326,8 @@ func (f *finder) add(text string) {
 	f.fresh = append(f.fresh, forms(text)...)
 }
 
-// batch are secrets that came between two searches, with those of smaller batches before it. A filter says with what
-// none of them begins, which is true of nearly all places of a text.
+// batch holds secrets that were added between two searches, merged with smaller earlier batches. Its filter excludes
+// prefixes that no secret has, which applies to nearly all positions of a text.
 type batch struct {
 	*texts.Sorted
 	filter []uint64
@@ -361,8 +363,8 @@ func (b *batch) mayBegin(text string) bool {
 	return b.filter[h>>6]&(1<<(h&63)) != 0
 }
 
-// search returns the secrets to search for. Each batch has more secrets than all that come after it together, so that a
-// secret is sorted again a few times only, however many there are.
+// search returns the secrets to search for. Each batch has more secrets than all later ones together, so that each
+// secret is only sorted a logarithmic number of times.
 func (s *Secrets) search(f *finder) []batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func TestSecretsAreTakenOutOfTextsFromOutside(t *testing.T) {
+func TestSecretsAreRemovedFromForeignTexts(t *testing.T) {
 	var s Secrets
 	v := cty.ObjectVal(map[string]cty.Value{
 		"password": cty.StringVal("hunter2").Mark(Sensitive), "plain": cty.StringVal("visible"),
@@ -68,7 +68,7 @@ func TestKeysOfSecretMapsAreSecrets(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
+func TestOverlappingSecretsAreRemoved(t *testing.T) {
 	var s Secrets
 	for _, text := range []string{"abcd-efgh", "efgh-ijkl", "abcd", "ijkl-", "-ijkl-mnop"} {
 		s.Add(cty.StringVal(text), []cty.Path{{}})
@@ -87,9 +87,9 @@ func TestNothingIsLeftOfSecretsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestSecretsThatComeOneByOneAreSortedAFewTimes checks how secrets are kept when each is looked for before the next
-// one comes: each batch has to have more of them than all that follow.
-func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
+// TestSecretsAddedOneByOneAreSortedRarely searches for each secret before the next one is added: each batch must
+// have more secrets than all later ones.
+func TestSecretsAddedOneByOneAreSortedRarely(t *testing.T) {
 	var s Secrets
 	const n = 1000
 	total := 0
@@ -112,8 +112,7 @@ func TestSecretsThatComeOneByOneAreSortedAFewTimes(t *testing.T) {
 	}
 }
 
-// Secrets are found in values that hold them in any form and place, nothing else is replaced, and what the
-// configuration calls nonsensitive is left.
+// Secrets are found in values in any form and position; nothing else is replaced, and nonsensitive strings are kept.
 func TestSecretsAreFoundInsideOfValues(t *testing.T) {
 	const letters = "abcXYZ019 +/=\"\\<&%é\t-_."
 	r := rand.New(rand.NewPCG(1, 2))
@@ -175,7 +174,7 @@ func TestSecretsAreFoundInsideOfValues(t *testing.T) {
 	}
 }
 
-// What is short, common or only the name of something is no secret in a value.
+// Short, common and non-secret strings are not hidden in values.
 func TestInnocentPartsOfSecretsAreShown(t *testing.T) {
 	var s Secrets
 	s.Learn(cty.MapVal(map[string]cty.Value{"username": cty.StringVal("admin"), "mode": cty.StringVal("disabled"),
@@ -222,7 +221,7 @@ func BenchmarkCollectingSecrets(b *testing.B) {
 	}
 }
 
-func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
+func BenchmarkSecretsAddedOneByOne(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
@@ -236,8 +235,8 @@ func BenchmarkSecretsThatComeOneByOne(b *testing.B) {
 	}
 }
 
-// A search that has begun does not see what is shown later, and many searches do not cost a copy each.
-func TestSearchesKeepWhatWasShownWhenTheyBegan(t *testing.T) {
+// A running search does not see strings that are added to Show later, and many searches do not copy the strings.
+func TestSearchesAreNotAffectedByLaterShow(t *testing.T) {
 	var s Secrets
 	s.Add(cty.ObjectVal(map[string]cty.Value{"a": cty.StringVal("first-secret"), "b": cty.StringVal("second-secret")}),
 		[]cty.Path{cty.GetAttrPath("a"), cty.GetAttrPath("b")})

@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// SchemaSensitivePaths returns the places in a value that its schema declares sensitive, sorted. What is inside of a
-// null or unknown object has no place. Sensitive attributes of elements of a set are found at the set.
+// SchemaSensitivePaths returns the paths in a value that its schema declares sensitive, sorted. Null and unknown
+// objects have no paths within them. Sensitive attributes of set elements have the path of the set.
 func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
 	if !block.HasSensitive() {
 		return nil
@@ -18,8 +18,8 @@ func SchemaSensitivePaths(block *provider.Block, v cty.Value) []cty.Path {
 	return UnionPaths(f.found)
 }
 
-// SensitivePaths returns all sensitive places of a value: those of the schema, and those of the configured paths that
-// the value has.
+// SensitivePaths returns all sensitive paths of a value: those of the schema, and the configured paths that exist in
+// the value.
 func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) []cty.Path {
 	paths := SchemaSensitivePaths(block, v)
 	if len(configured) == 0 {
@@ -28,7 +28,7 @@ func SensitivePaths(block *provider.Block, v cty.Value, configured []cty.Path) [
 	return UnionPaths(paths, Existing(v, configured))
 }
 
-// Existing returns those of the paths that a value has, sorted. A path into a set becomes the path of the set.
+// Existing returns the paths that exist in a value, sorted. A path into a set becomes the path of the set.
 func Existing(v cty.Value, paths []cty.Path) []cty.Path {
 	var have []cty.Path
 	for _, p := range paths {
@@ -39,7 +39,7 @@ func Existing(v cty.Value, paths []cty.Path) []cty.Path {
 	return UnionPaths(have)
 }
 
-// insideUnknown reports whether a path leads through something that is unknown as a whole and so has no parts to mark.
+// insideUnknown reports whether a path passes through an unknown value, which has no parts to mark.
 func insideUnknown(v cty.Value, path cty.Path) bool {
 	for n := range path {
 		if at, _, ok := lookup(v, path[:n]); ok {
@@ -51,8 +51,8 @@ func insideUnknown(v cty.Value, path cty.Path) bool {
 	return false
 }
 
-// MarkSensitive returns a value with the mark Sensitive at all the paths. Paths that the value does not have are passed
-// over; a path into a set marks the set. The value may carry marks already. Only what leads to a mark is rebuilt.
+// MarkSensitive returns a value with the mark Sensitive at all the paths. Paths that the value does not have are
+// ignored; a path into a set marks the set. The value may already have marks. Only the parts on the paths are rebuilt.
 func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
 	return updateAt(v, paths, func(v cty.Value) cty.Value {
 		if IsSensitive(v) {
@@ -85,8 +85,8 @@ func (f *sensitiveFinder) block(b *provider.Block, path cty.Path, v cty.Value) {
 	}
 }
 
-// attribute finds what is sensitive in an attribute of a block or nested object. Only the attributes of blocks are
-// looked into if they are sensitive themselves; what that adds is no more secret, but it is what Terraform stores.
+// attribute collects the sensitive paths in an attribute of a block or nested object. Sensitive attributes of blocks
+// are also searched for sensitive parts: this hides nothing more, but Terraform stores these paths.
 func (f *sensitiveFinder) attribute(name string, a *provider.Attribute, path cty.Path, v cty.Value, ofBlock bool) {
 	if a.Sensitive {
 		f.found = append(f.found, path.GetAttr(name))

@@ -1,33 +1,33 @@
-// Package value holds the rules for objects of providers: how the engine merges, compares and checks them. They are the
-// same for built-in providers, programs and plugins.
+// Package value implements the rules for objects of providers: how the engine merges, compares and checks them. They
+// are the same for built-in providers, programs and plugins.
 //
-// The life of an object passes through it in this order:
+// The functions apply to an object in this order:
 //
-//	CheckConfig     is the configuration of the right shape?
-//	IgnoreChanges   what lifecycle.ignore_changes takes back from the configuration
-//	Propose         prior object + configuration -> what is asked of the provider
-//	Conforms        is the provider's answer of the schema's type at all?
-//	CheckPlan       is the planned object one that the configuration allows?
-//	FilterReplacePaths, Diff   what really changes, and whether that forces a replacement
-//	CheckApplied    is the result what was planned, unknown parts aside? (also: second plan against first)
-//	CheckRefreshed, CheckData  is what was read complete?
-//	CheckOpened                does an ephemeral object keep what is configured?
+//	CheckConfig     is the configuration valid for its block?
+//	IgnoreChanges   remove the changes in lifecycle.ignore_changes from the configuration
+//	Propose         prior object + configuration -> proposed object for the provider
+//	Conforms        does the provider's response have the schema's type?
+//	CheckPlan       does the configuration allow the planned object?
+//	FilterReplacePaths, Diff   what changes, and whether that requires a replacement
+//	CheckApplied    does the result match the plan, except for unknown parts? (also: second plan and first plan)
+//	CheckRefreshed, CheckData  is the result of a read complete?
+//	CheckOpened                does an ephemeral object keep configured values?
 //
-// Around these stand the rules for single properties: write-only attributes (NullWriteOnly), attributes to be decided
-// by the provider (SetUnknowns), sensitivity (SensitivePaths, MarkSensitive and the marks themselves), null collections
-// of old providers (NormalizeRead), and paths (FormatPath, SortPaths, UnionPaths).
+// There are also rules for single properties: write-only attributes (NullWriteOnly), attributes that the provider sets
+// (SetUnknowns), sensitivity (SensitivePaths, MarkSensitive and the marks themselves), null collections of old
+// providers (NormalizeRead), and paths (FormatPath, SortPaths, UnionPaths).
 //
-// Values given to these functions carry no marks, unless a function says so: UnmarkDeep takes them off and remembers
-// where they were. The checks accept such paths as hidden, so that no message shows what the configuration declared
-// sensitive; what the schema declares sensitive they hide by themselves. Object values conform to the type of their
+// Values passed to these functions have no marks, unless documented otherwise: UnmarkDeep removes them and returns
+// their paths. The checks accept such paths as hidden, so that no message shows values that the configuration marks as
+// sensitive; they hide those that the schema declares sensitive themselves. Object values conform to the type of their
 // block (see Conforms); a value that does not is a broken invariant and panics.
 //
-// What the package leaves out: it calls no provider. Its checks know no addresses and write no diagnostics: a PathError
-// says where in the object the problem is and what was found, and BadAnswer makes a diagnostic of it.
+// The package does not call providers. Its checks do not use addresses and do not create diagnostics: a PathError has
+// the path and the problem, and BadAnswer converts it to a diagnostic.
 //
 // All functions are pure and safe for concurrent use. They are called once or more for every instance of a run, so the
-// ordinary cases (nothing nested, nothing sensitive, nothing changed) are decided without building new values: Propose
-// returns the configuration or the prior object itself where the merge is equal to it.
+// ordinary cases (nothing nested, nothing sensitive, nothing changed) are handled without building new values: Propose
+// returns the configuration or the prior object itself if the merge equals it.
 package value
 
 import (
@@ -46,10 +46,10 @@ type shape struct {
 func blockShape(b *provider.Block) shape         { return shape{attrs: b.Attributes, blocks: b.Blocks} }
 func objectShape(o *provider.NestedObject) shape { return shape{attrs: o.Attributes} }
 
-// absent reports whether a value has no content: it is null or unknown as a whole.
+// absent reports whether a value is null or unknown.
 func absent(v cty.Value) bool { return v.IsNull() || !v.IsKnown() }
 
-// attrOf reads an attribute of an object that may be null; the attribute is null then.
+// attrOf returns an attribute of an object, or null if the object is null.
 func attrOf(obj cty.Value, name string, like cty.Value) cty.Value {
 	if obj.IsNull() {
 		return cty.NullVal(like.Type())
@@ -57,7 +57,7 @@ func attrOf(obj cty.Value, name string, like cty.Value) cty.Value {
 	return ctyfast.Attr(obj, name)
 }
 
-// smallInts are the keys of the first elements of lists. Numbers are immutable, so all callers share them.
+// smallInts caches the keys of the first elements of lists. Numbers are immutable, so all callers share them.
 var smallInts = func() (keys [128]cty.Value) {
 	for i := range keys {
 		keys[i] = cty.NumberIntVal(int64(i))
@@ -72,10 +72,10 @@ func intKey(i int) cty.Value {
 	return cty.NumberIntVal(int64(i))
 }
 
-// isSequence reports that the elements of a value are found by number: it is a list or a tuple.
+// isSequence reports whether a value is a list or a tuple.
 func isSequence(v cty.Value) bool { return v.Type().IsListType() || v.Type().IsTupleType() }
 
-// elementByKey finds an element of a map, or an attribute of an object that stands for a map of dynamic blocks.
+// elementByKey returns an element of a map, or an attribute of an object that represents a map of dynamic blocks.
 func elementByKey(v cty.Value, key string) (cty.Value, bool) {
 	switch {
 	case absent(v):
@@ -94,7 +94,7 @@ func elementByKey(v cty.Value, key string) (cty.Value, bool) {
 	}
 }
 
-// elementAt finds an element of a list or tuple.
+// elementAt returns an element of a list or tuple.
 func elementAt(v cty.Value, i int) (cty.Value, bool) {
 	if absent(v) || i >= v.LengthInt() {
 		return cty.NilVal, false
@@ -102,8 +102,7 @@ func elementAt(v cty.Value, i int) (cty.Value, bool) {
 	return v.Index(intKey(i)), true
 }
 
-// sequenceLike builds a list or tuple of the kind of the given one. Elements whose types have become different make a
-// tuple.
+// sequenceLike builds a list or tuple like the given one. Elements of different types result in a tuple.
 func sequenceLike(like cty.Value, vals []cty.Value) cty.Value {
 	switch {
 	case like.Type().IsTupleType() || !cty.CanListVal(vals):
@@ -115,7 +114,7 @@ func sequenceLike(like cty.Value, vals []cty.Value) cty.Value {
 	}
 }
 
-// keyedLike builds a map or object of the kind of the given one.
+// keyedLike builds a map or object like the given one.
 func keyedLike(like cty.Value, vals map[string]cty.Value) cty.Value {
 	switch {
 	case like.Type().IsObjectType() || !cty.CanMapVal(vals):
@@ -127,7 +126,7 @@ func keyedLike(like cty.Value, vals map[string]cty.Value) cty.Value {
 	}
 }
 
-// setLike builds a set of the type of the given one.
+// setLike builds a set of the same type as the given one.
 func setLike(like cty.Value, vals []cty.Value) cty.Value {
 	if len(vals) == 0 {
 		return cty.SetValEmpty(like.Type().ElementType())

@@ -23,7 +23,7 @@ func writeOnly(ty cty.Type) *provider.Attribute {
 }
 func sensitive(a *provider.Attribute) *provider.Attribute { a.Sensitive = true; return a }
 
-// nested returns an optional nested attribute; nestedEither one that the provider may decide, too.
+// nested returns an optional nested attribute; nestedEither one that the provider may also set.
 func nested(n provider.Nesting, a attrs) *provider.Attribute {
 	return &provider.Attribute{Optional: true, Nested: &provider.NestedObject{Nesting: n, Attributes: a}}
 }
@@ -86,7 +86,7 @@ var (
 	unknownS = cty.UnknownVal(cty.String)
 )
 
-// orNull turns the zero value, which tables leave out, into a null object.
+// orNull returns a null object for the zero value, which tables omit.
 func orNull(b *provider.Block, v cty.Value) cty.Value {
 	if v == cty.NilVal {
 		return cty.NullVal(b.ImpliedType())

@@ -26,7 +26,7 @@ type reasons struct {
 func (r *reasons) why(c *plan.Change) string {
 	a := c.Object.Instance
 	if c.Object.Deposed != "" {
-		return "left over from a replacement that did not end"
+		return "remains from an unfinished replacement"
 	}
 	switch c.Reason {
 	case plan.DeleteBecauseNoResource:
@@ -49,7 +49,7 @@ func (r *reasons) why(c *plan.Change) string {
 	case plan.ReplaceBecauseTainted:
 		return "tainted"
 	case plan.ReplaceByRequest:
-		return "-replace asks for it"
+		return "requested by -replace"
 	case plan.ReplaceByTriggers:
 		return "a change in replace_triggered_by"
 	}

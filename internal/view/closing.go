@@ -288,7 +288,7 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 	errors := errorsOf(e.Problems)
 	now := func(o addr.Object) string {
 		if s := e.State.Object(o); s != nil && s.Status == state.Tainted {
-			return "it is tainted now"
+			return "it is now tainted"
 		}
 		return ""
 	}
@@ -303,10 +303,10 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 	}
 	w.unfinished("Failed", b.Failed, func(o addr.Object) string { return with(errors[o.Instance.String()], now(o)) })
 	w.unfinished("In flight", b.Open, func(o addr.Object) string {
-		return with(errors[o.Instance.String()], "nobody knows how it ended", now(o))
+		return with(errors[o.Instance.String()], "its outcome is not known", now(o))
 	})
 	w.unfinished("Half done", b.Half, func(o addr.Object) string {
-		return with("a half of its replacement is missing", waited(o))
+		return with("its replacement is only half done", waited(o))
 	})
 	w.unfinished("Not tried", b.Untried, func(o addr.Object) string {
 		return with(errors[o.Instance.String()], waited(o))

@@ -166,12 +166,12 @@ func reasonText(c *plan.Change) string {
 	case plan.ReadBecauseConfigUnknown:
 		return "config refers to values not yet known"
 	case plan.ReadBecauseDependencyPending:
-		return "depends on something that this plan changes"
+		return "depends on an object that this plan changes"
 	case plan.ReadBecauseCheckNested:
 		return "read again for a check block"
 	}
 	if c.Object.Deposed != "" && c.Action == plan.Delete {
-		return "left over from a replacement of this instance that did not end"
+		return "remains from an unfinished replacement of this instance"
 	}
 	return ""
 }

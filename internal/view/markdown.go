@@ -95,11 +95,11 @@ func markdownDetails(plain string, limit int) string {
 	room := limit - len(head) - len(fence) - len("text\n") - len(foot)
 	if limit >= 0 && len(plain) > room {
 		if room -= len(note) + 20; room < 0 {
-			return "The details have no room here.\n"
+			return "The details are too long for this comment.\n"
 		}
 		end := strings.LastIndexByte(plain[:room+1], '\n')
 		if end < 0 {
-			return "The details have no room here.\n"
+			return "The details are too long for this comment.\n"
 		}
 		plain = plain[:end] + fmt.Sprintf(note, strings.Count(plain[end:], "\n"))
 	}

@@ -102,12 +102,12 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 			address := "ADDRESS"
 			if as := l.Because.String(); as != l.Address {
 				address = as
-				fmt.Fprintf(w, "      It was begun as %s, which is its address until it is settled.\n", clean(as))
+				fmt.Fprintf(w, "      It was started as %s, which is its address until it is resolved.\n", clean(as))
 			}
 			fmt.Fprintf(w,
 				"      A run ended in the middle of its creation: it may exist. Run \"%s recover %s\" with\n",
 				w.o.program(), clean(address))
-			w.WriteString("      --adopt ID, --retry or --forget to say what became of it.\n")
+			w.WriteString("      --adopt ID, --retry or --forget to resolve it.\n")
 			continue
 		}
 		fmt.Fprintf(w, "      %s\n", clean(l.Why()))
@@ -125,8 +125,8 @@ func (w *planWriter) unread(p *plan.Plan) {
 			minimal = append(minimal, a)
 		}
 	}
-	w.unreadFor(minimal, "because the refresh is minimal: as far as is stored, nothing changes there")
-	w.unreadFor(p.UnreadBySetting, "because tombolo.hcl says refresh = false")
+	w.unreadFor(minimal, "because the refresh is minimal, and according to the state nothing changes there")
+	w.unreadFor(p.UnreadBySetting, "because tombolo.hcl sets refresh = false")
 }
 
 // unreadFor names the objects that were not read for one reason.
@@ -193,7 +193,7 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 		w.WriteString(name + " encountered an error while generating this plan.\n\n")
 	case len(p.LeftOut) > 0 && p.Mode != plan.RefreshOnly:
 		w.WriteByte('\n')
-		w.paragraph("There is nothing that %s could do now. What it leaves out is listed below.", name)
+		w.paragraph("%s cannot do anything now. The changes that it leaves out are listed below.", name)
 	case p.Mode == plan.RefreshOnly && drifted:
 		w.paragraph("A refresh-only plan changes no real object: %s leaves these as they are. If they are as you "+
 			"expect, apply the plan to record them in the %s state.", name, name)
@@ -202,11 +202,11 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 			"%s compared the real objects with the state and found no differences.", name)
 	case p.Mode == plan.Destroy && p.Partial() && managed(p.Prior()) > 0:
 		say("No objects need to be destroyed.",
-			"The %s state has objects (%d), but none of them is selected by -target: they all stay as they are.", name,
+			"The %s state has objects (%d), but -target selects none of them, so nothing changes.", name,
 			managed(p.Prior()))
 	case p.Mode == plan.Destroy:
 		say("No objects need to be destroyed.",
-			"There are no objects in the %s state: nothing was created yet, or everything is gone.", name)
+			"There are no objects in the %s state: nothing was created yet, or everything was destroyed.", name)
 	case drifted:
 		w.rule()
 		say("Your infrastructure matches the configuration.",
@@ -215,7 +215,7 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	case len(p.Unread) > 0:
 		say("The stored objects match the configuration.",
 			"%s compared the state with your configuration and found no differences. Nothing has to be done, unless "+
-				"something was changed outside.", name)
+				"objects were changed outside.", name)
 	default:
 		say("Your infrastructure matches the configuration.",
 			"%s compared your real infrastructure with your configuration and found no differences. Nothing has to "+
@@ -276,7 +276,7 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 		a := clean(c.Object.String())
 		switch {
 		case marksAlone && !hasMoved(c):
-			w.headline("%s is as it was, and the state will say what of it is sensitive", a)
+			w.headline("%s is unchanged, but the state will record which of its values are sensitive", a)
 		case n.op == same:
 			w.headline("%s has moved to %s", clean(c.PrevAddr.String()), a)
 		case c.Action == plan.Delete:
@@ -338,7 +338,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 	if len(used) == 0 {
 		return
 	}
-	w.paragraph("%s compared the state with the configuration and made this execution plan. Its signs mean:",
+	w.paragraph("%s compared the state with the configuration and made this execution plan. Its symbols mean:",
 		w.o.title())
 	for _, l := range []struct {
 		action plan.Action

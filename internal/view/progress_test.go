@@ -123,8 +123,8 @@ func TestNextStepTellsHowToApply(t *testing.T) {
 		want string
 	}{
 		{"unsaved", Options{Program: "terraform"}, NextStep{Plan: todo}, rule +
-			"\nNote: This plan was not saved with -out, so Terraform may do something else\nif you run \"terraform " +
-			"apply\" and things have changed by then.\n"},
+			"\nNote: This plan was not saved with -out, so Terraform may perform other\nactions if you run " +
+			"\"terraform apply\" and something has changed by then.\n"},
 		{"saved", Options{Program: "terraform"}, NextStep{Plan: todo, PlanFile: "p1"}, rule +
 			"\nSaved the plan to: p1\n\nTo perform exactly these actions, run:\n    terraform apply \"p1\"\n"},
 		{"nothing to do", Options{}, NextStep{Plan: &plan.Plan{}, PlanFile: "p1"}, ""},

@@ -272,8 +272,8 @@ func progressText(e event.Progress) string {
 
 func stoppingText(e event.Stopping, o Options) string {
 	if e.Now {
-		return "\nTwo interrupts received. Exiting immediately. Operations in flight stay in the journal and are " +
-			"named by the next command.\n"
+		return "\nTwo interrupts received. Exiting immediately. Operations in progress stay in the journal, and the " +
+			"next command lists them.\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,
@@ -342,12 +342,12 @@ func (t *text) NextStep(n NextStep) {
 	say := func(s string) { b.WriteString("\n" + wrap(s, t.o.width()-1) + "\n") }
 	if n.GeneratedConfig != "" {
 		say(fmt.Sprintf(
-			"%s wrote generated configuration to %s. Read it, and edit what needs it, before you commit it.",
+			"%s wrote generated configuration to %s. Review and edit it before you commit it.",
 			t.o.title(), cleanLine(n.GeneratedConfig)))
 	}
 	if n.PlanFile == "" {
-		say(fmt.Sprintf("Note: This plan was not saved with -out, so %s may do something else if you run \"%s "+
-			"apply\" and things have changed by then.", t.o.title(), t.o.program()))
+		say(fmt.Sprintf("Note: This plan was not saved with -out, so %s may perform other actions if you run \"%s "+
+			"apply\" and something has changed by then.", t.o.title(), t.o.program()))
 	} else {
 		b.WriteString("\nSaved the plan to: " + cleanLine(n.PlanFile) + "\n")
 		say(fmt.Sprintf("To perform exactly these actions, run:\n    %s apply %s", t.o.program(), quoted(n.PlanFile)))
@@ -458,7 +458,7 @@ func (t *text) Incomplete(e Ending) {
 		if len(b.Failed)+len(b.Open)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
 			first = "Run"
 		}
-		w.paragraph("%s %s %q to go on with the rest.", e.kept(), first, command)
+		w.paragraph("%s %s %q to continue with the rest.", e.kept(), first, command)
 	}
 	t.write(t.o.Out, w.String())
 }
@@ -467,11 +467,11 @@ func (t *text) Incomplete(e Ending) {
 func (e Ending) kept() string {
 	switch {
 	case slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool { return d.Code() == notSaved }):
-		return "What was done could not be saved as the state: see the error above."
+		return "The results could not be saved in the state: see the error above."
 	case e.Where == "":
-		return "What was done is saved in the state."
+		return "The results are saved in the state."
 	}
-	return "What was done is saved in the state: " + clean(e.Where) + "."
+	return "The results are saved in the state: " + clean(e.Where) + "."
 }
 
 // notSaved is the code of a state that could not be written.

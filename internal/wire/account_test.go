@@ -26,25 +26,25 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/protocol.txt anew")
 
-// account is the test that shows a part of the protocol on one side, or why there is none.
+// account names the tests that cover a part of the protocol on both sides, or the reason why there is none.
 type account struct{ client, server string }
 
-// passing is the test that every part passes which accounts does not name: the test of this file looks for each among
-// the messages of its exchanges.
+// passing is the test that covers every part which accounts does not contain: the test in this file checks that each
+// occurs in the messages of its exchanges.
 const passing = "TestEverythingPassesUnchanged"
 
 const (
-	inShort  = "TestWhatThereIsIsToldInShort"
+	inShort  = "TestGetMetadata"
 	problems = "TestProblemsOfSchemasArePassedOn"
 	failures = "TestFailuresOfFunctionsKeepTheirArgument"
-	stopping = "TestStopPassesOnWhatWentWrong"
+	stopping = "TestStopReturnsErrors"
 	bySchema = "not called, since the schema says the same"
 	noStores = "not there, since state stores are experimental: states in programs have a protocol of their own " +
 		"(docs/state-programs.md)"
 )
 
-// accounts are the parts of the protocol that the exchanges do not show. The number of a version in front means that
-// version alone.
+// accounts are the parts of the protocol that the exchanges do not cover. A leading version number restricts an entry
+// to that version.
 var accounts = map[string]account{
 	"rpc GetMetadata":  {bySchema, inShort},
 	"rpc GetFunctions": {bySchema, inShort},
@@ -78,12 +78,12 @@ var accounts = map[string]account{
 	"SchemaResponse.state_stores":   {noStores, noStores},
 }
 
-// ofStores are the methods and messages of state stores.
+// ofStores matches the methods and messages of state stores.
 var ofStores = regexp.MustCompile(`^(rpc (ValidateStateStoreConfig|ConfigureStateStore|ReadStateBytes|WriteStateBytes|` +
 	`LockState|UnlockState|GetStates|DeleteState)|(ConfigureStore(Request|Response)|ChunkSize|StoreRequest|` +
 	`StateRequest|StatesResponse|ByteRange|StateChunk|StateWrite|LockRequest|LockResponse|UnlockRequest)\.\w+)$`)
 
-// accountOf returns what is said of a part.
+// accountOf returns the account of a part of the protocol, and its key in accounts.
 func accountOf(v *version, part string) (key string, a account, ok bool) {
 	if ofStores.MatchString(part) {
 		return "", account{noStores, noStores}, true
@@ -96,8 +96,9 @@ func accountOf(v *version, part string) (key string, a account, ok bool) {
 	return part, a, ok
 }
 
-// TestEveryPartOfTheProtocolIsAccountedFor names every method and every field of both versions of the protocol, with
-// the test that shows it for the client and for the server, or why it is not there: testdata/protocol.txt.
+// TestEveryPartOfTheProtocolIsAccountedFor writes every method and every field of both versions of the protocol, with
+// the tests that cover it for the client and for the server, or the reason why it is not supported:
+// testdata/protocol.txt.
 func TestEveryPartOfTheProtocolIsAccountedFor(t *testing.T) {
 	tests := testsHere(t)
 	var table []string
@@ -149,7 +150,7 @@ func TestEveryPartOfTheProtocolIsAccountedFor(t *testing.T) {
 	}
 }
 
-// parts lists the methods of a version, and the fields of all messages that they exchange.
+// parts lists the methods of a version, and the fields of all their messages.
 func parts(v *version) (list []string) {
 	methods := plugin6.File_plugin6_tombolo_plugin6_proto.Services().Get(0).Methods()
 	if v.number == 5 {
@@ -183,14 +184,13 @@ func parts(v *version) (list []string) {
 	return append(list, fields...)
 }
 
-// fieldName names a field by its message, without the package.
+// fieldName returns the name of a field with its message, without the package.
 func fieldName(f protoreflect.FieldDescriptor) string {
 	_, name, _ := strings.Cut(strings.TrimPrefix(string(f.Parent().FullName()), "tombolo."), ".")
 	return name + "." + string(f.Name())
 }
 
-// exchanged makes the exchanges of the test that compares what passes, and returns which methods were called and which
-// fields had a value.
+// exchanged performs the exchanges of that test, and returns which methods were called and which fields were set.
 func exchanged(t *testing.T, v *version) map[string]bool {
 	seen := map[string]bool{}
 	for seed := range uint64(60) {
@@ -255,7 +255,7 @@ func testsHere(t *testing.T) map[string]bool {
 	return tests
 }
 
-// tell sends the server a call that our client does not make.
+// tell sends the server a call that our client never makes.
 func tell(t *testing.T, l *loop, v *version, method string, answer proto.Message) {
 	t.Helper()
 	if _, err := l.Invoke(t.Context(), v.path(method), &plugin6.Nothing{}, answer, MaxMessage); err != nil {
@@ -263,7 +263,7 @@ func tell(t *testing.T, l *loop, v *version, method string, answer proto.Message
 	}
 }
 
-func TestWhatThereIsIsToldInShort(t *testing.T) {
+func TestGetMetadata(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		m := &mirror{schema: newRandom(3).schema(v)}
 		m.schema.PlanDestroy, m.schema.GenerateConfig = true, true
@@ -307,7 +307,7 @@ func TestProblemsOfSchemasArePassedOn(t *testing.T) {
 				t.Errorf("%s: got %v", what, said)
 			}
 		}
-		// A plugin may have a schema, and find what is wrong when it is asked for identities.
+		// A plugin may return a schema, and report problems only when it is asked for identities.
 		m.broken, m.schema = nil, newRandom(1).schema(v)
 		p, l = connect(t, m, v.number)
 		l.answer = func(method string, m proto.Message) proto.Message {
@@ -324,11 +324,11 @@ func TestProblemsOfSchemasArePassedOn(t *testing.T) {
 	})
 }
 
-func TestStopPassesOnWhatWentWrong(t *testing.T) {
+func TestStopReturnsErrors(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		m := &mirror{schema: newRandom(1).schema(v)}
 		p, _ := connect(t, m, v.number)
-		p.Schema(t.Context()) // which starts it
+		p.Schema(t.Context()) // starts the provider
 		if err := p.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}

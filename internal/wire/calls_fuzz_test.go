@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// echoing returns what it gets.
+// echoing returns its input.
 type echoing struct {
 	provider.Base
 	schema *provider.Schema
@@ -51,7 +51,7 @@ func (e echoing) InvokeAction(_ context.Context, req provider.InvokeActionReques
 	return provider.InvokeActionResponse{}
 }
 
-// bytesConn answers every call with the same bytes, and a stream with twice the same.
+// bytesConn returns the same bytes as every response, and twice for a stream.
 type bytesConn struct{ answer []byte }
 
 func (c bytesConn) Invoke(_ context.Context, _ string, _, resp proto.Message, _ int) (bool, error) {
@@ -71,7 +71,7 @@ func (c bytesConn) Stream(_ context.Context, _ string, _, event proto.Message, _
 	return true, nil
 }
 
-// FuzzCalls hands bytes to one end as the message of the other: as each request to a server, and as each answer to a
+// FuzzCalls uses bytes as the message from the other side: as each request to a server, and as each response to a
 // client.
 func FuzzCalls(f *testing.F) {
 	for seed := range uint64(4) {
@@ -107,7 +107,7 @@ func FuzzCalls(f *testing.F) {
 		m := methods[path]
 		in := m.Request()
 		switch err := proto.Unmarshal(data, in); {
-		case err != nil: // never reaches the method
+		case err != nil: // the request never reaches the method
 		case m.Answers != nil:
 			if err := m.Answers(context.Background(), in, func(answer proto.Message) error {
 				_, err := proto.Marshal(answer)

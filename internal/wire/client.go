@@ -20,19 +20,19 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options holds optional facts for a client beside its connection.
+// Options configures a client.
 type Options struct {
-	// Name is the name of the provider in problems: its address.
+	// Name is the name of the provider in problems, which is its address.
 	Name string
-	// Schema is the schema that another process of the same plugin returned. It saves a request, where the plugin
-	// permits that.
+	// Schema is the schema that another process of the same plugin returned. It saves a request if the plugin permits
+	// that.
 	Schema *provider.Schema
-	// Explain returns how the plugin ended, in full sentences, for a call without an answer; nil or "" if that is not
-	// known.
+	// Explain returns how the plugin ended, in complete sentences, for a call without a response, or "" if that is
+	// unknown. It may be nil.
 	Explain func() string
-	// MaxAnswer is the size of the largest answer that is accepted; 0 means MaxMessage.
+	// MaxAnswer is the maximum size of a response in bytes; 0 means MaxMessage.
 	MaxAnswer int
-	// Close ends the plugin and frees the connection.
+	// Close ends the plugin and closes the connection.
 	Close func() error
 }
 
@@ -43,7 +43,7 @@ type Conn interface {
 		err error)
 }
 
-// NewClient returns a provider of a connection on which a plugin serves a version of the protocol.
+// NewClient returns a provider that uses a connection to a plugin with a version of the protocol.
 func NewClient(conn Conn, protocol int, o Options) (provider.Provider, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -69,13 +69,13 @@ type client struct {
 	closeErr  error
 }
 
-// invoke performs a call. sent reports whether the plugin may have got it.
+// invoke performs a call. sent reports whether the plugin may have received it.
 func (c *client) invoke(ctx context.Context, method string, req, resp proto.Message) (sent bool, err error) {
 	sent, err = c.conn.Invoke(ctx, c.version.path(method), req, resp, cmp.Or(c.opts.MaxAnswer, MaxMessage))
 	return c.refused(req, sent, err)
 }
 
-// refused reports which side refused a message for its size: a plugin that did so was not called.
+// refused reports which side refused a message because of its size. If the plugin did, the call was not performed.
 func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) {
 	if large := tooLarge(err); large != nil {
 		large.request = large.size == proto.Size(req)
@@ -84,17 +84,17 @@ func (c *client) refused(req proto.Message, sent bool, err error) (bool, error) 
 	return sent, err
 }
 
-// sizeError means that one side of a connection refuses a message for its size.
+// sizeError means that one side of a connection refused a message because of its size.
 type sizeError struct {
 	size, limit int
-	request     bool // the plugin refused the request; otherwise its answer was refused
+	request     bool // the plugin refused the request; otherwise we refused its response
 	err         error
 }
 
 func (e *sizeError) Error() string { return e.err.Error() }
 func (e *sizeError) Unwrap() error { return e.err }
 
-// sizes are in the words of all implementations of gRPC: those in other languages took them over.
+// sizes matches the text of all gRPC implementations, which share it.
 var sizes = regex.Lazy(`larger than max \((\d+) vs\. (\d+)\)`)
 
 func tooLarge(err error) *sizeError {
@@ -111,7 +111,7 @@ func tooLarge(err error) *sizeError {
 	return e
 }
 
-// problem words the refusal.
+// problem returns the refusal as a diagnostic.
 func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Object is too large for the provider"}
 	if !e.request {
@@ -121,19 +121,19 @@ func (e *sizeError) problem(name, method string) *diag.Diagnostic {
 		return d
 	}
 	d.Detail = fmt.Sprintf("The call %s of provider %s needs a message of %d bytes, and the provider accepts at most "+
-		"%d, so it was not called. A message may hold the object as it is, as it is configured and as it is to be. "+
-		"Make the object smaller: keep large contents in files or in several objects. Or ask the authors of the "+
-		"provider to accept larger messages.", method, name, e.size, e.limit)
+		"%d, so it was not called. A message can contain the current object, its configuration and the planned "+
+		"object. Make the object smaller: keep large contents in files or in several objects. Or ask the authors of "+
+		"the provider to accept larger messages.", method, name, e.size, e.limit)
 	return d
 }
 
-// call performs a call and returns the problem when there is no answer.
+// call performs a call and returns the problem if there is no response.
 func (c *client) call(ctx context.Context, method string, req, resp proto.Message) diag.List {
 	_, err := c.invoke(ctx, method, req, resp)
 	return c.failed(method, err)
 }
 
-// failed turns the lack of an answer into a problem.
+// failed returns the problem of a call without a response.
 func (c *client) failed(method string, err error) diag.List {
 	if err == nil {
 		return nil
@@ -145,14 +145,15 @@ func (c *client) failed(method string, err error) diag.List {
 	s := status.Convert(err)
 	more := ""
 	switch s.Code() {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Unimplemented, codes.ResourceExhausted: // the plugin is well
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unimplemented, codes.ResourceExhausted: // the plugin works
 	default:
 		more = c.explain()
 	}
 	switch s.Code() {
 	case codes.Unavailable:
 		return diag.List{}.Errorf(nil, "Plugin did not respond",
-			"Provider %s did not answer the call %s: %s. Its log may tell why.%s", c.opts.Name, method, message(s),
+			"Provider %s did not answer the call %s: %s. Its log may have the reason.%s",
+			c.opts.Name, method, message(s),
 			more)
 	case codes.Canceled:
 		return diag.List{}.Errorf(nil, "Request cancelled",
@@ -160,14 +161,14 @@ func (c *client) failed(method string, err error) diag.List {
 			message(s)).Because(context.Canceled)
 	case codes.Unimplemented:
 		return diag.List{}.Errorf(nil, "Unsupported plugin method",
-			"Provider %s does not support the call %s: a newer version of it may.", c.opts.Name, method)
+			"Provider %s does not support the call %s. A newer version may support it.", c.opts.Name, method)
 	}
 	return diag.List{}.Errorf(nil, "Plugin error",
 		"Provider %s answered the call %s with an unexpected error, %s: %s.%s", c.opts.Name, method, s.Code(),
 		message(s), more)
 }
 
-// explain returns how the plugin ended, as its own paragraph.
+// explain returns how the plugin ended, as a paragraph.
 func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""
@@ -179,7 +180,7 @@ func (c *client) explain() string {
 	return "\n\n" + text(said)
 }
 
-// message is the text of a failure, at a length that fits a screen.
+// message returns the text of a failure, truncated to fit on a screen.
 func message(s *status.Status) string {
 	const most = 2000
 	m := text(s.Message())
@@ -189,17 +190,16 @@ func message(s *status.Status) string {
 	return m
 }
 
-// bad is the problem of an answer that cannot be read.
+// bad returns the problem of a response that cannot be decoded.
 func (c *client) bad(method, field string, err error) *diag.Diagnostic {
 	return &diag.Diagnostic{
 		Severity: diag.Error, Summary: "Provider produced an invalid answer",
-		Detail: fmt.Sprintf("Provider %s answered the call %s with something that makes no sense: %s: %s. This is a "+
-			"bug in the provider.",
+		Detail: fmt.Sprintf("Provider %s sent an invalid answer to the call %s: %s: %s. This is a bug in the provider.",
 			c.opts.Name, c.version.method(method), field, err),
 	}
 }
 
-// Schema implements provider.Provider. The plugin is asked until it has answered once.
+// Schema implements provider.Provider. It requests the schema until the plugin has returned it once.
 func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,8 +232,8 @@ func (c *client) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	return schema, diags
 }
 
-// adopt uses a known schema. Plugins that do not declare GetProviderSchemaOptional are still asked for it, since they
-// may initialize while answering; the answer is not read.
+// adopt uses a known schema. Plugins that do not declare GetProviderSchemaOptional still get the request, because they
+// may initialize while they handle it; the response is not decoded.
 func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.Schema, diag.List) {
 	if !known.GetProviderSchemaOptional {
 		if diags := c.call(ctx, methodSchema, &plugin6.Nothing{}, &plugin6.Nothing{}); diags != nil {
@@ -244,7 +244,7 @@ func (c *client) adopt(ctx context.Context, known *provider.Schema) (*provider.S
 	return known, nil
 }
 
-// typeOf finds a type of a family in the schema.
+// typeOf returns a type of a kind from the schema.
 func (c *client) typeOf(ctx context.Context, kind provider.ResourceKind, name string) (*provider.ResourceType,
 	diag.List) {
 	schema, diags := c.Schema(ctx)
@@ -286,7 +286,7 @@ func (c *client) Close() error {
 	return c.closeErr
 }
 
-// writer encodes the values of a request. The first failure of each value is kept.
+// writer encodes the values of a request. It keeps the first error of each value.
 type writer struct {
 	c      *client
 	method string
@@ -302,7 +302,7 @@ func (w *writer) value(field string, v cty.Value, ty cty.Type) *plugin6.DynamicV
 	return m
 }
 
-// meta writes the provider_meta block, which plugins without one do not get.
+// meta encodes the provider_meta block, or nil if the plugin has none.
 func (w *writer) meta(v cty.Value) *plugin6.DynamicValue {
 	if w.c.schema.Meta == nil {
 		return nil
@@ -310,7 +310,7 @@ func (w *writer) meta(v cty.Value) *plugin6.DynamicValue {
 	return w.value("provider_meta", v, w.c.schema.Meta.ImpliedType())
 }
 
-// identity writes an identity; without one it sends none.
+// identity encodes an identity, or returns nil if there is none.
 func (w *writer) identity(v cty.Value, rt *provider.ResourceType) *plugin6.IdentityValue {
 	if rt.Identity == nil || v == cty.NilVal || v.IsNull() {
 		return nil
@@ -318,7 +318,7 @@ func (w *writer) identity(v cty.Value, rt *provider.ResourceType) *plugin6.Ident
 	return &plugin6.IdentityValue{Value: w.value("identity", v, rt.Identity.ImpliedType())}
 }
 
-// reader decodes the values of an answer.
+// reader decodes the values of a response.
 type reader struct {
 	c      *client
 	method string
@@ -329,7 +329,7 @@ func (c *client) reader(method string, diags []*plugin6.Diagnostic) *reader {
 	return &reader{c: c, method: method, diags: decodeDiagnostics(diags)}
 }
 
-// value returns the fallback for values that cannot be read.
+// value decodes a value. It returns the fallback if that fails.
 func (r *reader) value(field string, m *plugin6.DynamicValue, ty cty.Type, fallback cty.Value) cty.Value {
 	v, err := decodeValue(m, ty)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The calls for list blocks, actions and generated configurations.
+// Calls for list blocks, actions and generated configurations.
 
 func (c *client) validateList(ctx context.Context, req provider.ValidateResourceRequest,
 	rt *provider.ResourceType) diag.List {
@@ -57,7 +57,7 @@ func (c *client) GenerateConfig(ctx context.Context,
 	return resp
 }
 
-// List reads at most as many objects as are wanted, and no more bytes than one answer may have.
+// List reads at most the requested number of objects, and no more bytes than one response may have.
 func (c *client) List(ctx context.Context, req provider.ListRequest) provider.ListResponse {
 	list, diags := c.typeOf(ctx, provider.ListResource, req.Type)
 	if list == nil {
@@ -83,7 +83,8 @@ func (c *client) List(ctx context.Context, req provider.ListRequest) provider.Li
 	event := &plugin6.ListEvent{}
 	_, err := c.stream(ctx, methodList, in, event, func() bool {
 		if size += proto.Size(event); size > cmp.Or(c.opts.MaxAnswer, MaxMessage) {
-			r.diags = r.diags.Append(c.bad(methodList, "results", errors.New("they are larger than any answer may be")))
+			r.diags = r.diags.Append(c.bad(methodList, "results", errors.New("they are larger than the limit for "+
+				"answers")))
 			return false
 		}
 		problems = append(problems, event.GetDiagnostics()...)
@@ -153,13 +154,13 @@ func (c *client) InvokeAction(ctx context.Context, req provider.InvokeActionRequ
 	}
 	if err == nil {
 		return provider.InvokeActionResponse{Lost: true, Diagnostics: diag.List{c.bad(methodInvoke, "completed",
-			errors.New("the answer ended without saying how the action went"))}}
+			errors.New("the answer ended without the result of the action"))}}
 	}
 	return provider.InvokeActionResponse{Lost: sent, Diagnostics: c.failed(methodInvoke, err)}
 }
 
-// stream performs a call that is answered with several messages. Each message is read into event and passed to each,
-// which reports whether it wants more. sent reports whether the plugin may have got the call.
+// stream performs a call with several response messages. It decodes each message into event and calls each, which
+// reports whether to continue. sent reports whether the plugin may have received the call.
 func (c *client) stream(ctx context.Context, method string, req, event proto.Message, each func() bool) (sent bool,
 	err error) {
 	sent, err = c.conn.Stream(ctx, c.version.path(method), req, event, cmp.Or(c.opts.MaxAnswer, MaxMessage), each)

@@ -14,7 +14,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The calls of the contract. Each looks up its types, writes the request, makes the call, reads the answer.
+// Calls of provider.Provider. Each one looks up its types, encodes the request, performs the call and decodes the
+// response.
 
 func (c *client) ValidateConfig(ctx context.Context,
 	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
@@ -208,7 +209,7 @@ func (c *client) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	}
 	r := c.reader(w.method, m.GetDiagnostics())
 	resp.State = req.Prior
-	if empty(m.GetState()) && !r.diags.HasErrors() { // "gone" is a null, not silence
+	if empty(m.GetState()) && !r.diags.HasErrors() { // a deleted object is null, not a missing value
 		r.diags = r.diags.Append(c.bad(w.method, "new state", errNothing))
 	} else if !empty(m.GetState()) {
 		resp.State = r.value("new state", m.GetState(), rt.Block.ImpliedType(), req.Prior)
@@ -251,9 +252,9 @@ func (c *client) Plan(ctx context.Context, req provider.PlanRequest) provider.Pl
 	return resp
 }
 
-// Apply returns cty.NilVal as the state, for "not known", when the plugin got the call and there is no readable answer,
-// and when a creation failed without an object while the plugin was asked to stop: it may have cut off a request that
-// its service got.
+// Apply returns cty.NilVal as the state, which means unknown, in two cases: the plugin received the call and there is
+// no valid response; or a creation failed without an object after the plugin was asked to stop, because the plugin may
+// have cancelled a request that its service received.
 func (c *client) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate}
 	rt, diags := c.typeOf(ctx, provider.ManagedResource, req.Type)
@@ -419,7 +420,7 @@ func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value
 	return v, nil
 }
 
-// decodeTime reads a time; none, or one that no calendar has, is the zero time.
+// decodeTime decodes a time. It returns the zero time if there is none or if it is invalid.
 func decodeTime(m *timestamppb.Timestamp) time.Time {
 	if m == nil || m.CheckValid() != nil {
 		return time.Time{}

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// encodeValue writes a value of a type. cty.NilVal is written as null.
+// encodeValue encodes a value of a type. cty.NilVal is encoded as null.
 func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
 	if v == cty.NilVal {
 		v = cty.NullVal(ty)
@@ -25,14 +25,14 @@ func encodeValue(v cty.Value, ty cty.Type) (*plugin6.DynamicValue, error) {
 	return &plugin6.DynamicValue{Msgpack: b}, nil
 }
 
-// empty reports whether a value was not sent, or sent without anything in it.
+// empty reports whether a value was not sent, or sent without content.
 func empty(m *plugin6.DynamicValue) bool { return len(m.GetMsgpack()) == 0 && len(m.GetJson()) == 0 }
 
-// errNothing is the problem of an answer without its value, where null would have a meaning.
+// errNothing means that a response lacks a value whose absence must not be taken for null.
 var errNothing = errors.New("there is none")
 
-// decodeValue reads a value of a type. What was not sent, or sent empty, is null: calls for which that says too much
-// ask empty first.
+// decodeValue decodes a value of a type. A value that was not sent, or sent without content, is null; calls for which
+// that would be wrong check empty first.
 func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 	switch {
 	case len(m.GetMsgpack()) > 0:
@@ -55,7 +55,7 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 	return cty.NullVal(ty), nil
 }
 
-// conforming runs a decoder and checks the type of its result: the decoders accept an empty map for any object, and a
+// conforming calls a decoder and checks the type of its result: the decoders accept an empty map for any object, and a
 // number of any size.
 func conforming(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) (cty.Value, error) {
 	v, err := guarded(func() (cty.Value, error) {
@@ -75,8 +75,8 @@ func conforming(data []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Val
 	return v, nil
 }
 
-// guarded turns a panic of the value library into an error: it panics on contradictory values, such as a list of
-// different types or bounds that exclude each other, and a peer may send those.
+// guarded converts a panic of the value library to an error: it panics on contradictory values, such as a list with
+// different types or contradictory bounds, which a peer may send.
 func guarded[T any](f func() (T, error)) (out T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -96,7 +96,7 @@ func describePath(err error) error {
 	return err
 }
 
-// encodeType and decodeType carry a type as JSON.
+// encodeType and decodeType convert types to and from JSON.
 func encodeType(ty cty.Type) ([]byte, error) {
 	if ty == cty.NilType {
 		return nil, errors.New("there is no type")

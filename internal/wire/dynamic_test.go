@@ -75,7 +75,7 @@ func TestMarkedValuesAreNotSent(t *testing.T) {
 	}
 }
 
-func TestNonsenseIsAnError(t *testing.T) {
+func TestInvalidDataIsAnError(t *testing.T) {
 	object := cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.Number})
 	deep := func(open string, n int) string { return strings.Repeat(open, n) }
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestNonsenseIsAnError(t *testing.T) {
 		{"attribute missing", "81a161a0", object, `the attribute "b" is missing`},
 		{"attribute unknown to the schema", "83a161a0a16201a163a0", object, `the attribute "c" is not in the schema`},
 		{"attribute under another name", "82a161a0a163a0", object, `the attribute "c" is not in the schema`},
-		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or there twice`},
+		{"attribute twice", "82a161a0a161a0", object, `the attribute "a" is not in the schema, or occurs twice`},
 		{"attribute missing deep inside", "9181a161dc000281a161a0",
 			cty.List(cty.Map(cty.List(cty.Object(map[string]cty.Type{"a": cty.String, "b": cty.String})))), "middle"},
 		{"attribute missing in an element", "9181a16b92c082a161a0a16201",
@@ -146,7 +146,7 @@ func TestNonsenseIsAnError(t *testing.T) {
 	}
 }
 
-func TestProblemsOfValuesNameThePlace(t *testing.T) {
+func TestProblemsOfValuesHaveThePath(t *testing.T) {
 	ty := cty.Object(map[string]cty.Type{"list": cty.List(cty.Object(map[string]cty.Type{"n": cty.Number}))})
 	bad := must(msgpack.Marshal(cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal([]cty.Value{
 		cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal("1")}),
@@ -158,7 +158,7 @@ func TestProblemsOfValuesNameThePlace(t *testing.T) {
 	}
 }
 
-// fuzzTypes are the types that fuzzed data is decoded to.
+// fuzzTypes are the types of fuzzed data.
 var fuzzTypes = []cty.Type{
 	cty.DynamicPseudoType, cty.String, cty.Number, cty.List(cty.DynamicPseudoType),
 	cty.Set(cty.Object(map[string]cty.Type{"a": cty.Number, "b": cty.String})),
@@ -210,7 +210,7 @@ func FuzzDecodeValue(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%#v: %v", v, err)
 		}
-		// Not RawEquals: an unknown value with an empty set of refinements differs from one without.
+		// Do not use RawEquals: an unknown value with an empty set of refinements differs from one without.
 		if b := must(encodeValue(back, ty)).Msgpack; !bytes.Equal(b, again.Msgpack) {
 			t.Fatalf("%#v became %#v", v, back)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The comparison needs a library that this module does not depend on, so it is its own module.
-func TestMessagesAreThoseOfTheField(t *testing.T) {
+// The comparison needs a library on which this module does not depend, so it is a separate module.
+func TestMessagesEqualThePublishedProtocol(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it builds another module")
 	}

@@ -81,7 +81,7 @@ func FuzzDecodeProblems(f *testing.F) {
 	})
 }
 
-func TestSchemasThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidSchemasAreRefused(t *testing.T) {
 	str := []byte(`"string"`)
 	attr := func(a *plugin6.Attribute) *plugin6.SchemaResponse {
 		return &plugin6.SchemaResponse{Resources: map[string]*plugin6.Schema{
@@ -172,7 +172,7 @@ func called(names ...string) *plugin6.Function {
 	return f
 }
 
-// variadic is called with one more parameter that takes the rest.
+// variadic returns a function with an additional variadic parameter.
 func variadic(last string, names ...string) *plugin6.Function {
 	f := called(names...)
 	f.VariadicParameter = &plugin6.Function_Parameter{Name: last, Type: []byte(`"string"`)}

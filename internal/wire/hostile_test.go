@@ -44,7 +44,7 @@ func spoil(m proto.Message, data []byte) proto.Message {
 	return m
 }
 
-// problemsOf finds the problems in an answer of the contract.
+// problemsOf returns the diagnostics in a response of provider.Provider.
 func problemsOf(answer any) diag.List {
 	switch a := answer.(type) {
 	case diag.List:
@@ -87,11 +87,11 @@ func problemsOf(answer any) diag.List {
 	return nil
 }
 
-// carriesValues are the exchanges whose answers hold values.
+// carriesValues are the exchanges whose responses contain values.
 var carriesValues = []string{"upgrade", "upgrade identity", "move", "import", "read", "plan", "apply", "read data",
 	"open", "call", "generate", "list"}
 
-func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
+func TestInvalidResponsesAreProblemsThatNameThePlugin(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(4)
 		m := &mirror{schema: r.schema(v)}
@@ -126,7 +126,7 @@ func TestNonsenseFromAPluginIsAProblemThatNamesIt(t *testing.T) {
 	})
 }
 
-func TestEmptyAnswersDoNoHarm(t *testing.T) {
+func TestEmptyAnswersAreHandled(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(5)
 		m := &mirror{schema: r.schema(v)}
@@ -163,7 +163,7 @@ func TestEmptyAnswersDoNoHarm(t *testing.T) {
 		if diags.HasErrors() || len(schema.Resources) != 0 {
 			t.Errorf("an empty schema: %v, %v", schema, diags)
 		}
-		for _, x := range exchanges(r, m.schema) { // nothing of it exists
+		for _, x := range exchanges(r, m.schema) { // the requests refer to no object
 			if x.name != "validate config" && x.name != "configure" && !problemsOf(x.call(p)).HasErrors() &&
 				!strings.HasPrefix(x.name, "close") && x.name != "renew" {
 				t.Errorf("%s of a provider that has nothing succeeds", x.name)
@@ -172,7 +172,7 @@ func TestEmptyAnswersDoNoHarm(t *testing.T) {
 	})
 }
 
-func TestNonsenseFromAClientIsAProblem(t *testing.T) {
+func TestInvalidRequestsAreProblems(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		r := newRandom(6)
 		m := &mirror{schema: r.schema(v)}
@@ -204,7 +204,7 @@ func TestNonsenseFromAClientIsAProblem(t *testing.T) {
 	})
 }
 
-func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
+func TestMissingResponsesAreExplained(t *testing.T) {
 	m := &mirror{schema: newRandom(1).schema(versions[6])}
 	_, l := connect(t, m, 6)
 	var refusal error
@@ -217,7 +217,7 @@ func TestLackOfAnAnswerSaysWhatHappened(t *testing.T) {
 		code    codes.Code
 		message string
 		says    string
-		state   bool // it is known that nothing happened
+		state   bool // it is certain that the call had no effect
 		dead    bool // the plugin may have ended
 	}{
 		{codes.Unavailable, "connection refused", "Plugin did not respond", true, true},
@@ -288,7 +288,7 @@ func TestAKnownSchemaIsNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestWhatApplyDoesNotKnowIsNotCalledGone(t *testing.T) {
+func TestUnknownApplyResultsAreNotDeletions(t *testing.T) {
 	schema := newRandom(1).schema(versions[6])
 	ty := schema.Resources["t"].Block.ImpliedType()
 	prior, early := schema.Resources["t"].Block.EmptyValue(), newRandom(8).value(ty)

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// loop is a connection without a network: calls are encoded, handed to a server's methods, and their answers encoded
-// back. request and answer, if set, may change a request or an answer on its way; passed, if set, sees them.
+// loop is a connection without a network: it encodes calls, passes them to a server's methods, and encodes the
+// responses. request and answer, if set, may change a request or a response; passed, if set, is called with them.
 type loop struct {
 	methods map[string]rpc.Method
 	request func(m proto.Message) proto.Message
@@ -70,7 +70,7 @@ func (l *loop) Invoke(ctx context.Context, method string, req, resp proto.Messag
 	return true, l.answered(method, resp, answer)
 }
 
-// Stream lets the server answer everything before the client reads.
+// Stream implements wire.Conn. The server sends all responses before the client reads the first.
 func (l *loop) Stream(ctx context.Context, method string, req, event proto.Message, _ int, each func() bool) (bool,
 	error) {
 	m, in, err := l.find(method, req)
@@ -97,7 +97,7 @@ func (l *loop) Stream(ctx context.Context, method string, req, event proto.Messa
 	return true, end
 }
 
-// connect puts a loop between a provider and the client that is returned.
+// connect puts a loop between a provider and the returned client.
 func connect(t testing.TB, p provider.Provider, protocol int) (provider.Provider, *loop) {
 	t.Helper()
 	server, err := NewServer(func(context.Context) (provider.Provider, error) { return p, nil }, protocol)

@@ -8,14 +8,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// mismatch returns which attribute a value in msgpack lacks, or has without its type: the decoder only counts them. It
-// is "" when there is none, or none that shows; b has been checked.
+// mismatch returns the attribute that an object in msgpack lacks, or has without its type, because the decoder only
+// counts attributes. It returns "" if none can be found; b must have been checked.
 func mismatch(b []byte, ty cty.Type) string {
 	_, what := mismatchIn(b, ty, nil)
 	return what
 }
 
-// mismatchIn checks the value at the beginning of b and returns its size. The content of dynamic values is not checked.
+// mismatchIn checks the value at the beginning of b and returns its size. It does not check the content of dynamic
+// values.
 func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	size, members, err := msgpackItem(b)
 	if err != nil {
@@ -36,7 +37,8 @@ func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 			step = cty.IndexStep{Key: cty.StringVal(key)}
 			if seen != nil {
 				if seen[key] || !ty.HasAttribute(key) {
-					return size, fmt.Sprintf("%sthe attribute %q is not in the schema, or there twice", prefix(at), key)
+					return size, fmt.Sprintf("%sthe attribute %q is not in the schema, or occurs twice",
+						prefix(at), key)
 				}
 				seen[key], inner, step = true, ty.AttributeType(key), cty.GetAttrStep{Name: key}
 			} else if ty.IsMapType() {
@@ -55,7 +57,8 @@ func mismatchIn(b []byte, ty cty.Type, at cty.Path) (size int, what string) {
 	if seen != nil {
 		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
 			if !seen[name] {
-				return size, fmt.Sprintf("%sthe attribute %q is missing; one without a value is sent as nil",
+				return size, fmt.Sprintf("%sthe attribute %q is missing; an attribute without a value must be sent "+
+					"as nil",
 					prefix(at), name)
 			}
 		}
@@ -70,7 +73,7 @@ func prefix(at cty.Path) string {
 	return pathText(at) + ": "
 }
 
-// stringItem returns the text of an item that is one string; "" for another.
+// stringItem returns the text of an item that is a string, or "".
 func stringItem(b []byte) string {
 	for _, form := range []struct {
 		from, to byte

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-// Every place of a schema that has a name refuses one that no configuration can hold, and quotes it.
+// Names that cannot be written in a configuration are refused everywhere in a schema, and quoted in the error.
 func TestNamesOfSchemasAreWritable(t *testing.T) {
 	text := []byte(`"string"`)
 	attribute := func(name string) []*plugin6.Attribute {

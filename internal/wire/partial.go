@@ -6,10 +6,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// partial keeps the object that a provider reported during a call of Apply. The protocol has no place for it but the
-// answer.
+// partial stores the object that a provider reported during a call of Apply. The protocol can only transport it in the
+// response.
 type partial struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	told    bool
 	state   cty.Value
 	private []byte

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-// text makes a string fit for a message, which holds valid UTF-8 alone: the output of programs need not be.
+// text makes a string valid for a message, which must be UTF-8: output of programs need not be.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func encodeDiagnostics(list diag.List) []*plugin6.Diagnostic {
@@ -33,8 +33,8 @@ func encodeDiagnostics(list diag.List) []*plugin6.Diagnostic {
 	return out
 }
 
-// decodeDiagnostics takes a severity that it does not know for an error: the worst that can be meant. What it leaves
-// out, it counts.
+// decodeDiagnostics decodes diagnostics. An unknown severity counts as an error, the worst case. It counts the
+// diagnostics that it omits.
 func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 	var out diag.OfAnswer
 	for _, m := range in {
@@ -44,7 +44,7 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 		}
 		d := &diag.Diagnostic{Severity: severity, Summary: diag.Shortened(m.GetSummary()),
 			Detail: diag.Shortened(m.GetDetail()), Path: decodePath(m.GetPath()), Foreign: m.GetSummary() != ""}
-		switch { // nothing is shown without a headline
+		switch { // every diagnostic needs a summary
 		case d.Summary == "" && d.Detail == "":
 			d.Summary = "The provider reported a problem without saying which"
 		case d.Summary == "":
@@ -55,7 +55,7 @@ func decodeDiagnostics(in []*plugin6.Diagnostic) diag.List {
 	return out.List("The provider")
 }
 
-// encodePath writes a path up to the first step that messages cannot express: an element of a set, whose key is an
+// encodePath encodes a path up to the first step that messages cannot express: an element of a set, whose key is an
 // object.
 func encodePath(path cty.Path) *plugin6.Path {
 	m := &plugin6.Path{}
@@ -92,7 +92,7 @@ func encodeIndex(key cty.Value) *plugin6.Path_Step {
 	return nil
 }
 
-// decodePath reads a path up to the first step that says nothing.
+// decodePath decodes a path up to the first empty step.
 func decodePath(m *plugin6.Path) cty.Path {
 	var path cty.Path
 	for _, s := range m.GetSteps() {
@@ -110,7 +110,7 @@ func decodePath(m *plugin6.Path) cty.Path {
 	return path
 }
 
-// pathText is a path as people write it.
+// pathText formats a path as in a configuration.
 func pathText(path cty.Path) string {
 	var b strings.Builder
 	for i, step := range path {

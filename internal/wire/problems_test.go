@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-func TestMoreProblemsThanAnyoneReadsAreCounted(t *testing.T) {
+func TestExcessProblemsAreCounted(t *testing.T) {
 	var in []*plugin6.Diagnostic
 	for range 5 * diag.MaxOfAnswer {
 		in = append(in, &plugin6.Diagnostic{Severity: plugin6.Diagnostic_WARNING, Summary: "w"})

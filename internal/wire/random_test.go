@@ -26,7 +26,7 @@ func (r random) text() string {
 
 func (r random) name(i int) string { return fmt.Sprintf("n%d", i) }
 
-// typ generates a type; collections get no dynamic parts, which they cannot hold.
+// typ generates a type. Collections do not contain dynamic types, which they cannot hold.
 func (r random) typ(depth int, dynamic bool) cty.Type {
 	n := 8
 	if depth == 0 {
@@ -96,7 +96,7 @@ func (r random) value(ty cty.Type) cty.Value {
 		return cty.TupleVal(vals)
 	case ty.IsObjectType():
 		vals := map[string]cty.Value{}
-		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) { // one seed, one value
+		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) { // for reproducible values
 			vals[name] = r.value(ty.AttributeType(name))
 		}
 		return cty.ObjectVal(vals)
@@ -145,7 +145,7 @@ func (r random) unknown(ty cty.Type) cty.Value {
 	}
 }
 
-// schema generates a schema that a version of the protocol can carry.
+// schema generates a schema that a version of the protocol can express.
 func (r random) schema(v *version) *provider.Schema {
 	types := func() map[string]*provider.ResourceType {
 		return map[string]*provider.ResourceType{"t": {Version: r.Int64N(9), Block: r.block(v, 2)}}
@@ -198,7 +198,7 @@ func (r random) fill(b *provider.Block, v *version, depth int) {
 	}
 }
 
-// computed makes nested blocks such as a provider can fill in.
+// computed makes nested blocks computed.
 func computed(nb *provider.NestedBlock) {
 	nb.Computed, nb.MinItems = true, 0
 	if nb.Nesting == provider.NestingGroup {
@@ -219,7 +219,7 @@ func allComputedIn(b *provider.Block) {
 func (r random) attributes(v *version, depth int, dynamic bool) map[string]*provider.Attribute {
 	out := map[string]*provider.Attribute{}
 	for i := range r.IntN(4) {
-		set := r.IntN(4) // required, or else optional, computed, or both
+		set := r.IntN(4) // required, or optional, computed, or both
 		a := &provider.Attribute{
 			Required: set == 0, Optional: set&1 > 0, Computed: set&2 > 0, Sensitive: r.chance(20),
 			WriteOnly:   r.chance(10),
@@ -251,7 +251,7 @@ func (r random) problems() diag.List {
 	return out
 }
 
-// warnings are problems that do not void an answer.
+// warnings returns diagnostics that do not invalidate a response.
 func (r random) warnings() diag.List {
 	out := r.problems()
 	for _, d := range out {

@@ -17,17 +17,17 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// mirror records requests and sends prepared answers.
+// mirror records requests and returns prepared responses.
 type mirror struct {
 	schema *provider.Schema
 	asked  any
 	answer any
 	err    error
-	broken diag.List // what Schema says
+	broken diag.List // diagnostics of Schema
 	calls  []string
 }
 
-// put keeps a request and returns the answer, which has to be of the right type.
+// put records a request and returns the response, which must be of the right type.
 func put[T any](m *mirror, asked any) T {
 	m.asked = asked
 	answer, _ := m.answer.(T)
@@ -106,7 +106,7 @@ type callOf struct {
 	Args []cty.Value
 }
 
-// same compares requests, answers and schemas. Absent and empty bytes are the same.
+// same compares requests, responses and schemas. Nil and empty bytes are equal.
 var same = cmp.Options{
 	cmp.Comparer(func(a, b addr.Object) bool { return a == b }),
 	cmp.Comparer(func(a, b cty.Value) bool {
@@ -125,10 +125,10 @@ var same = cmp.Options{
 	cmp.Comparer(func(a, b cty.IndexStep) bool { return a.Key.RawEquals(b.Key) }),
 	cmpopts.IgnoreUnexported(provider.Block{}, diag.Diagnostic{}),
 	cmpopts.EquateEmpty(),
-	cmpopts.IgnoreFields(diag.Diagnostic{}, "Foreign"), // what comes over the wire is
+	cmpopts.IgnoreFields(diag.Diagnostic{}, "Foreign"), // set for diagnostics from the wire
 }
 
-// exchange is one call: what is asked and what is answered.
+// exchange is one call: its request and its response.
 type exchange struct {
 	name      string
 	req, resp any

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// decodeSchema reads a schema. It reports all problems, and returns a schema only without any.
+// decodeSchema decodes a schema. It reports all problems, and returns a schema only if there are none.
 func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.IdentitySchema) (*provider.Schema,
 	[]error) {
 	d := &schemaDecoder{}
@@ -62,10 +62,10 @@ func decodeSchema(m *plugin6.SchemaResponse, identities map[string]*plugin6.Iden
 	return s, nil
 }
 
-// schemaDecoder collects problems; beyond a few more of them tell nothing new.
+// schemaDecoder collects problems, up to a limit.
 type schemaDecoder struct {
 	errs []error
-	meta bool // in provider_meta, where Terraform does not ask who sets an attribute
+	meta bool // in provider_meta, where Terraform does not check who sets an attribute
 }
 
 func (d *schemaDecoder) fail(where string, err error) {
@@ -82,15 +82,15 @@ func decodeEach[M, T any](what string, in map[string]M, decode func(where string
 	return out
 }
 
-// typeNames checks the names under which a schema lists what it has.
+// typeNames checks the names of the types in a schema.
 func typeNames[M any](d *schemaDecoder, what string, in map[string]M) {
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		d.name(what+shownName(name), name)
 	}
 }
 
-// name refuses a name that no configuration could hold. Digits may come first: what only a provider sets need not be
-// written.
+// name refuses a name that cannot be written in a configuration. A leading digit is allowed, because attributes that
+// only the provider sets need not be written.
 func (d *schemaDecoder) name(where, name string) {
 	if !writable(name) {
 		d.fail(where, errCharacters)
@@ -99,7 +99,7 @@ func (d *schemaDecoder) name(where, name string) {
 
 func writable(name string) bool { return name != "" && hclsyntax.ValidIdentifier("a"+name) }
 
-// shownName returns a name as problems show it: quoted when it could be taken for something else.
+// shownName returns a name for problems. It is quoted if it could be mistaken for something else.
 func shownName(name string) string {
 	if writable(name) {
 		return name
@@ -133,7 +133,7 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 		nb := &provider.NestedBlock{Nesting: d.nesting(where, nm.GetNesting()),
 			MinItems: d.count(where, nm.GetMinItems()), MaxItems: d.count(where, nm.GetMaxItems())}
 		if nb.MaxItems > 0 && nb.MinItems > nb.MaxItems {
-			d.fail(where, fmt.Errorf("at least %d blocks are demanded and at most %d allowed", nb.MinItems,
+			d.fail(where, fmt.Errorf("at least %d blocks are required, but at most %d are allowed", nb.MinItems,
 				nb.MaxItems))
 		}
 		d.block(where, nm.GetBlock(), &nb.Block, depth+1)
@@ -147,27 +147,27 @@ func (d *schemaDecoder) block(where string, m *plugin6.Block, b *provider.Block,
 	}
 }
 
-// filledIn returns why the provider cannot fill in nested blocks where none are written.
+// filledIn returns an error if the provider cannot fill in omitted nested blocks.
 func filledIn(nb *provider.NestedBlock) error {
 	switch {
 	case nb.MinItems > 0:
-		return errors.New("blocks that the provider computes cannot be demanded of the configuration")
+		return errors.New("computed blocks cannot be required in the configuration")
 	case nb.Nesting == provider.NestingGroup:
-		return errors.New("a group is always there, so that the provider cannot compute it")
+		return errors.New("a group always exists, so the provider cannot compute it")
 	}
 	return nil
 }
 
-// allComputed returns which part of a computed block is not computed.
+// allComputed returns an error that names a part of a computed block that is not computed.
 func allComputed(b *provider.Block) error {
 	for _, name := range slices.Sorted(maps.Keys(b.Attributes)) {
 		if !b.Attributes[name].Computed {
-			return fmt.Errorf("the block is computed, and its attribute %s is not", shownName(name))
+			return fmt.Errorf("the block is computed, but its attribute %s is not", shownName(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.Blocks)) {
 		if !b.Blocks[name].Computed {
-			return fmt.Errorf("the block is computed, and the block %s in it is not", shownName(name))
+			return fmt.Errorf("the block is computed, but the block %s in it is not", shownName(name))
 		}
 	}
 	return nil
@@ -175,11 +175,11 @@ func allComputed(b *provider.Block) error {
 
 var (
 	errName        = errors.New("the name is missing or used twice")
-	errCharacters  = errors.New("the name holds something else than letters, digits, - and _")
+	errCharacters  = errors.New("the name has characters other than letters, digits, - and _")
 	errNoSchema    = errors.New("there is no schema for its configuration, not even an empty one")
 	errIdentifier  = errors.New("the name is not an identifier: a letter, then letters, digits, - and _")
 	errNobodySets  = errors.New("it must be required, optional or computed")
-	errTwoSet      = errors.New("what is required can be neither optional nor computed")
+	errTwoSet      = errors.New("a required attribute can be neither optional nor computed")
 	errNoType      = errors.New("there must be either a type or nested attributes")
 	errSchemaDepth = fmt.Errorf("the schema is nested more than %d levels deep", maxSchemaDepth)
 )
@@ -245,16 +245,16 @@ func (d *schemaDecoder) nesting(where string, m plugin6.NestingMode) provider.Ne
 
 func (d *schemaDecoder) count(where string, n int64) int {
 	if n < 0 || n > math.MaxInt32 {
-		d.fail(where, fmt.Errorf("%d is no number of blocks", n))
+		d.fail(where, fmt.Errorf("%d is not a valid number of blocks", n))
 		return 0
 	}
 	return int(n)
 }
 
-// version refuses what no state can hold.
+// version refuses a version that a state cannot contain.
 func (d *schemaDecoder) version(where string, n int64) int64 {
 	if n < 0 {
-		d.fail(where, fmt.Errorf("%d is no version of a schema", n))
+		d.fail(where, fmt.Errorf("%d is not a valid version of a schema", n))
 	}
 	return n
 }
@@ -297,7 +297,7 @@ func (d *schemaDecoder) function(where string, m *plugin6.Function) *provider.Fu
 	return f
 }
 
-// functionNames checks that a function can be called and its parameters be told apart.
+// functionNames checks that a function can be called and that its parameters have different names.
 func (d *schemaDecoder) functionNames(name string, f *provider.Function) {
 	where := "function " + strconv.Quote(name)
 	if !hclsyntax.ValidIdentifier(name) {
@@ -341,7 +341,7 @@ func schemaProblems(name string, errs []error) diag.List {
 	var diags diag.List
 	for _, err := range errs {
 		diags = diags.Errorf(nil, "Invalid provider schema",
-			"Provider %s describes itself in a way that makes no sense: %s. This is a bug in the provider.", name, err)
+			"The schema of provider %s is invalid: %s. This is a bug in the provider.", name, err)
 	}
 	return diags
 }

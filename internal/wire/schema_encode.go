@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// encodeSchema writes a schema. It fails for anything that the version cannot express and for attributes without a
+// encodeSchema encodes a schema. It fails for anything that the version cannot express, and for attributes without a
 // type.
 func encodeSchema(s *provider.Schema, v *version) (*plugin6.SchemaResponse, error) {
 	e := &schemaEncoder{version: v}
@@ -63,7 +63,7 @@ func encodeIdentities(s *provider.Schema) (map[string]*plugin6.IdentitySchema, e
 	return out, e.err
 }
 
-// schemaEncoder keeps the first problem.
+// schemaEncoder keeps the first error.
 type schemaEncoder struct {
 	version *version
 	err     error

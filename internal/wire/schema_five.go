@@ -5,8 +5,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-// schemaFromFive and schemaToFive move a schema between the messages of version 5 and 6, whose attributes are numbered
-// differently.
+// schemaFromFive and schemaToFive convert a schema between the messages of versions 5 and 6, whose attributes have
+// different field numbers.
 
 func schemaFromFive(m *plugin5.SchemaResponse) *plugin6.SchemaResponse {
 	return &plugin6.SchemaResponse{
@@ -56,7 +56,7 @@ func topToFive(m *plugin6.Schema) *plugin5.Schema {
 	return &plugin5.Schema{Version: m.GetVersion(), Block: blockToFive(m.GetBlock())}
 }
 
-// blockFromFive goes one level deeper than schemas may be, so that the decoder sees that they are.
+// blockFromFive converts one level more than is allowed, so that the decoder detects a schema that is too deep.
 func blockFromFive(m *plugin5.Block, depth int) *plugin6.Block {
 	if m == nil {
 		return nil

@@ -15,33 +15,33 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Server offers a provider over one version of the protocol.
+// Server serves a provider with one version of the protocol.
 //
-// The protocol lets a client configure a server again, which happens to plugins that outlive one command, while the
-// contract has providers configured once: every further Configure gets its own provider from the factory. Calls
-// that are under way keep theirs, and the last of them closes it.
+// The protocol lets a client configure a server again, as happens to plugins that outlive one command, while a
+// provider.Provider is only configured once. So every further Configure gets a new provider from the factory. Calls in
+// progress keep theirs, and the last of them closes it.
 type Server struct {
 	version *version
 	factory provider.Factory
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *instance
 	schema  *provider.Schema // the same for all instances
 	closed  bool
-	live    int           // instances that are not closed
-	errs    []error       // what closing them said
-	idle    chan struct{} // closed when the server is and no instance lives
+	live    int           // number of open instances
+	errs    []error       // errors of closing them
+	idle    chan struct{} // closed when the server is closed and no instance is open
 }
 
-// instance is a provider and the calls that use it.
+// instance is a provider with the number of calls that use it.
 type instance struct {
 	provider.Provider
 	configured bool
-	users      int  // calls that are under way, and one for being current
+	users      int  // calls in progress, plus one if it is current
 	stopped    bool // Stop was called
 }
 
-// NewServer creates a server of the providers that a factory starts; it starts the first when the first call comes.
+// NewServer returns a server for the providers that a factory starts. It starts the first provider at the first call.
 func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -50,7 +50,7 @@ func NewServer(factory provider.Factory, protocol int) (*Server, error) {
 	return &Server{version: v, factory: factory, idle: make(chan struct{})}, nil
 }
 
-// Methods are the server's methods, by path.
+// Methods returns the server's methods by path.
 func (s *Server) Methods() map[string]rpc.Method {
 	methods := make(map[string]rpc.Method, len(serverMethods))
 	for name, bind := range serverMethods {
@@ -59,7 +59,7 @@ func (s *Server) Methods() map[string]rpc.Method {
 	return methods
 }
 
-// serverMethods have the names of version 6. All others are not implemented.
+// serverMethods has the names of version 6. All other methods are unimplemented.
 var serverMethods = map[string]func(*Server) rpc.Method{
 	methodMetadata:          method((*Server).metadata),
 	methodSchema:            method((*Server).providerSchema),
@@ -87,12 +87,12 @@ var serverMethods = map[string]func(*Server) rpc.Method{
 	methodValidateList:      method((*Server).validateList),
 	methodValidateAction:    method(validateAs(provider.Action)),
 	methodPlanAction:        method((*Server).planAction),
-	// These answer with several messages.
+	// These send several messages.
 	methodList:   streamed((*Server).list),
 	methodInvoke: streamed((*Server).invokeAction),
 }
 
-// method wraps one of our methods.
+// method converts one of our methods.
 func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answer: func(ctx context.Context, req proto.Message) (proto.Message,
@@ -102,7 +102,7 @@ func method[Q any, M proto.Message](f func(*Server, context.Context, *Q) M) func
 	}
 }
 
-// streamed wraps one of our methods that sends its answers one by one. It fails once the client is gone.
+// streamed converts one of our methods that sends several responses. It fails if the client is gone.
 func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) error) error) func(*Server) rpc.Method {
 	return func(s *Server) rpc.Method {
 		return rpc.Method{Request: request[Q], Answers: func(ctx context.Context, req proto.Message,
@@ -115,8 +115,7 @@ func streamed[Q any](f func(*Server, context.Context, *Q, func(proto.Message) er
 // request returns an empty request.
 func request[Q any]() proto.Message { return any(new(Q)).(proto.Message) }
 
-// Close ends the provider once no call uses it, and waits for that as long as the context lasts. Calls that come later
-// fail.
+// Close closes the provider when no call uses it, and waits for that until the context ends. Later calls fail.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	first, old := !s.closed, s.current
@@ -138,7 +137,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return errors.Join(s.errs...)
 }
 
-// acquire returns the current provider to a call, which has to release it.
+// acquire returns the current provider for a call, which must release it.
 func (s *Server) acquire(ctx context.Context) (*instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *Server) acquire(ctx context.Context) (*instance, error) {
 	return s.current, nil
 }
 
-// start starts an instance, which its being current uses. The caller holds the mutex.
+// start starts an instance, which has one user while it is current. The caller holds the mutex.
 func (s *Server) start(ctx context.Context) (*instance, error) {
 	if s.closed {
 		return nil, errors.New("the provider is shutting down")
@@ -166,7 +165,7 @@ func (s *Server) start(ctx context.Context) (*instance, error) {
 	return &instance{Provider: p, users: 1}, nil
 }
 
-// forConfiguring is acquire for Configure: an instance that has not been configured.
+// forConfiguring is like acquire, for Configure: it returns an instance that was not configured.
 func (s *Server) forConfiguring(ctx context.Context) (*instance, error) {
 	s.mu.Lock()
 	var old *instance
@@ -186,7 +185,7 @@ func (s *Server) forConfiguring(ctx context.Context) (*instance, error) {
 	return i, err
 }
 
-// release ends the use of an instance; the last closes it.
+// release ends the use of an instance; the last user closes it.
 func (s *Server) release(i *instance) {
 	s.mu.Lock()
 	i.users--
@@ -206,8 +205,7 @@ func (s *Server) release(i *instance) {
 	}
 }
 
-// session is one call: its provider, the schema, and the problems that were found while reading the request and writing
-// the answer.
+// session is one call: its provider, the schema, and the problems in decoding the request and encoding the response.
 type session struct {
 	s      *Server
 	inst   *instance
@@ -216,7 +214,8 @@ type session struct {
 	diags  diag.List
 }
 
-// begin starts a call. The session is usable, and has to end, even with problems; ok reports that there are none.
+// begin starts a call. The session is usable, and must be ended, even if there are problems; ok reports that there are
+// none.
 func (s *Server) begin(ctx context.Context, method string) (c *session, ok bool) {
 	c = &session{s: s, method: method}
 	inst, err := s.acquire(ctx)
@@ -227,7 +226,7 @@ func (s *Server) begin(ctx context.Context, method string) (c *session, ok bool)
 	return c, c.use(ctx, inst)
 }
 
-// use takes an instance, and its schema.
+// use sets the instance and its schema.
 func (c *session) use(ctx context.Context, inst *instance) bool {
 	c.inst = inst
 	c.s.mu.Lock()
@@ -240,7 +239,7 @@ func (c *session) use(ctx context.Context, inst *instance) bool {
 	if c.schema, diags = inst.Schema(ctx); diags.HasErrors() || c.schema == nil {
 		c.diags = diags
 		if !diags.HasErrors() {
-			c.diags = c.diags.Errorf(nil, "No provider schema", "The provider does not say what it has.")
+			c.diags = c.diags.Errorf(nil, "No provider schema", "The provider did not return a schema.")
 		}
 		return false
 	}
@@ -256,13 +255,13 @@ func (c *session) end() {
 	}
 }
 
-// fail adds a problem of the client's making.
+// fail adds a problem that the client has caused.
 func (c *session) fail(field string, err error) {
 	c.diags = c.diags.Errorf(nil, "Invalid request", "The call %s cannot be served: %s: %s.",
 		c.s.version.method(c.method), field, err)
 }
 
-// typeOf finds a type.
+// typeOf returns a type.
 func (c *session) typeOf(kind provider.ResourceKind, name string) *provider.ResourceType {
 	rt := c.schema.Type(kind, name)
 	if rt == nil {
@@ -271,7 +270,7 @@ func (c *session) typeOf(kind provider.ResourceKind, name string) *provider.Reso
 	return rt
 }
 
-// read and write convert values; problems are kept.
+// read decodes a value, and records problems.
 func (c *session) read(field string, m *plugin6.DynamicValue, ty cty.Type) cty.Value {
 	v, err := decodeValue(m, ty)
 	if err != nil {
@@ -280,7 +279,7 @@ func (c *session) read(field string, m *plugin6.DynamicValue, ty cty.Type) cty.V
 	return v
 }
 
-// write leaves out what the provider does not return.
+// write encodes a value, and records problems. It returns nil for a value that the provider does not return.
 func (c *session) write(field string, v cty.Value, ty cty.Type) *plugin6.DynamicValue {
 	if v == cty.NilVal {
 		return nil
@@ -316,7 +315,7 @@ func (c *session) writeIdentity(v cty.Value, rt *provider.ResourceType) *plugin6
 	return &plugin6.IdentityValue{Value: c.write("identity", v, rt.Identity.ImpliedType())}
 }
 
-// problems are those of the session and of the provider's answer.
+// problems returns the diagnostics of the session and of the provider's response.
 func (c *session) problems(more diag.List) []*plugin6.Diagnostic {
 	return encodeDiagnostics(append(more[:len(more):len(more)], c.diags...))
 }

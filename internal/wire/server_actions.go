@@ -49,7 +49,7 @@ func (s *Server) generateConfig(ctx context.Context,
 	return m
 }
 
-// list sends the found objects, and problems last.
+// list sends the objects that were found, and then the diagnostics.
 func (s *Server) list(ctx context.Context, req *plugin6.ListRequest, send func(proto.Message) error) error {
 	c, ok := s.begin(ctx, methodList)
 	defer c.end()
@@ -109,7 +109,7 @@ func (s *Server) planAction(ctx context.Context, req *plugin6.ActionRequest) *pl
 	return m
 }
 
-// action returns the configuration of a request about an action; found reports that there is no problem yet.
+// action returns the configuration in a request about an action; found reports that there is no problem yet.
 func (c *session) action(ok bool, req *plugin6.ActionRequest) (config cty.Value, found bool) {
 	if !ok {
 		return cty.NilVal, false
@@ -127,12 +127,12 @@ func (s *Server) invokeAction(ctx context.Context, req *plugin6.ActionRequest, s
 	defer c.end()
 	var answer diag.List
 	if config, found := c.action(ok, req); found {
-		var mu sync.Mutex // messages go one at a time
+		var mu sync.Mutex // held while a message is sent
 		answer = c.inst.InvokeAction(ctx, provider.InvokeActionRequest{Type: req.GetType(), Config: config,
 			Client: decodeClient(req.GetClientCapabilities()), Progress: func(message string) {
 				mu.Lock()
 				defer mu.Unlock()
-				// A client that is gone cancels the context of the call, and gets no more answers.
+				// If the client is gone, the context of the call is cancelled and responses are dropped.
 				_ = send(&plugin6.ActionEvent{Event: &plugin6.ActionEvent_Progress_{
 					Progress: &plugin6.ActionEvent_Progress{Message: text(message)}}})
 			}}).Diagnostics

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// What there is.
+// Schema and metadata.
 
 func (s *Server) providerSchema(ctx context.Context, _ *plugin6.Nothing) proto.Message {
 	c, ok := s.begin(ctx, methodSchema)

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// onResource runs the part of a call that needs a resource type, unless the request is already invalid.
+// onResource calls f for a request that needs a resource type, unless the request is already invalid.
 func (s *Server) onResource(ctx context.Context, method, name string, f func(c *session, rt *provider.ResourceType,
 	ty cty.Type)) []*plugin6.Diagnostic {
 	c, ok := s.begin(ctx, method)
@@ -96,7 +96,7 @@ func (s *Server) importObjects(ctx context.Context, req *plugin6.ImportRequest) 
 }
 
 func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.ReadResponse {
-	// A request that cannot be served leaves the object as it was.
+	// If a request cannot be served, the response contains the unchanged object.
 	m := &plugin6.ReadResponse{State: req.GetState(), Private: req.GetPrivate(), Identity: req.GetIdentity()}
 	m.Diagnostics = s.onResource(ctx, methodRead, req.GetType(), func(c *session, rt *provider.ResourceType,
 		ty cty.Type) {
@@ -110,9 +110,9 @@ func (s *Server) read(ctx context.Context, req *plugin6.ReadRequest) *plugin6.Re
 		}
 		resp := c.inst.Read(ctx, in)
 		c.diags = resp.Diagnostics
-		if resp.State == cty.NilVal && !c.diags.HasErrors() { // null would mean that the object is gone
+		if resp.State == cty.NilVal && !c.diags.HasErrors() { // null would mean that the object does not exist
 			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
-				Detail: "The provider does not say what became of the object."})
+				Detail: "The provider did not return the result for the object."})
 		}
 		if resp.State == cty.NilVal {
 			return
@@ -177,9 +177,9 @@ func (s *Server) apply(ctx context.Context, req *plugin6.ApplyRequest) *plugin6.
 	return m
 }
 
-// answerApply writes the answer of Apply. If the provider does not know whether the object exists, which the protocol
-// cannot express, the answer is the partial object of the call, or else the former object: a client takes null for
-// "gone".
+// answerApply encodes the response of Apply. If the provider does not know whether the object exists, which the
+// protocol cannot express, the response contains the partial object of the call, or else the previous one, because a
+// client takes null for a deleted object.
 func (s *Server) answerApply(c *session, m *plugin6.ApplyResponse, rt *provider.ResourceType, ty cty.Type,
 	resp provider.ApplyResponse, known *partial) {
 	c.diags = resp.Diagnostics
@@ -187,7 +187,7 @@ func (s *Server) answerApply(c *session, m *plugin6.ApplyResponse, rt *provider.
 	if resp.State == cty.NilVal {
 		if !c.diags.HasErrors() {
 			c.diags = append(c.diags, &diag.Diagnostic{Severity: diag.Error, Summary: "The result is not known",
-				Detail: "The provider does not know what became of the object."})
+				Detail: "The provider does not know the result for the object."})
 		}
 		if state, private, ok := known.last(); ok {
 			m.State, m.Private = c.write("new state", state, ty), private

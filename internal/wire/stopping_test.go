@@ -10,15 +10,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// failing is a provider whose changes fail, and leave nothing.
+// failing is a provider whose changes fail and return no object.
 type failing struct{ mirror }
 
 func (*failing) Apply(context.Context, provider.ApplyRequest) provider.ApplyResponse {
 	return provider.ApplyResponse{State: cty.NullVal(cty.EmptyObject), Diagnostics: diag.Errorf("no answer")}
 }
 
-// Plugins end their calls when they are asked to stop: that such a creation failed does not say that nothing exists.
-func TestFailuresAfterStopDoNotSayWhatExists(t *testing.T) {
+// Plugins end their calls when they are asked to stop: if a creation then fails, the object may still exist.
+func TestFailuresAfterStopHaveUnknownResults(t *testing.T) {
 	eachVersion(t, func(t *testing.T, v *version) {
 		block := &provider.Block{}
 		p, _ := connect(t, &failing{mirror{schema: &provider.Schema{Resources: map[string]*provider.ResourceType{
@@ -45,7 +45,7 @@ func TestFailuresAfterStopDoNotSayWhatExists(t *testing.T) {
 		if got := apply(none, object); got != cty.NilVal {
 			t.Errorf("a creation after the stop: got %#v, want that it is not known", got)
 		}
-		for _, planned := range []cty.Value{object, none} { // of what is in the state, refreshing finds out
+		for _, planned := range []cty.Value{object, none} { // a refresh checks objects in the state
 			if got := apply(object, planned); got == cty.NilVal {
 				t.Errorf("a change after the stop: it is not known what became of the object")
 			}

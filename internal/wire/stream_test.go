@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// endless answers every stream with what next returns, as often as it is asked.
+// endless responds to every stream with the results of next, without end.
 type endless struct {
 	Conn
 	next func(n int) (proto.Message, error)
@@ -43,7 +43,8 @@ func (e endless) Stream(_ context.Context, _ string, _, event proto.Message, _ i
 	}
 }
 
-// A plugin that never stops to answer is left as soon as it told what was asked, or more than any answer may hold.
+// The stream of a plugin that never stops sending is closed when it has sent the requested number, or more bytes than a
+// response may have.
 func TestListsThatNeverEndAreBounded(t *testing.T) {
 	schema := newRandom(3).schema(versions[6])
 	identity := must(encodeValue(cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i"),
@@ -65,7 +66,7 @@ func TestListsThatNeverEndAreBounded(t *testing.T) {
 	}
 	resp, read = list(func(int) (proto.Message, error) { return warning, nil })
 	if read > 100 || !resp.Diagnostics.HasErrors() ||
-		!strings.Contains(resp.Diagnostics.Err().Error(), "larger than any answer") {
+		!strings.Contains(resp.Diagnostics.Err().Error(), "larger than the limit for answers") {
 		t.Errorf("%d messages: %v", read, resp.Diagnostics)
 	}
 	resp, _ = list(func(int) (proto.Message, error) { return &plugin6.ListEvent{}, nil })
@@ -83,7 +84,7 @@ func TestListsThatNeverEndAreBounded(t *testing.T) {
 	}
 }
 
-// Who began an action and did not say how it went may have done it.
+// If an action begins but its result is not reported, it may have been performed.
 func TestActionsWithoutAnEndAreLost(t *testing.T) {
 	schema := newRandom(3).schema(versions[6])
 	progress := &plugin6.ActionEvent{Event: &plugin6.ActionEvent_Progress_{

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// The decoders of the value library recurse as deep as the data says and allocate what lengths in the data announce. So
-// the shape of whatever a peer sent is checked first, without recursion or allocation in proportion to anything but the
-// data itself.
+// The decoders of the value library recurse as deeply as the data is nested, and allocate lengths that the data
+// announces. So the structure of data from a peer is checked first, without recursion, and with allocations
+// proportional only to the size of the data.
 
 var (
 	errCut      = errors.New("the data ends in the middle of a value")
@@ -16,10 +16,10 @@ var (
 	errDeep     = fmt.Errorf("the value is nested more than %d levels deep", maxValueDepth)
 )
 
-// checkMsgpack reports whether data is exactly one msgpack value, nested no deeper than allowed, whose lengths are
-// true.
+// checkMsgpack returns an error unless data is exactly one msgpack value whose nesting is within the limit and whose
+// lengths are correct.
 func checkMsgpack(b []byte) error {
-	var open [maxValueDepth]uint64 // how many values each open array or map still lacks
+	var open [maxValueDepth]uint64 // number of missing values of each open array or map
 	depth := 0
 	for pos := 0; ; {
 		if pos >= len(b) {
@@ -37,7 +37,7 @@ func checkMsgpack(b []byte) error {
 		}
 		pos += skip
 		if members > uint64(len(b)-pos) {
-			return errCut // each member takes at least a byte
+			return errCut // each member needs at least one byte
 		}
 		if members > 0 {
 			if depth == maxValueDepth {
@@ -63,7 +63,8 @@ func checkMsgpack(b []byte) error {
 	}
 }
 
-// msgpackItem returns the size of the first item, without the members of an array or map, and the number of these.
+// msgpackItem returns the size of the first item, without the members of an array or map, and the number of these
+// members.
 func msgpackItem(b []byte) (size int, members uint64, err error) {
 	c := b[0]
 	switch {
@@ -79,7 +80,7 @@ func msgpackItem(b []byte) (size int, members uint64, err error) {
 	switch c {
 	case 0xc4, 0xc5, 0xc6: // binary with a length of 1, 2, 4 bytes
 		return sized(b, 1<<(c-0xc4), 0)
-	case 0xc7, 0xc8, 0xc9: // extension with a length; one more byte tells its type
+	case 0xc7, 0xc8, 0xc9: // extension with a length; one more byte is its type
 		return sized(b, 1<<(c-0xc7), 1)
 	case 0xca, 0xcb: // float
 		return within(b, 1, 4<<(c-0xca))
@@ -104,10 +105,10 @@ func msgpackItem(b []byte) (size int, members uint64, err error) {
 		}
 		return 1 + 2<<(c-0xde), 2 * n, nil
 	}
-	return 0, 0, fmt.Errorf("the byte 0x%02x begins no value", c)
+	return 0, 0, fmt.Errorf("the byte 0x%02x does not begin a value", c)
 }
 
-// sized is an item whose length is a number of the given width after the first byte.
+// sized returns the size of an item whose length is a number of the given width after the first byte.
 func sized(b []byte, width int, extra uint64) (int, uint64, error) {
 	n, ok := length(b, width)
 	if !ok {
@@ -116,7 +117,7 @@ func sized(b []byte, width int, extra uint64) (int, uint64, error) {
 	return within(b, 1+width, n+extra)
 }
 
-// within is an item with a head and a body, which must be there.
+// within returns the size of an item with a head and a body, which must not exceed the data.
 func within(b []byte, head int, body uint64) (int, uint64, error) {
 	if uint64(len(b)) < uint64(head)+body {
 		return 0, 0, errCut
@@ -137,8 +138,7 @@ func length(b []byte, width int) (uint64, bool) {
 	return uint64(binary.BigEndian.Uint32(b[1:])), true
 }
 
-// checkJSON reports whether a JSON document is nested no deeper than allowed. Everything else about it is the decoder's
-// business.
+// checkJSON returns an error if the nesting of a JSON document exceeds the limit. The decoder checks everything else.
 func checkJSON(b []byte) error {
 	depth, inString := 0, false
 	for i := 0; i < len(b); i++ {

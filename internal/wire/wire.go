@@ -1,20 +1,19 @@
-// Package wire carries provider.Provider over the plugin protocol of the Terraform language, versions 5 and 6, in both
+// Package wire connects provider.Provider with the plugin protocol of the Terraform language, versions 5 and 6, in both
 // directions.
 //
-// NewClient turns a gRPC connection into a provider; NewServer offers a provider on a gRPC server. Both share one
-// conversion between values, schemas, problems and their messages, and one set of messages: the versions differ in what
-// the table versions says and nowhere else. Package handshake has the two ends of the connection
-// that go-plugin makes. Processes and certificates are not known here: package host starts plugins, package
-// provider/serve is one.
+// NewClient returns a provider for a gRPC connection; NewServer serves a provider on a gRPC server. Both share the
+// conversion of values, schemas and problems to messages, and the messages: only the table versions contains the
+// differences between the versions. Package handshake implements both ends of a go-plugin connection. This package does
+// not handle processes and certificates: package host starts plugins, and package provider/serve is one.
 //
-// Whatever a peer sends ends in values that conform to the schema, or in diagnostics that name provider, call and
-// field; never in a panic, unbounded recursion or an allocation that the size of the message does not justify.
+// Every message of a peer results in values that conform to the schema, or in diagnostics that name provider, call and
+// field; never in a panic, in unbounded recursion or in an allocation that is out of proportion to the message.
 //
 //	p, err := wire.NewClient(conn, 6, wire.Options{Name: "registry.terraform.io/hashicorp/random"})
 //	schema, diags := p.Schema(ctx)
 //
-// The package starts no goroutines. What the protocol cannot carry is lost on the way: ApplyRequest.Intent and Partial,
-// Schema.StateOnly, and paths beyond an element of a set.
+// The package starts no goroutines. The protocol cannot transport some data, which is lost: ApplyRequest.Intent and
+// Partial, Schema.StateOnly, and paths beyond an element of a set.
 package wire
 
 import (
@@ -29,19 +28,18 @@ import (
 
 //go:generate protoc -I . --go_out=. --go_opt=paths=source_relative plugin6/tombolo_plugin6.proto plugin5/tombolo_plugin5.proto
 
-// MaxMessage is the size of the largest message that a plugin's answer may be, and of the largest request that most
-// plugins accept. Requests to a plugin are not limited: they hold an object several times, and an answer must fit into
-// later requests.
+// MaxMessage is the maximum size of a plugin's response, and of a request to most plugins, in bytes. Requests to a
+// plugin are not limited here: they contain an object several times, and an object in a response must fit into later
+// requests.
 const MaxMessage = 256 << 20
 
-// Limits on how deep things may be nested. Real schemas stay below ten; values of dynamic types are as deep as the JSON
-// in them.
+// Limits of nesting. Real schemas have less than ten levels; values of dynamic types are as deep as the JSON in them.
 const (
 	maxSchemaDepth = 100
 	maxValueDepth  = 1000
 )
 
-// The methods that the contract has, by their names in version 6.
+// Methods of provider.Provider, with their names in version 6.
 const (
 	methodMetadata          = "GetMetadata"
 	methodSchema            = "GetProviderSchema"
@@ -73,17 +71,17 @@ const (
 	methodInvoke            = "InvokeAction"
 )
 
-// version holds everything in which a version of the protocol differs from the other.
+// version holds all differences between the versions of the protocol.
 type version struct {
 	number  int
 	service string
-	// renamed holds the names of methods that are called otherwise than in version 6.
+	// renamed maps names of methods in version 6 to different names in this version.
 	renamed map[string]string
-	// prepares: the provider answers its validated block with defaults filled in.
+	// prepares means that the provider returns its validated block with defaults.
 	prepares bool
-	// nestedAttributes: attributes may have nested attributes.
+	// nestedAttributes means that attributes may have nested attributes.
 	nestedAttributes bool
-	// newSchema returns an empty answer to methodSchema; sixOf and ofSix turn it into that of version 6 and back.
+	// newSchema returns an empty response of methodSchema; sixOf and ofSix convert it to that of version 6 and back.
 	newSchema func() proto.Message
 	sixOf     func(proto.Message) *plugin6.SchemaResponse
 	ofSix     func(*plugin6.SchemaResponse) proto.Message
@@ -116,10 +114,10 @@ var versions = map[int]*version{
 	},
 }
 
-// Versions are the versions of the protocol that the package speaks, the best one last.
+// Versions returns the supported versions of the protocol, the best one last.
 func Versions() []int { return []int{5, 6} }
 
-// Serves reports whether a version of the protocol can express a schema: nil, or what it cannot.
+// Serves returns an error if a version of the protocol cannot express a schema.
 func Serves(protocol int, s *provider.Schema) error {
 	v, err := versionOf(protocol)
 	if err != nil {
@@ -137,7 +135,7 @@ func versionOf(protocol int) (*version, error) {
 	return v, nil
 }
 
-// method is the name by which the version knows a method.
+// method returns the name of a method in this version.
 func (v *version) method(name string) string {
 	if other, ok := v.renamed[name]; ok {
 		return other
@@ -145,5 +143,5 @@ func (v *version) method(name string) string {
 	return name
 }
 
-// path is the name of a method on the wire.
+// path returns the path of a method in gRPC.
 func (v *version) path(name string) string { return "/" + v.service + "/" + v.method(name) }

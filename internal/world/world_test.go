@@ -134,7 +134,7 @@ func (c *client) history() string {
 	return strings.Join(out, "\n")
 }
 
-func TestLedgerTellsWhatHappened(t *testing.T) {
+func TestLedgerRecordsEvents(t *testing.T) {
 	c := newClient(t, nil)
 	one := c.create(t.Context(), "a", "run/1")
 	c.create(t.Context(), "a", "run/2")
@@ -163,7 +163,7 @@ DELETED delete a run/4`
 	}
 }
 
-func TestHalfWrittenLineIsNoEvent(t *testing.T) {
+func TestPartialLinesAreNotEvents(t *testing.T) {
 	c := newClient(t, nil)
 	c.create(t.Context(), "a", "1")
 	f, err := os.OpenFile(filepath.Join(c.w.dir, "ledger"), os.O_WRONLY|os.O_APPEND, 0)
@@ -205,7 +205,7 @@ func TestManyProcessesShareAWorld(t *testing.T) {
 	}
 }
 
-func TestDirectivesMakeTrouble(t *testing.T) {
+func TestDirectivesCauseFaults(t *testing.T) {
 	for _, tc := range []struct {
 		directives []string
 		err        string
@@ -241,7 +241,7 @@ func TestFailuresCanBeCounted(t *testing.T) {
 	}
 }
 
-func TestInterruptedCreationTellsWhatExists(t *testing.T) {
+func TestInterruptedCreationsReportExistingObjects(t *testing.T) {
 	c := newClient(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

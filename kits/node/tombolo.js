@@ -1,6 +1,6 @@
 'use strict';
 /*
-Program providers for Tombolo as classes: one file without dependencies, to be put beside a provider. Node.js 18 or newer.
+Program providers for Tombolo as classes: one file without dependencies, to copy beside a provider. Node.js 18 or newer.
 
     const tombolo = require('./tombolo.js');
 
@@ -9,54 +9,54 @@ Program providers for Tombolo as classes: one file without dependencies, to be p
         await fs.writeFile(call.planned.path, call.planned.text);
         return { id: call.planned.path };
       }
-      async read(call) { ... }   // an object of what is there, or null when it is gone
+      async read(call) { ... }   // an object with the current attributes, or null if it no longer exists
     }
 
     tombolo.run({ resources: { notes_note: Note } });
 
-A method has the name of an action of docs/program-protocol.md, and may be asynchronous. It returns the attributes that it knows; what it leaves out
-is unchanged. Which actions there are is what the manifest says under "implements".
+A method has the name of an action of docs/program-protocol.md, and may be asynchronous. It returns the attributes that it knows; those that it leaves
+out are unchanged. "implements" in the manifest lists the actions.
 
 The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as
 the process, and with "concurrency" above 1 calls overlap where methods wait.
 
-What is logged after the import goes to standard error, where it is shown to people. Numbers are those of JavaScript: copied back they stay exact, but where others
-have to be, "encoding": "string" in the manifest makes them strings.
+Output that is logged after the import goes to standard error and is shown to the user. Numbers are JavaScript numbers: those that are returned unchanged
+stay exact; if others must be, "encoding": "string" in the manifest makes them strings.
 */
 
-// Only answers may get to standard output, whatever a program prints from here on.
+// From here on, only responses are written to standard output, whatever the program prints.
 const answer = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
-/** Fails a call with a message for people. attribute is a path such as ['tags', 'env']; argument the number of a function's argument. */
+/** Fails a call with a message for the user. attribute is a path such as ['tags', 'env']; argument the number of a function's argument. */
 class ProviderError extends Error {
   constructor(summary, { detail = '', attribute, argument } = {}) {
     super(summary);
     Object.assign(this, { detail, attribute, argument });
   }
 }
-/** Asks to try again later: see "retry" in the manifest. */
+/** Requests a retry: see "retry" in the manifest. */
 class Temporary extends ProviderError {}
-/** The call is not wanted any more. */
+/** The call was cancelled. */
 class Cancelled extends ProviderError {
   constructor() { super('The call was cancelled'); }
 }
 
 /**
- * create, read, update and delete, and if the manifest says so validate, plan, import, upgrade and list, which returns results: objects with identity,
+ * create, read, update and delete and, if the manifest lists them, validate, plan, import, upgrade and list, which returns results: objects with identity,
  * display_name and object.
  */
 class Resource {}
-/** data, and if the manifest says so validate. */
+/** data and, if the manifest lists it, validate. */
 class DataSource {}
-/** open, and if the manifest says so validate, renew and close. */
+/** open and, if the manifest lists them, validate, renew and close. */
 class Ephemeral {}
-/** invoke, which returns nothing, and if the manifest says so validate and plan. */
+/** invoke, which returns nothing and, if the manifest lists them, validate and plan. */
 class Action {}
 
 /**
- * One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on), and what can be said
- * beside the result. signal ends when the call is cancelled: hand it to whatever takes one.
+ * One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on), and methods to report
+ * more than the result. signal is aborted when the call is cancelled: pass it to functions that accept one.
  */
 class Call {
   #say; #controller = new AbortController();
@@ -67,18 +67,18 @@ class Call {
   }
   get signal() { return this.#controller.signal; }
   cancel() { this.#controller.abort(new Cancelled()); }
-  /** Keeps any JSON value with the object: private of later calls. */
+  /** Stores any JSON value with the object, for private of later calls. */
   keep(value) { this.extra.private = value; }
-  /** Says what the identity of the object is. */
+  /** Reports the identity of the object. */
   identify(identity) { this.extra.identity = identity; }
-  /** Says what exists already, so that it is stored if the call fails later on. */
+  /** Reports what already exists, so that it is stored if the call fails later. */
   made(attributes) { this.extra.state = attributes; }
-  /** Says when an ephemeral object has to be renewed, as an RFC 3339 time. */
+  /** Reports when an ephemeral object has to be renewed, as an RFC 3339 time. */
   renewAt(time) { this.extra.renew_at = time; }
   warn(summary, { detail, attribute } = {}) { this.warnings.push({ severity: 'warning', summary, detail, attribute }); }
   /**
-   * Returns the output values of a state of another configuration; null where there is no state. The host reads it: the method ends here and is called
-   * again from its beginning, so it should not have done anything yet. Not in create, update and delete.
+   * Returns the output values of a state of another configuration, or null if there is none. The host reads it: the method ends here and is called
+   * again from the beginning, so it must not have had any effect before. Not in create, update and delete.
    */
   remoteState(backend, config = {}, workspace = 'default') {
     const name = JSON.stringify({ backend, workspace, config });
@@ -86,7 +86,7 @@ class Call {
     if (name in have) return have[name];
     throw new Asking(Object.fromEntries([...Object.keys(have), name].map((one) => [one, JSON.parse(one)])));
   }
-  /** Tells how far the call is, and ends it if it was cancelled. */
+  /** Reports the progress of the call, and ends it if it was cancelled. */
   progress(message, fraction) {
     this.#say(message, fraction);
     this.signal.throwIfAborted();
@@ -157,7 +157,7 @@ class Host {
     return answer;
   }
 
-  /** What a failed call prints. */
+  /** The output of a failed call. */
   failure(call, error) {
     if (call.signal.aborted && error && error.name === 'AbortError') error = new Cancelled();
     const problem = { severity: 'error', summary: String((error && error.message) || error) || 'It failed', detail: error && error.detail, attribute: error && error.attribute };
@@ -190,7 +190,7 @@ class Host {
     }
   }
 
-  /** Waits for a result, or for the end of the wish for it. */
+  /** Waits for a result, or for the cancellation of the call. */
   until(call, result) {
     return new Promise((done, failed) => {
       result.then(done, failed);
@@ -224,7 +224,7 @@ class Host {
   }
 }
 
-/** Says where the program has gone wrong: the last place that is beside this file, as the rest is libraries. */
+/** Returns the position of a failure: the last one in a file beside this one, because the others are in libraries. */
 function where(error) {
   for (const line of String((error && error.stack) || '').split('\n')) {
     const [, path, number] = /^\s+at (?:.*\()?(?:file:\/\/)?(.+?):(\d+):\d+\)?$/.exec(line) || [];
@@ -238,8 +238,8 @@ function where(error) {
 const orNull = (value) => (value === undefined ? null : value);
 
 /**
- * Answers the calls of the host. resources, data, ephemeral and actions give classes by the names of their types; functions get the arguments; configure, validate
- * and schema get a call. schema gives the schema, for manifests without one.
+ * Handles the calls of the host. resources, data, ephemeral and actions are classes by type name; functions get the arguments; configure, validate
+ * and schema get a call. schema returns the schema, for manifests without one.
  */
 function run(provider) {
   const host = new Host(provider);

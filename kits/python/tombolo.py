@@ -1,4 +1,4 @@
-"""Program providers for Tombolo as classes: one file without dependencies, to be put beside a provider. Python 3.8 or newer.
+"""Program providers for Tombolo as classes: one file without dependencies, to copy beside a provider. Python 3.8 or newer.
 
     import tombolo
 
@@ -9,17 +9,17 @@
             return {"id": call.planned["path"]}
 
         def read(self, call):
-            ...                      # a dict of what is there, or None when the object is gone
+            ...                      # a dict of the current attributes, or None if the object no longer exists
 
     tombolo.run(resources={"notes_note": Note})
 
-A method has the name of an action of docs/program-protocol.md, with an underscore where Python has the word (import_). It returns the
-attributes that it knows; what it leaves out is unchanged. Which actions there are is what the manifest says under "implements".
+A method has the name of an action of docs/program-protocol.md, with an underscore if it is a Python keyword (import_). It returns the
+attributes that it knows; those that it leaves out are unchanged. "implements" in the manifest lists the actions.
 
 The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as the
 process, and with "concurrency" above 1 methods run in several threads.
 
-What is printed after the import goes to standard error, where it is shown to people. Whole numbers are exact, others are decimal.Decimal.
+Output that is printed after the import goes to standard error and is shown to the user. Whole numbers are exact, others are decimal.Decimal.
 """
 import json
 import os
@@ -29,7 +29,7 @@ import threading
 import traceback
 from decimal import Decimal
 
-# Only answers may get to standard output, whatever a program or those that it starts print from here on.
+# From here on, only responses are written to standard output, whatever the program and its subprocesses print.
 sys.stdout.flush()
 _out = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
@@ -39,7 +39,7 @@ __all__ = ["Action", "Call", "Cancelled", "DataSource", "Ephemeral", "Error", "R
 
 
 class Error(Exception):
-    """Fails a call with a message for people. attribute is a path such as ["tags", "env"]; argument the number of a function's argument."""
+    """Fails a call with a message for the user. attribute is a path such as ["tags", "env"]; argument the number of a function's argument."""
 
     def __init__(self, summary, detail="", attribute=None, argument=None):
         super().__init__(summary)
@@ -47,36 +47,36 @@ class Error(Exception):
 
 
 class Temporary(Error):
-    """Asks to try again later: see "retry" in the manifest."""
+    """Requests a retry: see "retry" in the manifest."""
 
 
 class Cancelled(Error):
-    """The call is not wanted any more."""
+    """The call was cancelled."""
 
     def __init__(self):
         super().__init__("The call was cancelled")
 
 
 class Resource:
-    """create, read, update and delete, and if the manifest says so validate, plan, import_, upgrade and list, which returns results: dicts with
+    """create, read, update and delete and, if the manifest lists them, validate, plan, import_, upgrade and list, which returns results: dicts with
     identity, display_name and object."""
 
 
 class DataSource:
-    """data, and if the manifest says so validate."""
+    """data and, if the manifest lists it, validate."""
 
 
 class Ephemeral:
-    """open, and if the manifest says so validate, renew and close."""
+    """open and, if the manifest lists them, validate, renew and close."""
 
 
 class Action:
-    """invoke, which returns nothing, and if the manifest says so validate and plan."""
+    """invoke, which returns nothing and, if the manifest lists them, validate and plan."""
 
 
 class Call:
     """One call: the members of its request (config, planned, prior, state, private, identity, id, provider, planned_unknown and so on; None
-    when the action has no such member), and what can be said beside the result."""
+    if the action has no such member), and methods to report more than the result."""
 
     def __init__(self, params, say):
         self.params = params
@@ -91,27 +91,27 @@ class Call:
         return self.params.get(name)
 
     def keep(self, private):
-        """Keeps any JSON value with the object: call.private of later calls."""
+        """Stores any JSON value with the object, for call.private of later calls."""
         self._extra["private"] = private
 
     def identify(self, identity):
-        """Says what the identity of the object is."""
+        """Reports the identity of the object."""
         self._extra["identity"] = identity
 
     def made(self, **attributes):
-        """Says what exists already, so that it is stored if the call fails later on."""
+        """Reports what already exists, so that it is stored if the call fails later."""
         self._extra["state"] = attributes
 
     def renew_at(self, time):
-        """Says when an ephemeral object has to be renewed, as an RFC 3339 time."""
+        """Reports when an ephemeral object has to be renewed, as an RFC 3339 time."""
         self._extra["renew_at"] = time
 
     def warn(self, summary, detail="", attribute=None):
         self.warnings.append(_diagnostic("warning", summary, detail, attribute))
 
     def remote_state(self, backend, config=None, workspace="default"):
-        """Returns the output values of a state of another configuration, as a dict; None where there is no state. The host reads it: the method ends
-        here and is called again from its beginning, so it should not have done anything yet. Not in create, update and delete."""
+        """Returns the output values of a state of another configuration, as a dict, or None if there is none. The host reads it: the method ends
+        here and is called again from the beginning, so it must not have had any effect before. Not in create, update and delete."""
         asked = {"backend": backend, "workspace": workspace, "config": config or {}}
         name = json.dumps(asked, sort_keys=True, default=_plain)
         have = self.params.get("remote_state") or {}
@@ -120,19 +120,19 @@ class Call:
         return have[name]
 
     def _asked(self):
-        """Those that are there already: the host gives what the last answer asked for, and no more."""
+        """The states that are already available: the host passes those that the last response requested."""
         return {name: json.loads(name) for name in self.params.get("remote_state") or {}}
 
     def progress(self, message, fraction=None):
-        """Tells how far the call is, and ends it if it was cancelled."""
+        """Reports the progress of the call, and ends it if it was cancelled."""
         self._say(message, fraction)
         if self.cancelled.is_set():
             raise Cancelled()
 
 
 def run(resources=None, data=None, ephemeral=None, functions=None, configure=None, validate=None, schema=None, actions=None):
-    """Answers the calls of the host. Classes are given by the names of their types; the others are functions that get a Call, except for
-    those of functions, which get the arguments. schema gives the schema, for manifests without one."""
+    """Handles the calls of the host. Classes are passed by type name; the others are functions that get a Call, except for
+    functions, which get the arguments. schema returns the schema, for manifests without one."""
     kinds = [{name: cls() for name, cls in (group or {}).items()} for group in (resources, data, ephemeral, actions)]
     provider = {"configure": configure, "validate": validate, "schema": schema and (lambda call: {"schema": schema(call)})}
     host = _Host(kinds, provider, functions or {})
@@ -201,7 +201,7 @@ class _Host:
         return answer
 
     def failure(self, call, error):
-        """What a failed call prints, and why it failed."""
+        """The output of a failed call, and the reason."""
         if isinstance(error, Error):
             problem = _diagnostic("error", error.summary, error.detail, error.attribute)
         else:
@@ -227,7 +227,7 @@ class _Host:
         except _Missing:
             print("The program does not implement %s of %s, though the manifest says so." % (action, call.params.get("type", "the provider")), file=sys.stderr)
             return 1
-        except BaseException as e:  # also what a method does by sys.exit
+        except BaseException as e:  # including sys.exit in a method
             answer, status = self.failure(call, e), 75 if isinstance(e, Temporary) else 1
         self.write(answer)
         return status
@@ -276,7 +276,7 @@ class _Host:
 
 
 def _where(error):
-    """Says where the program has gone wrong: the last place that is beside this file, as the rest is libraries."""
+    """Returns the position of a failure: the last one in a file beside this one, because the others are in libraries."""
     here = os.path.abspath(__file__)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = os.path.abspath(frame.filename)
@@ -304,7 +304,7 @@ def _text(message):
 
 def _plain(value):
     if isinstance(value, Decimal):
-        return str(value)  # hosts take numbers as text, too, which keeps all of their digits
+        return str(value)  # hosts also accept numbers as text, which keeps all digits
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     raise TypeError("%r is no value of JSON" % (value,))

@@ -78,13 +78,14 @@ func checkWrongNames(s *session) {
 	// These may return an empty response.
 	s.safely("read of an unknown type", func() {
 		resp := s.p.Read(s.ctx, provider.ReadRequest{Type: noSuch, Prior: object, Client: client})
-		s.proper("read of an unknown type", nil, resp.Diagnostics)
+		s.checkDiagnostics("read of an unknown type", nil, resp.Diagnostics)
 	})
 	for _, kind := range []provider.ResourceKind{provider.ManagedResource, provider.DataSource,
 		provider.EphemeralResource, provider.ListResource, provider.Action} {
 		s.safely("validate an unknown type", func() {
-			s.proper("validate an unknown type", nil, s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
-				Kind: kind, Type: noSuch, Config: object, Client: client}))
+			diags := s.p.ValidateResource(s.ctx, provider.ValidateResourceRequest{
+				Kind: kind, Type: noSuch, Config: object, Client: client})
+			s.checkDiagnostics("validate an unknown type", nil, diags)
 		})
 	}
 }
@@ -159,7 +160,7 @@ func checkCancelled(s *session) {
 	})
 	for _, r := range s.o.Resources {
 		o := s.object(&r)
-		planned, _ := o.ask(o.null(), o.config, nil)
+		planned, _ := o.requestPlan(o.null(), o.config, nil)
 		s.within("validate", func() {
 			s.p.ValidateResource(ctx, provider.ValidateResourceRequest{Kind: provider.ManagedResource, Type: r.Type,
 				Config: o.config, Client: client})
@@ -256,8 +257,8 @@ func readData(s *session, d *Data) cty.Value {
 	resp := s.p.ReadData(s.ctx, provider.ReadDataRequest{Type: d.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.State)
 	s.succeeds("read", rt.Block, resp.Diagnostics)
-	s.judge("read", value.CheckData(rt.Block, resp.State))
-	s.judge("read: compared with the configuration",
+	s.checkErrors("read", value.CheckData(rt.Block, resp.State))
+	s.checkErrors("read: compared with the configuration",
 		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.State))
 	return resp.State
 }
@@ -316,8 +317,8 @@ func checkEphemeral(s *session, e *Ephemeral) {
 	resp := s.p.OpenEphemeral(s.ctx, provider.OpenEphemeralRequest{Type: e.Type, Config: config, Client: client})
 	s.secrets.learn(rt.Block, resp.Result)
 	s.succeeds("open", rt.Block, resp.Diagnostics)
-	s.judge("open", value.CheckData(rt.Block, resp.Result))
-	s.judge("open: compared with the configuration",
+	s.checkErrors("open", value.CheckData(rt.Block, resp.Result))
+	s.checkErrors("open: compared with the configuration",
 		value.CheckApplied(rt.Block, value.PlannedForData(rt.Block, config), resp.Result))
 	s.holds(resp.Result, e.Want)
 	private := resp.Private

@@ -166,8 +166,8 @@ func withOptionals(ty cty.Type) cty.Type {
 	return ty
 }
 
-// proper reports invalid diagnostics, whatever their text.
-func (s *session) proper(what string, block *provider.Block, diags diag.List) {
+// checkDiagnostics reports invalid diagnostics, whatever their text.
+func (s *session) checkDiagnostics(what string, block *provider.Block, diags diag.List) {
 	s.Helper()
 	for _, d := range diags {
 		switch {
@@ -212,7 +212,7 @@ func leads(ty cty.Type, path cty.Path) bool {
 // succeeds requires that a call returned no errors.
 func (s *session) succeeds(what string, block *provider.Block, diags diag.List) {
 	s.Helper()
-	s.proper(what, block, diags)
+	s.checkDiagnostics(what, block, diags)
 	if diags.HasErrors() {
 		s.Fatalf("%s: %s", what, diags.Err())
 	}
@@ -221,7 +221,7 @@ func (s *session) succeeds(what string, block *provider.Block, diags diag.List) 
 // refuses requires that a call returned an error at a path.
 func (s *session) refuses(what string, block *provider.Block, diags diag.List, at cty.Path) {
 	s.Helper()
-	s.proper(what, block, diags)
+	s.checkDiagnostics(what, block, diags)
 	if !diags.HasErrors() {
 		s.Errorf("%s: no error", what)
 		return
@@ -240,11 +240,11 @@ func (s *session) refuses(what string, block *provider.Block, diags diag.List, a
 func (s *session) conforms(what string, block *provider.Block, v cty.Value) {
 	s.Helper()
 	s.secrets.learn(block, v)
-	s.judge(what, value.Conforms(block, v))
+	s.checkErrors(what, value.Conforms(block, v))
 }
 
-// judge ends the check if a response violates the rules for values.
-func (s *session) judge(what string, errs []value.PathError) {
+// checkErrors ends the check if a response violates the rules for values.
+func (s *session) checkErrors(what string, errs []value.PathError) {
 	s.Helper()
 	for _, e := range errs {
 		s.Errorf("%s: %s", what, e.Error())
@@ -332,9 +332,9 @@ func (o *object) validate(config cty.Value) diag.List {
 		Type: o.r.Type, Config: config, Client: client})
 }
 
-// ask requests a plan and checks it. replaces reports whether the provider requires a replacement; then the response is
-// about an update.
-func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
+// requestPlan requests a plan and checks it. replaces reports whether the provider requires a replacement; then the
+// response is about an update.
+func (o *object) requestPlan(prior, config cty.Value, private []byte) (resp provider.PlanResponse, replaces bool) {
 	s, block := o.s, o.rt.Block
 	s.Helper()
 	s.succeeds("validate", block, o.validate(config))
@@ -352,7 +352,7 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
-	s.judge("plan", errs)
+	s.checkErrors("plan", errs)
 	paths, invalid := value.FilterReplacePaths(block, prior, resp.Planned, resp.RequiresReplace)
 	if len(invalid) > 0 {
 		s.Fatalf("plan: %s requires replacement, but the schema does not have it", value.FormatPath(invalid[0]))
@@ -363,10 +363,10 @@ func (o *object) ask(prior, config cty.Value, private []byte) (resp provider.Pla
 // apply plans a configuration and applies it, with a replacement if the provider requires one.
 func (o *object) apply(config cty.Value) (replaced bool) {
 	o.s.Helper()
-	resp, replaces := o.ask(o.state, config, o.private)
+	resp, replaces := o.requestPlan(o.state, config, o.private)
 	if replaces && !o.state.IsNull() {
 		o.destroy()
-		resp, _ = o.ask(o.null(), config, nil)
+		resp, _ = o.requestPlan(o.null(), config, nil)
 	}
 	if !o.state.IsNull() && resp.Planned.RawEquals(o.state) {
 		// There is no change, such as after an optional computed value is removed from the configuration: engines do
@@ -410,7 +410,7 @@ func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp
 	if resp.LegacyTypeSystem {
 		errs = value.Intolerable(errs)
 	}
-	s.judge("apply", errs)
+	s.checkErrors("apply", errs)
 	o.state, o.private = resp.State, resp.Private
 	o.identify("apply", resp.Identity)
 	o.config = config
@@ -421,7 +421,7 @@ func (o *object) identify(what string, identity cty.Value) {
 	o.s.Helper()
 	schema := o.rt.Identity
 	switch {
-	case schema == nil || o.r.untold():
+	case schema == nil || o.r.lacksIdentity():
 		if identity != cty.NilVal && !identity.IsNull() {
 			o.s.Errorf("%s: there is an identity, but the type has none, or none that is told", what)
 		}
@@ -447,7 +447,7 @@ func (o *object) read() (cty.Value, []byte) {
 		Identity: o.identity, Client: client})
 	s.secrets.learn(block, resp.State)
 	s.succeeds("read", block, resp.Diagnostics)
-	s.judge("read", value.CheckRefreshed(block, resp.State))
+	s.checkErrors("read", value.CheckRefreshed(block, resp.State))
 	if !resp.State.IsNull() {
 		o.identify("read", resp.Identity)
 	}
@@ -466,7 +466,7 @@ func (o *object) settled() {
 	if !bytes.Equal(private, o.private) {
 		s.Errorf("read: the private data changed from %q to %q", o.private, private)
 	}
-	resp, replaces := o.ask(o.state, o.config, o.private)
+	resp, replaces := o.requestPlan(o.state, o.config, o.private)
 	if kept := value.NullWriteOnly(o.rt.Block, o.state); replaces || !resp.Planned.RawEquals(kept) {
 		s.Fatalf("plan: the same configuration asks for a change (replacement %t):\n%s", replaces,
 			differences("there is", marked(o.rt.Block, kept), "planned", marked(o.rt.Block, resp.Planned)))

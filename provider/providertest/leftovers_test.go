@@ -60,7 +60,7 @@ var troubles = map[string]func(*spoiled){
 	},
 }
 
-func TestNoCheckSaysASecretOrLeavesAnObjectBehind(t *testing.T) {
+func TestChecksShowNoSecretsAndLeaveNoObjects(t *testing.T) {
 	for name, spoil := range troubles {
 		t.Run(name, func(t *testing.T) {
 			var last *toy
@@ -96,7 +96,7 @@ func TestNoCheckSaysASecretOrLeavesAnObjectBehind(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
+func TestUndeletableObjectsAreReported(t *testing.T) {
 	o := toyOptions(func(p *toy) provider.Provider {
 		return &spoiled{toy: p, apply: func(_ context.Context, req provider.ApplyRequest,
 			resp provider.ApplyResponse) provider.ApplyResponse {
@@ -114,7 +114,7 @@ func TestWhatCannotBeDeletedIsNamed(t *testing.T) {
 }
 
 // The check that all others depend on runs first, so that the first failure is the cause.
-func TestLivesAreCheckedFirst(t *testing.T) {
+func TestLifecycleIsCheckedFirst(t *testing.T) {
 	names := Names(toyOptions(func(p *toy) provider.Provider { return p }))
 	life := slices.Index(names, "resource toy_thing: create, read, plan again, destroy")
 	for _, later := range []string{"calls return when their context has ended", "parallel calls",

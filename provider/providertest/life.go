@@ -80,13 +80,13 @@ func checkUnknown(s *session, r *Resource) {
 		o := s.object(r)
 		// Objects have different numbers, so use only the unknown parts.
 		config = o.changed(unknownIn(config))
-		first, _ := o.ask(o.null(), config, nil)
-		final, _ := o.ask(o.null(), o.config, nil)
+		first, _ := o.requestPlan(o.null(), config, nil)
+		final, _ := o.requestPlan(o.null(), o.config, nil)
 		errs := value.CheckReplanned(o.rt.Block, first.Planned, final.Planned)
 		if first.LegacyTypeSystem {
 			errs = value.Intolerable(errs)
 		}
-		s.judge("plan once "+what+" is known", errs)
+		s.checkErrors("plan once "+what+" is known", errs)
 		o.perform(o.config, final)
 		o.settled()
 		o.destroy()
@@ -132,7 +132,7 @@ func checkBig(s *session, r *Resource, name string) {
 	}
 	o.config = o.changed(Attrs{name: given})
 	refused := func(what string, diags diag.List) {
-		s.proper(what, o.rt.Block, diags)
+		s.checkDiagnostics(what, o.rt.Block, diags)
 		if diags.HasErrors() {
 			s.Skipf("%s is refused (%s): %s", big, what, diags.Err())
 		}
@@ -142,7 +142,7 @@ func checkBig(s *session, r *Resource, name string) {
 		Type: r.Type, Prior: o.null(), Config: o.config, Client: client, Proposed: value.Propose(o.rt.Block, o.null(),
 			value.NullWriteOnly(o.rt.Block, o.config)),
 	}).Diagnostics)
-	planned, _ := o.ask(o.null(), o.config, nil)
+	planned, _ := o.requestPlan(o.null(), o.config, nil)
 	resp := o.attempt(o.config, planned)
 	if resp.Diagnostics.HasErrors() {
 		if resp.State != cty.NilVal && resp.State.IsNull() { // nothing was created
@@ -215,7 +215,7 @@ func checkUpgrade(s *session, r *Resource) {
 	}
 	for what, bad := range inOrder(map[string]string{
 		"cut JSON": string(stored[:len(stored)/2]), "another type of value": `[1, 2]`,
-		"an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": {"x": [{}]}}`,
+		"an attribute of a wrong type": `{"` + anyAttribute(o.rt.Block) + `": ` + misfit(o.rt.Block) + `}`,
 	}) {
 		if what == "an attribute of a wrong type" &&
 			o.rt.Block.Attributes[anyAttribute(o.rt.Block)].Type == cty.DynamicPseudoType {
@@ -225,7 +225,7 @@ func checkUpgrade(s *session, r *Resource) {
 			s.refuses("upgrade "+what, o.rt.Block, upgrade(provider.StoredObject{JSON: []byte(bad)}).Diagnostics, nil)
 		})
 	}
-	if o.rt.Identity != nil && !r.untold() {
+	if o.rt.Identity != nil && !r.lacksIdentity() {
 		s.upgradeIdentity(o)
 	}
 	o.destroy()
@@ -242,6 +242,14 @@ func (s *session) upgradeIdentity(o *object) {
 	if resp.Identity == cty.NilVal || !resp.Identity.RawEquals(o.identity) {
 		s.Errorf("upgrade the identity: got %s, want %s", show(resp.Identity), show(o.identity))
 	}
+}
+
+// misfit is a value that is not one of anyAttribute.
+func misfit(block *provider.Block) string {
+	if block.Attributes[anyAttribute(block)].ImpliedType().IsObjectType() {
+		return `"text"` // an object may have members that the type does not know
+	}
+	return `{"x": [{}]}`
 }
 
 // anyAttribute returns the first attribute with a fixed type, or the first one.
@@ -272,7 +280,7 @@ func checkImport(s *session, r *Resource) {
 	s.imports(o, "import by id", provider.ImportRequest{Type: r.Type, ID: r.Import.ID(o.state), Client: client}, want)
 	if o.rt.Identity != nil {
 		identity := o.identity
-		if r.untold() {
+		if r.lacksIdentity() {
 			identity = r.Import.Identity(o.state)
 		}
 		s.imports(o, "import by identity", provider.ImportRequest{Type: r.Type, Identity: identity, Client: client},
@@ -280,7 +288,7 @@ func checkImport(s *session, r *Resource) {
 	}
 	if id := r.Import.Missing; id != "" {
 		resp := s.p.Import(s.ctx, provider.ImportRequest{Type: r.Type, ID: id, Client: client})
-		s.proper("import of a missing object", nil, resp.Diagnostics)
+		s.checkDiagnostics("import of a missing object", nil, resp.Diagnostics)
 		if !resp.Diagnostics.HasErrors() && !s.gone(o, resp) {
 			s.Errorf(
 				"import of the missing object %q: neither an error, nor does the read afterwards find that it is gone",
@@ -309,7 +317,7 @@ func (s *session) imports(o *object, what string, req provider.ImportRequest, wa
 		s.Errorf("%s: reading what was imported finds another object:\n%s", what,
 			differences("got", marked(o.rt.Block, now), "want", marked(o.rt.Block, want)))
 	}
-	if o.rt.Identity != nil && !o.r.untold() && !again.identity.RawEquals(o.identity) {
+	if o.rt.Identity != nil && !o.r.lacksIdentity() && !again.identity.RawEquals(o.identity) {
 		s.Errorf("%s: the identity is %s, want %s", what, show(again.identity), show(o.identity))
 	}
 }
@@ -353,7 +361,7 @@ func checkSlow(s *session, r *Resource) {
 	for _, how := range []string{"context", "Stop"} {
 		s.start()
 		o := s.object(r, r.Slow)
-		planned, _ := o.ask(o.null(), o.config, nil)
+		planned, _ := o.requestPlan(o.null(), o.config, nil)
 		ctx, cancel := context.WithCancel(s.ctx)
 		timer := time.AfterFunc(200*time.Millisecond, func() {
 			if how == "Stop" {
@@ -385,9 +393,9 @@ func checkSlow(s *session, r *Resource) {
 func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanResponse) {
 	s, block := o.s, o.rt.Block
 	o.keep(resp)
-	s.proper("an interrupted apply", block, resp.Diagnostics)
+	s.checkDiagnostics("an interrupted apply", block, resp.Diagnostics)
 	state := resp.State
-	if state == cty.NilVal || resp.Diagnostics.HasErrors() && !state.IsKnown() { // the provider does not know whether the object exists
+	if state == cty.NilVal || resp.Diagnostics.HasErrors() && !state.IsKnown() { // unknown result
 		state = o.null()
 	}
 	errs := value.Conforms(block, state)

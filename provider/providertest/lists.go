@@ -46,14 +46,17 @@ func (s *session) finds(l *List, r *Resource, config cty.Value) {
 	for _, whole := range []bool{false, true} {
 		found := s.list(l, config, whole, manyObjects)
 		for _, o := range []*object{first, second} {
-			one := listed(found, o.identity)
+			one, want := listed(found, o.identity), o.state
+			if r.Import != nil && r.Import.Want != nil {
+				want = r.Import.Want(want)
+			}
 			switch {
 			case one == nil:
 				s.Fatalf("list: the object with the identity %s is not among the %d that are found", show(o.identity),
 					len(found))
-			case whole && !one.Object.RawEquals(o.state):
+			case whole && !one.Object.RawEquals(want):
 				s.Errorf("list: the object is not as it was made:\n%s", differences("apply left", marked(o.rt.Block,
-					o.state), "list found", marked(o.rt.Block, one.Object)))
+					want), "list found", marked(o.rt.Block, one.Object)))
 			}
 		}
 	}
@@ -110,7 +113,7 @@ func (s *session) list(l *List, config cty.Value, whole bool, limit int) []provi
 			s.Fatalf("list: whole objects were asked for, and %s has none", show(one.Identity))
 		case whole:
 			s.secrets.learn(rt.Block, one.Object)
-			s.judge("list", value.CheckRefreshed(rt.Block, one.Object))
+			s.checkErrors("list", value.CheckRefreshed(rt.Block, one.Object))
 		}
 	}
 	return resp.Results

@@ -115,8 +115,8 @@ type Import struct {
 	Identity func(state cty.Value) cty.Value
 }
 
-// untold reports whether the type has an identity that the provider does not return.
-func (r *Resource) untold() bool { return r.Import != nil && r.Import.Identity != nil }
+// lacksIdentity reports whether the type has an identity that the provider does not return.
+func (r *Resource) lacksIdentity() bool { return r.Import != nil && r.Import.Identity != nil }
 
 // Data is a data source to read.
 type Data struct {

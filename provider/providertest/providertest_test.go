@@ -218,7 +218,7 @@ func TestSuiteFindsSpoiledProviders(t *testing.T) {
 				req.Partial(cty.EmptyObjectVal, nil)
 			}
 		}}},
-		{"data without an object", "data toy_count", "gave no object", spoiled{
+		{"data without an object", "data toy_count", "returned no object", spoiled{
 			data: func(provider.ReadDataResponse) provider.ReadDataResponse {
 				return provider.ReadDataResponse{State: cty.NullVal(toySchema.Data["toy_count"].Block.ImpliedType())}
 			}}},

@@ -101,7 +101,7 @@ func Run(o Options) int {
 }
 
 var errNoAddress = errors.New(
-	"it has no Address, such as registry.terraform.io/example/demo, by which hosts would know it")
+	"it has no Address, such as registry.terraform.io/example/demo, which identifies it to hosts")
 
 func explain(w io.Writer, program, address string) {
 	if address == "" {
@@ -110,10 +110,10 @@ func explain(w io.Writer, program, address string) {
 		address = "the provider " + address
 	}
 	fmt.Fprintf(w, `%s is a plugin: %s for Terraform, OpenTofu and Tombolo, which start it themselves.
-Name the provider in a configuration and put this file where they find it, such as a filesystem mirror
-or a directory in dev_overrides.
+Require the provider in a configuration, and put this file where they find it, such as in a filesystem mirror
+or a directory of dev_overrides.
 
-To attach a debugger, start it with -debug and do as it says.
+To attach a debugger, start it with -debug and follow its instructions.
 `, program, address)
 }
 
@@ -159,7 +159,7 @@ func newPlugin(o Options) (*running, error) {
 		p.best = v
 	}
 	if p.best == 0 {
-		return nil, fmt.Errorf("no version of the plugin protocol can express its schema: %s",
+		return nil, fmt.Errorf("its schema cannot be represented in any version of the plugin protocol: %s",
 			strings.Join(problems, "; "))
 	}
 	return p, nil

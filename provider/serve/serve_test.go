@@ -177,7 +177,7 @@ func TestHostAndPluginAgreeOnTheBestVersion(t *testing.T) {
 	}
 }
 
-func TestHostsWithoutNestedAttributesAreToldSo(t *testing.T) {
+func TestHostsWithoutNestedAttributesGetAnError(t *testing.T) {
 	c := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(5), Cmd: command("nested"),
 		AutoMTLS:         true,
@@ -197,7 +197,7 @@ func TestLargeValuesPass(t *testing.T) {
 	}
 }
 
-func TestAskedToShutDownThePluginLetsCallsEnd(t *testing.T) {
+func TestShutdownAwaitsRunningCalls(t *testing.T) {
 	c, p := launch(t, "plain", 6)
 	notes := beginSlow(t, p)
 	c.Kill()
@@ -231,7 +231,7 @@ func waitFor(t *testing.T, file string) {
 	t.Fatalf("%s does not appear", file)
 }
 
-func TestStartedByHandThePluginExplainsItself(t *testing.T) {
+func TestPluginStartedByHandPrintsHelp(t *testing.T) {
 	cmd := command("plain")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -247,7 +247,7 @@ func TestStartedByHandThePluginExplainsItself(t *testing.T) {
 }
 
 // Hosts could not identify the provider of such a plugin.
-func TestPluginsOnTheirOwnNeedAnAddress(t *testing.T) {
+func TestDebugPluginsNeedAnAddress(t *testing.T) {
 	out, err := command("nameless", "-debug").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "cannot start: it has no Address") ||
 		strings.Contains(string(out), ReattachEnv) {

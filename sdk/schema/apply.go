@@ -65,12 +65,12 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	null := cty.NullVal(t.object.ty)
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, null), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.fresh, d.suppress, d.record = true, true, req.Partial
 	d.identity = t.identityData(req.PlannedIdentity)
 	if s.stopping.Context().Err() != nil {
 		return null, cty.NilVal, diag.List{}.Errorf(nil, "Nothing was created", "The run was interrupted before the "+
-			"creation of an object of type %s began.", t.name)
+			"creation of an object of type %s started.", t.name)
 	}
 	diags := s.run(ctx, d, TimeoutCreate, t.resource.create())
 	switch {
@@ -83,7 +83,8 @@ func (s *server) create(ctx context.Context, t *resourceType, req provider.Apply
 	default:
 		if !diags.HasErrors() {
 			diags = diags.Errorf(nil, "Nothing was created",
-				"The provider's Create for %s ended well without a SetId, so there is nothing to store. %s", t.name,
+				"The provider's Create for %s succeeded without calling SetId, so there is nothing to store. %s",
+				t.name,
 				value.ProviderBug)
 		}
 		return null, cty.NilVal, diags
@@ -95,7 +96,7 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: settle(req.Planned, req.Prior), unknown: req.Planned,
 		config: req.Config})
-	s.told(d, req.Meta)
+	s.withMeta(d, req.Meta)
 	d.suppress = true
 	d.identity = t.identityData(req.PlannedIdentity)
 	op := t.resource.update()
@@ -104,7 +105,8 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	case !t.changes(req.Prior, req.Planned): // only timeouts, which are just stored
 	case op == nil:
 		diags = diags.Errorf(nil, "No update",
-			"The provider has no Update for %s: a change has to replace the object, but none was planned to. %s",
+			"The provider has no Update for %s, so a change must replace the object, but no replacement was planned. "+
+				"%s",
 			t.name, value.ProviderBug)
 		return req.Prior, req.PlannedIdentity, diags
 	default:
@@ -112,8 +114,8 @@ func (s *server) change(ctx context.Context, t *resourceType, req provider.Apply
 	}
 	if d.id == "" {
 		if !diags.HasErrors() {
-			diags = diags.Errorf(nil, "The object is gone", "While it was updated the provider found that the object "+
-				"of type %s does not exist any more. Plan again to create it.", t.name)
+			diags = diags.Errorf(nil, "The object is gone", "During the update, the provider found that the object "+
+				"of type %s no longer exists. Plan again to create it.", t.name)
 		}
 		return cty.NullVal(t.object.ty), cty.NilVal, diags
 	}
@@ -146,7 +148,7 @@ func (s *server) result(d *ResourceData, req provider.ApplyRequest, before cty.V
 		return state, identity, diags
 	}
 	errs := value.CheckApplied(t.block(), req.Planned, state, everything)
-	return state, identity, diags.Extend(problems).Extend(strictly("Result differs from the plan", errs))
+	return state, identity, diags.Extend(problems).Extend(invalidResponse("Result differs from the plan", errs))
 }
 
 func withID(state cty.Value, id string) cty.Value {
@@ -171,13 +173,13 @@ func (t *resourceType) stillPartial(planned, state cty.Value) diag.List {
 		return nil
 	}
 	return diag.List{}.Errorf(nil, "Not everything was recorded",
-		"The provider's callback for %s ended well in partial mode, without SetPartial for all that was planned. "+
-			"Before it succeeds it has to call Partial(false). %s", t.name, value.ProviderBug)
+		"The provider's callback for %s succeeded in partial mode without calling SetPartial for all planned "+
+			"attributes. Before it succeeds, it must call Partial(false). %s", t.name, value.ProviderBug)
 }
 
 func (s *server) destroy(ctx context.Context, t *resourceType, req provider.ApplyRequest) (cty.Value, diag.List) {
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutDelete, t.resource.delete())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutDelete, t.resource.delete())
 	if !diags.HasErrors() || d.id == "" {
 		return req.Planned, diags
 	}

@@ -162,7 +162,7 @@ func TestTheNextApplyRepairsAPartialUpdate(t *testing.T) {
 	}
 }
 
-func TestWhatCallbacksLeaveIsStored(t *testing.T) {
+func TestCallbackResultsAreStored(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "etag": {
 			Type: TypeString, Computed: true},
@@ -190,7 +190,7 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		},
 		"no id": {
 			func(d *ResourceData) error { d.SetId(""); return nil },
-			result{words: []string{"Nothing was created", "without a SetId"}},
+			result{words: []string{"Nothing was created", "without calling SetId"}},
 			result{words: []string{"The object is gone"}},
 		},
 		"a panic": {
@@ -218,15 +218,15 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 		"a wrong type, returned": {
 			func(d *ResourceData) error { return d.Set("size", "many") },
 			result{state: attrs{"name": str("b"), "size": null}, words: []string{
-				"TypeInt wants an integer, not string"}, path: ".size"},
-			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants an integer, not string"},
+				"TypeInt needs an integer, not string"}, path: ".size"},
+			result{state: attrs{"name": str("b")}, words: []string{"TypeInt needs an integer, not string"},
 				path: ".size"},
 		},
 		"a wrong type, dropped": {
 			func(d *ResourceData) error { _ = d.Set("size", "many"); return nil },
-			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt wants an integer, not string",
+			result{state: attrs{"name": str("b"), "size": null}, words: []string{"TypeInt needs an integer, not string",
 				"bug in the provider"}, path: ".size"},
-			result{state: attrs{"name": str("b")}, words: []string{"TypeInt wants"}, path: ".size"},
+			result{state: attrs{"name": str("b")}, words: []string{"TypeInt needs"}, path: ".size"},
 		},
 		"an unknown key": {
 			func(d *ResourceData) error { _ = d.Set("siez", 1); return nil },
@@ -286,7 +286,7 @@ func TestWhatCallbacksLeaveIsStored(t *testing.T) {
 	}
 }
 
-func TestReadFindsWhatIsThere(t *testing.T) {
+func TestReadReturnsTheCurrentObject(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true}, "size": {Type: TypeInt, Optional: true}, "count_": {
 			Type: TypeInt, Computed: true}, "must": {Type: TypeString, Required: true},
@@ -319,7 +319,7 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 		"a panic": {nil, func(d *ResourceData) error { _ = d.Set("name", "b"); panic("oh no") }, attrs{
 			"name": str("a")}, "oh no"},
 		"a mistake, dropped": {nil, func(d *ResourceData) error { _ = d.Set("name", 1); return nil }, attrs{
-			"name": str("a")}, "wants a string"},
+			"name": str("a")}, "needs a string"},
 		"a new name for itself": {nil, func(d *ResourceData) error { d.SetId("2"); return nil }, attrs{"id": str("2")},
 			""},
 	} {
@@ -349,7 +349,7 @@ func TestReadFindsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestDeleteLeavesWhatCouldNotBeDeleted(t *testing.T) {
+func TestFailedDeleteKeepsTheObject(t *testing.T) {
 	for name, test := range map[string]struct {
 		on   func(d *ResourceData) error
 		want attrs
@@ -442,11 +442,11 @@ func TestProvidersAreNotConfiguredWithUnknownValues(t *testing.T) {
 	}
 	t.Setenv("TOMBOLO_TEST_TRIES", "many")
 	refused(t, p.Configure(t.Context(), provider.ConfigureRequest{
-		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt wants an integer")
+		Config: object(t, schema.Provider, attrs{"url": str("x")})}).Diagnostics, ".tries", "TypeInt needs an integer")
 }
 
-// TestMessagesTellNoValues plants a secret that is only marked in the configuration.
-func TestMessagesTellNoValues(t *testing.T) {
+// TestMessagesShowNoSecrets plants a secret that is only marked in the configuration.
+func TestMessagesShowNoSecrets(t *testing.T) {
 	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
 		return d.Set("name", "tops3cret too")
 	}))
@@ -457,7 +457,7 @@ func TestMessagesTellNoValues(t *testing.T) {
 	}
 }
 
-func TestNewObjectsAreToldOfAsSoonAsTheyHaveAnId(t *testing.T) {
+func TestNewObjectsAreRecordedWhenTheyGetAnId(t *testing.T) {
 	var early []cty.Value
 	e := start(t, keeper(partialFields(), func(_ string, d *ResourceData) error {
 		if len(early) != 1 {

@@ -14,7 +14,7 @@ type connection struct{ closed int }
 
 func (c *connection) Close() error { c.closed++; return nil }
 
-func TestWhatWasConfiguredIsClosedWithTheProvider(t *testing.T) {
+func TestConfiguredClientIsClosed(t *testing.T) {
 	c := &connection{}
 	p := schema.New(&schema.Provider{ConfigureFunc: func(*schema.ResourceData) (interface{}, error) { return c, nil }})
 	if err := p.Close(); err != nil || c.closed != 0 {

@@ -20,7 +20,7 @@ const (
 	listing       // the config block of a list
 	acting        // the config block of an action
 	configuration // a provider block
-	said          // a provider_meta block
+	metaBlock     // a provider_meta block
 	callee        // a function
 )
 
@@ -53,7 +53,7 @@ type field struct {
 	ty     cty.Type
 	elem   *field  // of a collection of values
 	object *object // of nested resources
-	block  bool    // it is nested blocks on the wire
+	block  bool    // encoded as nested blocks on the wire
 	// implicit fields are id and timeouts, which authors do not declare and set with their own methods.
 	implicit bool
 }
@@ -70,7 +70,7 @@ func compile(name string, r *Resource, k kind) *resourceType {
 	if k == managed || k == data {
 		if o.fields[idField] == nil {
 			c.add(o, &field{name: idField, schema: &Schema{Type: TypeString, Computed: true, Stable: true,
-				Description: "The name of the object in the system that holds it."}, ty: cty.String})
+				Description: "The id of the object in the system that manages it."}, ty: cty.String})
 		}
 		o.fields[idField].implicit = true
 		c.timeouts(o, r.Timeouts)
@@ -245,9 +245,9 @@ func (c *inspection) computedBlocks(w where, s *Schema, fields map[string]*Schem
 	case w.kind != managed && w.kind != data:
 		c.add(w.what, "Computed blocks are for resources and data sources")
 	case !s.Optional:
-		c.add(w.what, "blocks can always be written, so that Computed ones must be Optional, too")
+		c.add(w.what, "blocks can always be written, so Computed blocks must also be Optional")
 	case s.MinItems > 0:
-		c.add(w.what, "Computed blocks have no MinItems: it may be that none are written")
+		c.add(w.what, "Computed blocks cannot have MinItems, because a configuration may write none of them")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if n := fields[name]; n != nil && !n.Computed {

@@ -27,7 +27,7 @@ func computedBlocks(stable bool) map[string]*Schema {
 	}
 }
 
-func TestComputedBlocksAreFilledInWhereNoneAreWritten(t *testing.T) {
+func TestComputedBlocksAreFilledIn(t *testing.T) {
 	for _, stable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stable %t", stable), func(t *testing.T) {
 			n := 0
@@ -79,7 +79,7 @@ func TestComputedBlocksAreFilledInWhereNoneAreWritten(t *testing.T) {
 	}
 }
 
-func TestComputedBlocksMustBeWrittenWhereTheEngineDoesNotKnowThem(t *testing.T) {
+func TestComputedBlocksAreRequiredInOlderEngines(t *testing.T) {
 	e := start(t, keeper(computedBlocks(false), nil))
 	config := e.config(attrs{"name": str("a"), "rule": tup(obj(attrs{"port": num(80)}))})
 	diags := e.p.Plan(t.Context(), provider.PlanRequest{Type: typ, Prior: e.null(), Config: config,

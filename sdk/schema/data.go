@@ -32,9 +32,9 @@ type ResourceData struct {
 	identity *IdentityData
 	suppress bool // DiffSuppressFunc keeps planned values
 	reading  bool // it keeps stored values with DiffSuppressOnRefresh
-	// said is the provider_meta value of the module, or cty.NilVal; saidType is its type.
-	said     cty.Value
-	saidType *resourceType
+	// providerMeta is the provider_meta value of the module, or cty.NilVal; providerMetaType is its type.
+	providerMeta     cty.Value
+	providerMetaType *resourceType
 	// record, if set, reports a new object to the engine before the callback returns.
 	record func(state cty.Value, private []byte)
 }
@@ -113,9 +113,9 @@ func (d *ResourceData) set(key string, v interface{}) error {
 		d.SetId(id)
 		return nil
 	case f.implicit:
-		return fmt.Errorf("set %q: only the user sets it", key)
+		return fmt.Errorf("set %q: only the configuration can set it", key)
 	case f.schema.WriteOnly:
-		return fmt.Errorf("set %q: it is write-only, nothing of it is stored", key)
+		return fmt.Errorf("set %q: it is write-only, so it is not stored", key)
 	}
 	path := cty.GetAttrPath(key)
 	like := member(d.now, key, f.ty)
@@ -213,7 +213,7 @@ func tells(diags diag.List, err error) bool {
 
 func setProblem(err error) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value from the provider",
-		Detail: fmt.Sprintf("The provider sets something that its schema does not allow: %s %s", stopped(err.Error()),
+		Detail: fmt.Sprintf("The provider set a value that its schema does not allow: %s %s", stopped(err.Error()),
 			value.ProviderBug)}
 	var p cty.PathError
 	if errors.As(err, &p) {

@@ -46,7 +46,7 @@ func full() m {
 	}
 }
 
-func TestGetGivesPlainValues(t *testing.T) {
+func TestGetReturnsGoValues(t *testing.T) {
 	d := TestResourceDataRaw(t, everyType(), full())
 	labels := d.Get("labels").(*Set)
 	for key, want := range map[string]interface{}{
@@ -89,7 +89,7 @@ func TestGetGivesPlainValues(t *testing.T) {
 	}
 }
 
-func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
+func TestSetAcceptsOnlyMatchingValues(t *testing.T) {
 	type name string
 	word, none := "w", (*string)(nil)
 	for _, test := range []struct {
@@ -98,29 +98,29 @@ func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
 		want interface{} // or the text of an error
 		fail bool
 	}{
-		{"flag", true, true, false}, {"flag", "true", "TypeBool wants a bool, not string", true},
-		{"flag", 1, "wants a bool", true},
+		{"flag", true, true, false}, {"flag", "true", "TypeBool needs a bool, not string", true},
+		{"flag", 1, "needs a bool", true},
 		{"count_", int64(9), 9, false}, {"count_", uint8(9), 9, false}, {"count_", 9.0, 9, false},
-		{"count_", 9.5, "wants an integer", true}, {"count_", "9", "wants an integer, not string", true},
-		{"ratio", float32(0.1), 0.1, false}, {"ratio", 2, 2.0, false}, {"ratio", "2", "wants a number", true},
+		{"count_", 9.5, "needs an integer", true}, {"count_", "9", "needs an integer, not string", true},
+		{"ratio", float32(0.1), 0.1, false}, {"ratio", 2, 2.0, false}, {"ratio", "2", "needs a number", true},
 		{"ratio", 1 / zero, "cannot be stored", true},
 		{"name", name("x"), "x", false}, {"name", &word, "w", false}, {"name", none, "", false},
-		{"name", nil, "", false}, {"name", 5, "TypeString wants a string, not int", true},
-		{"name", []byte("x"), "wants a string", true},
+		{"name", nil, "", false}, {"name", 5, "TypeString needs a string, not int", true},
+		{"name", []byte("x"), "needs a string", true},
 		{"words", []string{"a"}, l{"a"}, false},
-		{"words", l{"a", 1}, `set "words": at words[1], TypeString wants a string, not int`, true},
-		{"words", "a", "TypeList wants a slice, not string", true}, {"words", []*string{&word}, l{"w"}, false},
-		{"words", NewSet(nil, l{"a"}), "TypeList wants a slice", true}, {"labels", []string{"x", "x"},
+		{"words", l{"a", 1}, `set "words": at words[1], TypeString needs a string, not int`, true},
+		{"words", "a", "TypeList needs a slice, not string", true}, {"words", []*string{&word}, l{"w"}, false},
+		{"words", NewSet(nil, l{"a"}), "TypeList needs a slice", true}, {"labels", []string{"x", "x"},
 			NewSet(HashString, l{"x"}), false}, {"labels", NewSet(HashString, l{"x"}), NewSet(HashString, l{"x"}),
 			false},
-		{"labels", l{"x", 1}, "in an element of the set, TypeString wants a string", true},
+		{"labels", l{"x", 1}, "in an element of the set, TypeString needs a string", true},
 		{"rule", l{m{"hosts": l{1}}}, `set "rule": at rule[0].hosts, in an element of the set, TypeString`, true},
-		{"labels", m{"x": 1}, "TypeSet wants a *Set or a slice", true}, {"tags", map[string]string{"a": "b"},
+		{"labels", m{"x": 1}, "TypeSet needs a *Set or a slice", true}, {"tags", map[string]string{"a": "b"},
 			m{"a": "b"}, false}, {"tags", map[int]string{1: "b"}, "a map with strings as keys", true},
-		{"ports", m{"a": "b"}, "wants an integer", true}, {"rule", l{m{"port": 1, "prt": 2}},
+		{"ports", m{"a": "b"}, "needs an integer", true}, {"rule", l{m{"port": 1, "prt": 2}},
 			`there is no "prt". Did you mean "port"?`, true},
-		{"rule", l{5}, "wants a map with strings as keys, or a struct", true},
-		{"rule", m{"port": 1}, "TypeList wants a slice", true}, {"any", l{1, "a", m{"b": true}},
+		{"rule", l{5}, "needs a map with strings as keys, or a struct", true},
+		{"rule", m{"port": 1}, "TypeList needs a slice", true}, {"any", l{1, "a", m{"b": true}},
 			l{1.0, "a", m{"b": true}}, false}, {"any", make(chan int), "cannot be stored", true},
 		{"rule.0.port", 1, `set "rule"`, true}, {"nmae", 1, `Did you mean "name"?`, true},
 		{"id", 1, "an id is a string", true},
@@ -140,8 +140,8 @@ func TestSetTakesWhatFitsAndNothingElse(t *testing.T) {
 
 var zero = 0.0
 
-// TestSettingWhatGetGivesChangesNothing passes the results of Get to Set, like a Read of an unchanged object.
-func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
+// TestSettingResultsOfGetChangesNothing passes the results of Get to Set, like a Read of an unchanged object.
+func TestSettingResultsOfGetChangesNothing(t *testing.T) {
 	configs := map[string]attrs{
 		"nothing": {},
 		"everything": {"flag": cty.True, "ratio": cty.MustParseNumberVal("0.1"), "name": str("n"),
@@ -183,7 +183,7 @@ func TestSettingWhatGetGivesChangesNothing(t *testing.T) {
 	}
 }
 
-func TestChangesAreSeenAndGiven(t *testing.T) {
+func TestChangesAreReported(t *testing.T) {
 	e := start(t, keeper(everyType(), func(op string, d *ResourceData) error {
 		if op != "update" {
 			if op == "create" && (!d.IsNewResource() || !d.HasChange("name") || d.HasChange("flag")) {
@@ -259,7 +259,7 @@ type typed struct {
 	Other  time.Time
 }
 
-func TestStructsStandForObjects(t *testing.T) {
+func TestStructsRepresentObjects(t *testing.T) {
 	d := TestResourceDataRaw(t, everyType(), full())
 	v, err := Decode[typed](d)
 	if err != nil {
@@ -304,7 +304,7 @@ func TestStructsStandForObjects(t *testing.T) {
 			n []int `tombolo:"words"`
 		}](d),
 		"a pointer to a struct": d.Decode(v),
-		"a struct is needed":    d.Encode("x"),
+		"expected a struct":     d.Encode("x"),
 		`the schema has no such attribute`: d.Encode(struct {
 			N string `tombolo:"nmae"`
 		}{}),

@@ -149,7 +149,7 @@ func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 		step := steps[i]
 		switch {
 		case p.counts:
-			return p, fmt.Errorf("%q goes on after a number", key)
+			return p, fmt.Errorf("%q continues after a number", key)
 		case p.field == nil:
 			f := p.object.fields[step]
 			if f == nil {
@@ -166,7 +166,7 @@ func (o *object) find(key string, top func(*field) cty.Value) (place, error) {
 			p.object, p.field = p.field.object, nil
 			i--
 		case p.field.elem == nil && p.field.object == nil:
-			return p, fmt.Errorf("%q goes on after %q, which has no parts", key, strings.Join(steps[:i], "."))
+			return p, fmt.Errorf("%q continues after %q, which has no parts", key, strings.Join(steps[:i], "."))
 		case step == "#" || step == "%":
 			p.counts = true
 		case p.field.schema.Type == TypeMap:

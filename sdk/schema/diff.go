@@ -55,7 +55,7 @@ func (d *ResourceDiff) setNew(key string, planned func(*field) (cty.Value, error
 	case f.block:
 		return fmt.Errorf("plan %q: blocks are planned as they are configured", key)
 	case !member(d.config, key, f.ty).IsNull():
-		return fmt.Errorf("plan %q: it is configured, and planned as it is", key)
+		return fmt.Errorf("plan %q: it is configured, so its planned value is the configured one", key)
 	}
 	v, err := planned(f)
 	if err != nil {

@@ -67,7 +67,7 @@ func mistake(path cty.Path, format string, args ...any) error {
 }
 
 func (f *field) wants(path cty.Path, v interface{}) error {
-	return mistake(path, "%s wants %s, not %T", f.schema.Type, goTypes[f.schema.Type], v)
+	return mistake(path, "%s needs %s, not %T", f.schema.Type, goTypes[f.schema.Type], v)
 }
 
 var goTypes = map[ValueType]string{
@@ -113,7 +113,7 @@ func (f *field) encodePrimitive(path cty.Path, v interface{}) (cty.Value, error)
 	case TypeInt, TypeFloat:
 		n, err := encodeNumber(path, v)
 		if err == nil && n != cty.NilVal && f.schema.Type == TypeInt && !isInt(n) {
-			return cty.NilVal, mistake(path, "TypeInt wants an integer, not %v", v)
+			return cty.NilVal, mistake(path, "TypeInt needs an integer, not %v", v)
 		}
 		if err != nil || n != cty.NilVal {
 			return n, err
@@ -332,7 +332,7 @@ func (o *object) members(path cty.Path, v interface{}) (map[string]interface{}, 
 	case rv.Kind() == reflect.Struct:
 		return structMembers(path, rv)
 	}
-	return nil, mistake(path, "a nested resource wants a map with strings as keys, or a struct, not %T", v)
+	return nil, mistake(path, "a nested resource needs a map with strings as keys, or a struct, not %T", v)
 }
 
 // encodeAny converts a value of any type.

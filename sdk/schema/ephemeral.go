@@ -103,7 +103,7 @@ func (s *server) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralRe
 	result := value.UnknownAsNull(d.whole())
 	errs := value.CheckPlan(t.block(), null, req.Config, result, everything)
 	return provider.OpenEphemeralResponse{Result: result, Private: d.private, RenewAt: d.renewAt,
-		Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+		Diagnostics: diags.Extend(invalidResponse("Invalid object from the provider", errs))}
 }
 
 // later returns the data for callbacks that only get the private data.

@@ -96,7 +96,7 @@ func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 		if !ok || id == "" {
 			return nil,
 				fmt.Errorf(
-					"the attribute %q of the identity of %s must be a text that is not empty: it becomes the id",
+					"the attribute %q of the identity of %s must be a string that is not empty: it becomes the id",
 					attribute, d.typ.name)
 		}
 		d.SetId(id)
@@ -108,7 +108,7 @@ func ImportStatePassthroughWithIdentity(attribute string) StateContextFunc {
 func (id *IdentityData) Get(key string) interface{} {
 	f := id.fields[key]
 	if f == nil {
-		fail(nil, "Unknown attribute", "The provider asks for %q, which the identity does not have. %s", key,
+		fail(nil, "Unknown attribute", "The provider reads %q, which the identity does not have. %s", key,
 			value.ProviderBug)
 	}
 	return f.decode(member(id.now, key, f.ty))
@@ -203,7 +203,7 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 	r := t.resource.Identity
 	if req.Version > r.Version {
 		return cty.NilVal,
-			fmt.Errorf("the stored identity of %s is of version %d, and this provider knows those up to %d", t.name,
+			fmt.Errorf("the stored identity of %s has version %d, but this provider supports versions up to %d", t.name,
 				req.Version, r.Version)
 	}
 	raw := req.JSON
@@ -218,7 +218,7 @@ func (t *resourceType) upgradeIdentity(ctx context.Context, req provider.Upgrade
 				continue
 			}
 			if members, err = r.IdentityUpgraders[i].Upgrade(ctx, members, meta); err != nil {
-				return cty.NilVal, fmt.Errorf("the stored identity of %s cannot be brought from version %d to %d: %w",
+				return cty.NilVal, fmt.Errorf("the stored identity of %s cannot be upgraded from version %d to %d: %w",
 					t.name, v, v+1, err)
 			}
 		}

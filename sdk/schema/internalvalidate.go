@@ -54,7 +54,7 @@ func (p *Provider) InternalValidate() error {
 
 // meta checks the schema of provider_meta blocks: arguments only, because the language allows no blocks there.
 func (c *inspection) meta(fields map[string]*Schema) {
-	c.fields(where{what: "provider_meta", kind: said}, fields)
+	c.fields(where{what: "provider_meta", kind: metaBlock}, fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		s := fields[name]
 		if s == nil {
@@ -62,7 +62,7 @@ func (c *inspection) meta(fields map[string]*Schema) {
 		}
 		if _, nested := s.Elem.(*Resource); nested && s.Type != TypeMap && s.ConfigMode != SchemaConfigModeAttr {
 			c.add("provider_meta, "+name,
-				"it would be a block, and only arguments can stand here: set ConfigMode to SchemaConfigModeAttr")
+				"it would be a block, but only arguments are allowed here: set ConfigMode to SchemaConfigModeAttr")
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (c *inspection) resource(w where, r *Resource) {
 		c.add(w.what+", id", "the id is set with SetId: it can only be described as a computed string")
 	}
 	if fields[timeoutsField] != nil && r.Timeouts != nil {
-		c.add(w.what+", timeouts", "the name is that of the block which Timeouts adds")
+		c.add(w.what+", timeouts", "the name is reserved for the block that Timeouts adds")
 	}
 	c.timeouts(w, r)
 	c.fields(w, fields)
@@ -228,7 +228,7 @@ func (c *inspection) upgraders(w where, r *Resource) {
 	}
 	for v := 0; len(seen) > 0 && v < r.SchemaVersion; v++ {
 		if !seen[v] && slices.ContainsFunc(r.StateUpgraders, func(u StateUpgrader) bool { return u.Version < v }) {
-			c.add(w.what, "there is a StateUpgrader before version %d, but none of it", v)
+			c.add(w.what, "there is a StateUpgrader before version %d, but none for that version", v)
 		}
 	}
 }
@@ -269,11 +269,11 @@ func (c *inspection) timeouts(w where, r *Resource) {
 		switch {
 		case d == nil:
 		case *d <= 0:
-			c.add(w.what+", timeouts", "%s is not longer than zero", key)
+			c.add(w.what+", timeouts", "%s must be greater than zero", key)
 		case w.kind == data && key != TimeoutRead && key != TimeoutDefault:
-			c.add(w.what+", timeouts", "a data source is only read: it has no time to %s", key)
+			c.add(w.what+", timeouts", "a data source is only read: it has no timeout to %s", key)
 		case key == TimeoutUpdate && r.update() == nil:
-			c.add(w.what+", timeouts", "there is a time for updates, but no Update")
+			c.add(w.what+", timeouts", "there is a timeout for updates, but no Update")
 		}
 	}
 }
@@ -350,17 +350,17 @@ func (c *inspection) field(w where, key string, s *Schema) {
 	bad(!s.Required && !s.Optional && !s.Computed, "one of Required, Optional and Computed must be set")
 	bad(s.Required && s.Optional, "it cannot be both Required and Optional")
 	bad(s.Required && s.Computed, "it cannot be both Required and Computed")
-	bad(s.Stable && !s.Computed, "Stable says something of Computed attributes only")
+	bad(s.Stable && !s.Computed, "Stable is only for Computed attributes")
 	bad(s.Required && s.Deprecated != "",
 		"a Required attribute cannot be removed from configurations, so it cannot be Deprecated")
 	bad(s.RequiredForImport || s.OptionalForImport, "RequiredForImport and OptionalForImport are for identities")
 	bad(s.ValidateFunc != nil && s.ValidateDiagFunc != nil,
 		"ValidateFunc and ValidateDiagFunc are both set: use one of them")
 	bad(onlyComputed && (s.ValidateFunc != nil || s.ValidateDiagFunc != nil),
-		"what is only Computed is never validated")
+		"a value that is only Computed is never validated")
 	bad(onlyComputed && (s.DiffSuppressFunc != nil || s.StateFunc != nil),
-		"what is only Computed has no changes to suppress")
-	bad(onlyComputed && (s.MaxItems > 0 || s.MinItems > 0), "MaxItems and MinItems are for what is configured")
+		"a value that is only Computed has no changes to suppress")
+	bad(onlyComputed && (s.MaxItems > 0 || s.MinItems > 0), "MaxItems and MinItems are for configured values")
 	bad(s.DiffSuppressOnRefresh && (s.DiffSuppressFunc == nil || w.prefix != ""),
 		"DiffSuppressOnRefresh is for attributes of the resource itself that have a DiffSuppressFunc")
 	bad(s.StateFunc != nil && !s.Type.primitive(), "StateFunc is for simple types")
@@ -380,7 +380,7 @@ func (c *inspection) kinds(w where, s *Schema) {
 	for _, name := range which(map[string]bool{"ForceNew": s.ForceNew, "Stable": s.Stable,
 		"DiffSuppressFunc": s.DiffSuppressFunc != nil,
 		"StateFunc":        s.StateFunc != nil, "WriteOnly": s.WriteOnly, "Computed": s.Computed &&
-			slices.Contains([]kind{configuration, said, listing, acting}, w.kind)}) {
+			slices.Contains([]kind{configuration, metaBlock, listing, acting}, w.kind)}) {
 		c.add(w.what, "%s is for attributes of resources", name)
 	}
 }
@@ -393,19 +393,19 @@ func (c *inspection) defaults(w where, s *Schema, onlyComputed bool) {
 	case s.Default != nil && s.DefaultFunc != nil:
 		c.add(w.what, "Default and DefaultFunc are both set: use one of them")
 	case s.Default != nil && s.Required:
-		c.add(w.what, "what is Required needs no Default")
+		c.add(w.what, "a Required attribute cannot have a Default")
 	case onlyComputed:
-		c.add(w.what, "what is only Computed has no Default")
+		c.add(w.what, "an attribute that is only Computed cannot have a Default")
 	case s.Computed:
-		c.add(w.what, "either the provider computes what is not configured, or there is a Default")
+		c.add(w.what, "an attribute cannot be Computed and have a Default")
 	case !s.Type.primitive():
 		c.add(w.what, "only simple types have a Default")
 	case w.value:
-		c.add(w.what, "inside of an attribute nothing has a Default: it is what the user writes")
+		c.add(w.what, "values inside of an attribute cannot have a Default")
 	case s.Default != nil:
 		f := (&compiler{}).field("", s, true)
 		if _, err := f.encode(nil, s.Default, cty.NilVal); err != nil {
-			c.add(w.what, "the Default is not of the type: %s", err)
+			c.add(w.what, "the Default does not have the type of the attribute: %s", err)
 		}
 	}
 }
@@ -422,7 +422,7 @@ func (c *inspection) writeOnly(w where, s *Schema) {
 		"be inside of an attribute": w.value,
 		"have nested resources":     nested,
 	}) {
-		c.add(w.what, "what is WriteOnly cannot %s: its old value is not stored", what)
+		c.add(w.what, "a WriteOnly attribute cannot %s: its old value is not stored", what)
 	}
 }
 
@@ -435,7 +435,7 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 	}{{"ConflictsWith", s.ConflictsWith, false}, {"RequiredWith", s.RequiredWith, true},
 		{"ExactlyOneOf", s.ExactlyOneOf, true}, {"AtLeastOneOf", s.AtLeastOneOf, true}} {
 		if len(g.keys) > 0 && s.Required && g.name != "RequiredWith" {
-			c.add(w.what, "what is Required cannot have %s", g.name)
+			c.add(w.what, "a Required attribute cannot have %s", g.name)
 		}
 		for _, other := range g.keys {
 			switch found, problem := lookUp(w.top, other); {
@@ -446,11 +446,11 @@ func (c *inspection) groups(w where, key string, s *Schema) {
 			case found.Required && other != concrete(key) && g.name != "RequiredWith":
 				c.add(w.what, "%s names %q, which is Required", g.name, other)
 			case found.Computed && !found.Optional:
-				c.add(w.what, "%s names %q, which nobody can configure", g.name, other)
+				c.add(w.what, "%s names %q, which cannot be configured", g.name, other)
 			}
 		}
 		if len(g.keys) > 0 && !w.single {
-			c.add(w.what, "%s cannot be said where there may be several blocks: its keys would not tell which", g.name)
+			c.add(w.what, "%s cannot be used where there may be several blocks: its keys would be ambiguous", g.name)
 		}
 	}
 }
@@ -465,11 +465,11 @@ var typeRules = []struct {
 	{func(_ where, s *Schema) bool { return typeNames[s.Type] != "" && !s.Type.collection() && s.Elem != nil },
 		func(s *Schema) string { return fmt.Sprintf("%s has no Elem", s.Type) }},
 	{func(w where, s *Schema) bool { return s.Type == TypeAny && s.Elem == nil && (w.value || w.inSet) },
-		says("TypeAny is for attributes, not for what is inside of them or of sets")},
+		says("TypeAny is for attributes, not for values inside of them or of sets")},
 	{func(_ where, s *Schema) bool {
 		return s.MaxItems < 0 || s.MinItems < 0 || s.MaxItems > 0 && s.MinItems > s.MaxItems
 	}, func(s *Schema) string {
-		return fmt.Sprintf("MinItems %d and MaxItems %d exclude each other", s.MinItems, s.MaxItems)
+		return fmt.Sprintf("MinItems %d is greater than MaxItems %d", s.MinItems, s.MaxItems)
 	}},
 	{func(_ where, s *Schema) bool {
 		return (s.MaxItems > 0 || s.MinItems > 0) && s.Type != TypeList && s.Type != TypeSet
@@ -526,10 +526,10 @@ func (c *inspection) element(w where, e *Schema) {
 	if e.Required || e.Optional || e.Computed || e.Stable || e.ForceNew || e.defaults() || e.Sensitive || e.WriteOnly ||
 		e.DiffSuppressFunc != nil ||
 		e.StateFunc != nil || len(e.ConflictsWith)+len(e.ExactlyOneOf)+len(e.AtLeastOneOf)+len(e.RequiredWith) > 0 {
-		c.add(w.what, "an Elem has a type and a ValidateFunc: all else belongs to the attribute")
+		c.add(w.what, "an Elem can only have a type and a ValidateFunc: everything else belongs to the attribute")
 	}
 	if _, ok := e.Elem.(*Resource); ok {
-		c.add(w.what, "collections of collections hold no nested resources")
+		c.add(w.what, "collections of collections cannot have nested resources")
 	}
 	w.what, w.value = w.what+", Elem", true
 	c.elem(w, e)
@@ -549,17 +549,17 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 	}
 	switch {
 	case block && w.value:
-		c.add(w.what, "inside of an attribute there are no blocks: the ConfigMode is not possible")
+		c.add(w.what, "an attribute cannot contain blocks: this ConfigMode is not possible")
 	case !value && s.Sensitive:
-		c.add(w.what, "blocks cannot be Sensitive: their attributes can")
+		c.add(w.what, "blocks cannot be Sensitive, but their attributes can")
 	case slices.Contains(c.inside, r), len(c.inside) == deepest:
-		c.add(w.what, "the resource holds itself")
+		c.add(w.what, "the resource contains itself")
 		return
 	case len(fields) == 0:
 		c.add(w.what, "the nested resource has no Schema")
 	}
 	if !r.onlySchema() {
-		c.add(w.what, "a nested resource has a Schema and nothing else")
+		c.add(w.what, "a nested resource can only have a Schema")
 	}
 	if value && !onlyComputed && !w.computedBy {
 		c.noneComputed(w, fields)
@@ -578,8 +578,8 @@ func (c *inspection) nested(w where, key string, s *Schema, onlyComputed bool) {
 func (c *inspection) noneComputed(w where, fields map[string]*Schema) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if n := fields[name]; n != nil && n.Computed {
-			c.add(w.what+"."+name, "inside of an attribute nothing can be Computed: all of it is what the user "+
-				"writes, or all what the provider does")
+			c.add(w.what+"."+name, "values inside of an attribute cannot be Computed: either the configuration sets "+
+				"all of the attribute, or the provider does")
 		}
 	}
 }

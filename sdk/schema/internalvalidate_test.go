@@ -109,7 +109,7 @@ func wrong() map[string]struct {
 			"Schema and SchemaFunc are both set"},
 		"a schema without end": {
 			resources(with(map[string]*Schema{"x": {Type: TypeList, Optional: true, Elem: endless()}})),
-			"holds itself"},
+			"contains itself"},
 		"suppress nothing on refresh": {
 			resources(one(&Schema{Type: TypeString, Optional: true, DiffSuppressOnRefresh: true})),
 			"DiffSuppressOnRefresh"},
@@ -134,25 +134,25 @@ func wrong() map[string]struct {
 		"id of another kind": {resources(with(map[string]*Schema{"id": required})),
 			"id: the id is set with SetId"},
 		"default of what is required": {resources(one(&Schema{Type: TypeString, Required: true, Default: "a"})),
-			"needs no Default"},
+			"Required attribute cannot have a Default"},
 		"default of what is computed": {resources(one(&Schema{Type: TypeString, Computed: true, Default: "a"})),
-			"only Computed has no Default"},
+			"only Computed cannot have a Default"},
 		"default or computed": {
 			resources(one(&Schema{Type: TypeString, Optional: true, Computed: true, Default: "a"})),
-			"either the provider computes"},
+			"cannot be Computed and have a Default"},
 		"default of a list": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString},
 				Default: []interface{}{"a"}})), "only simple types"},
 		"default of a wrong type": {resources(one(&Schema{Type: TypeInt, Optional: true, Default: "1"})),
-			"TypeInt wants an integer, not string"},
+			"TypeInt needs an integer, not string"},
 		"default that is half": {resources(one(&Schema{Type: TypeInt, Optional: true, Default: 1.5})),
-			"wants an integer"},
+			"needs an integer"},
 		"two defaults": {
 			resources(one(&Schema{Type: TypeString, Optional: true, Default: "a", DefaultFunc: env})), "both set"},
 		"default inside of an attribute": {
 			resources(one(&Schema{Type: TypeList, Optional: true, ConfigMode: SchemaConfigModeAttr, Elem: &Resource{
 				Schema: map[string]*Schema{"a": {Type: TypeString, Optional: true, Default: "x"}}}})),
-			"nothing has a Default"},
+			"values inside of an attribute cannot have a Default"},
 
 		"list of nothing": {resources(one(&Schema{Type: TypeList, Optional: true})),
 			"TypeList needs an Elem"},
@@ -169,7 +169,7 @@ func wrong() map[string]struct {
 		"nested resource that is nil": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: (*Resource)(nil)})), "the Elem is nil"},
 		"elem that is optional": {resources(one(&Schema{Type: TypeList, Optional: true, Elem: text()})),
-			"all else belongs to the attribute"},
+			"everything else belongs to the attribute"},
 		"elem that is a list type": {resources(one(&Schema{Type: TypeList, Optional: true, Elem: TypeList})),
 			"must be a simple one"},
 		"elem of an elem": {
@@ -190,13 +190,13 @@ func wrong() map[string]struct {
 			"are for lists and sets"},
 		"limits that exclude": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}, MinItems: 3,
-				MaxItems: 2})), "exclude each other"},
+				MaxItems: 2})), "is greater than MaxItems"},
 		"limit below zero": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}, MaxItems: -1})),
-			"exclude each other"},
+			"is greater than MaxItems"},
 		"limits of what is computed": {
 			resources(one(&Schema{Type: TypeList, Computed: true, Elem: &Schema{Type: TypeString}, MaxItems: 1})),
-			"for what is configured"},
+			"for configured values"},
 		"set function of a list": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Schema{Type: TypeString}, Set: HashString})),
 			"for sets"},
@@ -209,25 +209,25 @@ func wrong() map[string]struct {
 		"computed blocks that cannot be written": {
 			resources(one(&Schema{Type: TypeList, Computed: true, ConfigMode: SchemaConfigModeBlock,
 				Elem: &Resource{Schema: map[string]*Schema{"a": {Type: TypeString, Computed: true}}}})),
-			"Computed ones must be Optional"},
+			"Computed blocks must also be Optional"},
 		"computed blocks that must be written": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Computed: true, ConfigMode: SchemaConfigModeBlock,
 				MinItems: 1, Elem: &Resource{Schema: map[string]*Schema{"a": {Type: TypeString, Computed: true}}}})),
-			"Computed blocks have no MinItems"},
+			"Computed blocks cannot have MinItems"},
 		"sensitive blocks": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Sensitive: true, Elem: &Resource{
 				Schema: map[string]*Schema{"a": text()}}})), "blocks cannot be Sensitive"},
 		"nested resource without form": {resources(one(block(nil))), "has no Schema"},
 		"nested resource with a life": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Elem: &Resource{Read: nop, Schema: map[string]*Schema{
-				"a": text()}}})), "a Schema and nothing else"},
-		"resource inside of itself": {resources(one(self)), "holds itself"},
+				"a": text()}}})), "can only have a Schema"},
+		"resource inside of itself": {resources(one(self)), "contains itself"},
 		"mistake in a block": {resources(one(block(map[string]*Schema{"port": {Type: TypeInt}}))),
 			"demo_thing, x.port: one of Required"},
 		"computed inside of an attribute": {
 			resources(one(&Schema{Type: TypeList, Optional: true, Computed: true, Elem: &Resource{
 				Schema: map[string]*Schema{"a": {Type: TypeString, Computed: true}}}})),
-			"x.a: inside of an attribute nothing can be Computed"},
+			"x.a: values inside of an attribute cannot be Computed"},
 
 		"two checks": {
 			resources(one(&Schema{Type: TypeString, Optional: true, ValidateFunc: always,
@@ -254,11 +254,11 @@ func wrong() map[string]struct {
 				"y": required})), `names "y", which is Required`},
 		"conflict of what must be": {
 			resources(one(&Schema{Type: TypeString, Required: true, ConflictsWith: []string{"anchor"}})),
-			"what is Required cannot have ConflictsWith"},
+			"a Required attribute cannot have ConflictsWith"},
 		"conflict with what is computed": {
 			resources(with(map[string]*Schema{"x": {Type: TypeString, Optional: true, ConflictsWith: []string{"y"}},
 				"y": {Type: TypeString, Computed: true}})),
-			"which nobody can configure"},
+			"which cannot be configured"},
 		"one of nobody": {
 			resources(one(&Schema{Type: TypeString, Optional: true, ExactlyOneOf: []string{"x", "z"}})),
 			`ExactlyOneOf names "z"`},
@@ -277,21 +277,21 @@ func wrong() map[string]struct {
 					"anchor"}}}))), "there may be several blocks"},
 		"write-only and computed": {
 			resources(one(&Schema{Type: TypeString, Optional: true, Computed: true, WriteOnly: true})),
-			"WriteOnly cannot be Computed"},
+			"WriteOnly attribute cannot be Computed"},
 		"write-only with a default": {
 			resources(one(&Schema{Type: TypeString, Optional: true, WriteOnly: true, Default: "a"})),
-			"WriteOnly cannot have a Default"},
+			"WriteOnly attribute cannot have a Default"},
 		"write-only and force new": {
 			resources(one(&Schema{Type: TypeString, Optional: true, WriteOnly: true, ForceNew: true})),
-			"WriteOnly cannot be ForceNew"},
+			"WriteOnly attribute cannot be ForceNew"},
 		"write-only set": {
 			resources(one(&Schema{Type: TypeSet, Optional: true, WriteOnly: true, Elem: &Schema{Type: TypeString}})),
-			"WriteOnly cannot be a set"},
+			"WriteOnly attribute cannot be a set"},
 		"write-only in a set": {
 			resources(
 				one(&Schema{Type: TypeSet, Optional: true, Elem: &Resource{
 					Schema: map[string]*Schema{"a": {Type: TypeString, Optional: true, WriteOnly: true}}}})),
-			"WriteOnly cannot be in a set"},
+			"WriteOnly attribute cannot be in a set"},
 		"import flags of an attribute": {
 			resources(one(&Schema{Type: TypeString, Optional: true, RequiredForImport: true})), "are for identities"},
 		"identity without attributes": {resources(changed(func(r *Resource) { r.Identity = &ResourceIdentity{} })),
@@ -334,11 +334,11 @@ func wrong() map[string]struct {
 			resources(changed(func(r *Resource) {
 				r.SchemaVersion, r.StateUpgraders = 2, []StateUpgrader{
 					{Upgrade: upgrade}}
-			})), "none of it"},
+			})), "none for that version"},
 		"no time": {
 			resources(
 				changed(func(r *Resource) { r.Timeouts = &ResourceTimeout{Create: DefaultTimeout(time.Duration(0))} })),
-			"not longer than zero"},
+			"must be greater than zero"},
 		"time for updates without one": {
 			resources(changed(func(r *Resource) {
 				r.Update, r.Timeouts = nil, &ResourceTimeout{
@@ -346,7 +346,7 @@ func wrong() map[string]struct {
 			})), "no Update"},
 		"timeouts twice": {resources(changed(func(r *Resource) {
 			r.Schema["timeouts"], r.Timeouts = text(), &ResourceTimeout{Create: DefaultTimeout(time.Second)}
-		})), "which Timeouts adds"},
+		})), "that Timeouts adds"},
 		"data source that writes":    {dataSource(&Resource{Read: nop, Create: nop}), "it has no Create"},
 		"data source that is unread": {dataSource(&Resource{}), "there is no Read"},
 		"data source with an importer": {dataSource(&Resource{Read: nop, Importer: &ResourceImporter{}}),
@@ -399,7 +399,7 @@ func wrong() map[string]struct {
 	}
 }
 
-func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
+func TestInternalValidateReportsEachMistake(t *testing.T) {
 	all := wrong()
 	if len(all) < 40 {
 		t.Errorf("only %d wrong schemas", len(all))
@@ -420,7 +420,7 @@ func TestInternalValidateNamesTheOneMistakeOfEachWrongSchema(t *testing.T) {
 	}
 }
 
-func TestInternalValidateAcceptsWhatIsRight(t *testing.T) {
+func TestInternalValidateAcceptsValidSchemas(t *testing.T) {
 	for name, p := range map[string]*Provider{
 		"the provider of the tests": shelfProvider(newShelf())(),
 		"an empty one":              {},

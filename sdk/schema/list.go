@@ -89,7 +89,7 @@ func (c *inspection) list(w where, l *ListResource, of *Resource) {
 	case of == nil:
 		c.add(w.what, "there is no resource type of this name")
 	case of.Identity == nil:
-		c.add(w.what, "the resource type has no Identity, which is what a list finds")
+		c.add(w.what, "the resource type has no Identity, which a list returns")
 	}
 	c.fields(w, l.Schema)
 }
@@ -136,11 +136,11 @@ func (s *server) listed(ctx context.Context, t *listType, d *ListData, one found
 	switch {
 	case o == nil || o.typ != d.of:
 		return provider.Listed{}, diag.List{}.Errorf(nil, "Invalid list",
-			"The provider's list of %s found something that ListData.Object did not make. %s", t.name,
+			"The provider's list of %s returned an object that ListData.Object did not create. %s", t.name,
 			value.ProviderBug)
 	case o.id == "":
 		return provider.Listed{}, diag.List{}.Errorf(nil, "Invalid list",
-			"The provider's list of %s found an object without an id: it has to call SetId. %s", t.name,
+			"The provider's list of %s returned an object without an id: it must call SetId. %s", t.name,
 			value.ProviderBug)
 	}
 	listed := provider.Listed{DisplayName: one.name}
@@ -152,7 +152,7 @@ func (s *server) listed(ctx context.Context, t *listType, d *ListData, one found
 		}
 		if d.whole {
 			listed.Object = value.NullWriteOnly(d.of.block(), state)
-			diags = diags.Extend(strictly("Invalid object from the provider",
+			diags = diags.Extend(invalidResponse("Invalid object from the provider",
 				value.CheckRefreshed(d.of.block(), listed.Object)))
 		}
 		return listed, dropped(o.mistakes, diags)

@@ -133,8 +133,8 @@ func asked(t *testing.T, list schema.ListFunc, whole bool) provider.ListResponse
 func TestListsThatCannotBeUsedAreProblems(t *testing.T) {
 	type data = schema.ListData
 	for want, list := range map[string]func(d *data){
-		"without an id":                     func(d *data) { d.Found("x", d.Object()) },
-		"that ListData.Object did not make": func(d *data) { d.Found("x", nil) },
+		"without an id":                       func(d *data) { d.Found("x", d.Object()) },
+		"that ListData.Object did not create": func(d *data) { d.Found("x", nil) },
 		`no such attribute`: func(d *data) {
 			o := d.Object()
 			o.SetId("one")
@@ -206,8 +206,8 @@ func TestActionsKnowWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestGeneratedConfigurationsSayWhatIsNeeded generates the configuration of an object.
-func TestGeneratedConfigurationsSayWhatIsNeeded(t *testing.T) {
+// TestGeneratedConfigurationsAreMinimal generates the configuration of an object.
+func TestGeneratedConfigurationsAreMinimal(t *testing.T) {
 	text, number := schema.TypeString, schema.TypeInt
 	rule := &schema.Resource{Schema: map[string]*schema.Schema{
 		"port": {Type: number, Required: true}, "proto": {Type: text, Optional: true, Default: "tcp"},

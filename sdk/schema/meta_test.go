@@ -73,7 +73,7 @@ func listening(heard *notes) *Provider {
 	}
 }
 
-func TestCallbacksGetWhatModulesSayOfThemselves(t *testing.T) {
+func TestCallbacksGetProviderMeta(t *testing.T) {
 	var heard notes
 	config := func(v int) string {
 		return fmt.Sprintf(`
@@ -105,7 +105,7 @@ data "demo_thing" "b" {}
 	}
 }
 
-func TestWhatModulesSayIsDecodedStrictly(t *testing.T) {
+func TestProviderMetaIsDecodedStrictly(t *testing.T) {
 	for name, into := range map[string]func(*ResourceData) error{
 		"no pointer": func(d *ResourceData) error { return d.GetProviderMeta(module{}) },
 		"no such attribute": func(d *ResourceData) error {
@@ -138,7 +138,7 @@ func TestWhatModulesSayIsDecodedStrictly(t *testing.T) {
 	}
 }
 
-func TestCallbacksWithoutTimeoutKeepTimeThemselves(t *testing.T) {
+func TestCallbacksWithoutTimeoutHaveNoLimit(t *testing.T) {
 	unlimited := func(ctx context.Context, d *ResourceData, _ interface{}) diag.Diagnostics {
 		if _, limited := ctx.Deadline(); limited {
 			return diag.Errorf("there is a deadline")
@@ -169,7 +169,7 @@ func TestCallbacksWithoutTimeoutKeepTimeThemselves(t *testing.T) {
 	}
 }
 
-func TestReadKeepsWhatMeansTheSame(t *testing.T) {
+func TestReadKeepsEquivalentValues(t *testing.T) {
 	now := "A"
 	r := keeper(map[string]*Schema{
 		"kept":  {Type: TypeString, Optional: true, DiffSuppressFunc: fold, DiffSuppressOnRefresh: true},
@@ -198,7 +198,7 @@ func fold(_, was, is string, _ *ResourceData) bool {
 	return len(was) == len(is) && was[0]|32 == is[0]|32
 }
 
-func TestASchemaFuncIsAskedInPlaceOfASchema(t *testing.T) {
+func TestSchemaFuncReplacesSchema(t *testing.T) {
 	r := keeper(nil, nil)
 	r.Schema, r.SchemaFunc = nil, func() map[string]*Schema {
 		return map[string]*Schema{

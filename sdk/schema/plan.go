@@ -67,7 +67,7 @@ func (p *planning) run(ctx context.Context, meta interface{}) (cty.Value, []cty.
 		planned = p.diff.over(p.merge(true))
 	}
 	if errs := value.CheckPlan(t.block(), p.prior, p.config, planned, everything); len(errs) > 0 {
-		return cty.NilVal, nil, strictly("Invalid plan from the provider", errs)
+		return cty.NilVal, nil, invalidResponse("Invalid plan from the provider", errs)
 	}
 	return planned, p.replacements(planned), nil
 }
@@ -106,8 +106,8 @@ func (t *resourceType) mustBeWritten(config cty.Value) diag.List {
 	}
 	slices.Sort(names)
 	return diag.List{&diag.Diagnostic{Severity: diag.Error, Summary: "Blocks must be written",
-		Detail: fmt.Sprintf("The provider would fill in these blocks, which this program does not let it do: %s. "+
-			"Write them, or use Terraform 1.16 or Tombolo.", strings.Join(slices.Compact(names), ", "))}}
+		Detail: fmt.Sprintf("The provider would compute these blocks, which this program does not support: %s. Write "+
+			"them, or use Terraform 1.16 or Tombolo.", strings.Join(slices.Compact(names), ", "))}}
 }
 
 // changes reports whether a plan changes anything except timeouts.

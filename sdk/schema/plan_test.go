@@ -13,7 +13,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-func TestPlansKnowWhatCanBeKnown(t *testing.T) {
+func TestPlansHaveKnownValuesIfPossible(t *testing.T) {
 	fields := map[string]*Schema{
 		"name":  {Type: TypeString, Required: true},
 		"size":  {Type: TypeInt, Optional: true, Default: 3},
@@ -66,7 +66,7 @@ func TestPlansKnowWhatCanBeKnown(t *testing.T) {
 	has(t, e.plan(config), attrs{"name": unknownText, "size": num(3), "etag": unknownText, "arn": str("arn")})
 }
 
-func TestReplacementsAreWhereForceNewChanges(t *testing.T) {
+func TestForceNewChangesRequireReplacement(t *testing.T) {
 	fields := map[string]*Schema{
 		"name": {Type: TypeString, Optional: true, ForceNew: true},
 		"size": {Type: TypeInt, Optional: true},
@@ -219,7 +219,7 @@ func TestMistakesWhilePlanningAreErrorsAtTheirPlaces(t *testing.T) {
 		"set an unknown key": {func(d *ResourceDiff) error { _ = d.SetNew("titel", 1); return nil }, attrs{}, "",
 			`Did you mean "title"?`},
 		"set a wrong type": {func(d *ResourceDiff) error { _ = d.SetNew("title", 1); return nil }, attrs{},
-			".title", "TypeString wants a string, not int"},
+			".title", "TypeString needs a string, not int"},
 		"set what is given": {func(d *ResourceDiff) error { return d.SetNew("title", "b") }, attrs{
 			"title": str("a")}, "", "it is configured"},
 		"set what is not ours": {func(d *ResourceDiff) error { return d.SetNew("name", "b") }, attrs{}, "",
@@ -235,7 +235,7 @@ func TestMistakesWhilePlanningAreErrorsAtTheirPlaces(t *testing.T) {
 	}
 }
 
-func TestCustomizeDiffCanAskWhatIsKnown(t *testing.T) {
+func TestCustomizeDiffReportsUnknownValues(t *testing.T) {
 	e := custom(t, func(d *ResourceDiff) error {
 		v, known := d.GetKnown("name")
 		if known || v != "" || d.NewValueKnown("name") || !d.IsUnknown("name") || !d.HasChange("name") {
@@ -252,7 +252,7 @@ func TestCustomizeDiffCanAskWhatIsKnown(t *testing.T) {
 	e.plan(attrs{"name": unknownText, "size": num(2), "tags": cty.MapVal(attrs{"a": unknownText})})
 }
 
-func TestValuesThatMeanTheSameAreNoChange(t *testing.T) {
+func TestEquivalentValuesAreNoChange(t *testing.T) {
 	lower := func(v interface{}) string { return strings.ToLower(v.(string)) }
 	fold := func(_, was, is string, _ *ResourceData) bool { return strings.EqualFold(was, is) }
 	var keys []string

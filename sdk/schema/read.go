@@ -26,7 +26,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 	d := newData(t, reader{object: t.object, old: req.Prior, now: req.Prior})
 	d.identity, d.reading = t.identityData(req.Identity), true
 	exists := true
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, func(ctx context.Context, d *ResourceData,
 		meta interface{}) diag.List {
 		if ask := t.resource.Exists; ask != nil {
 			var err error
@@ -45,7 +45,7 @@ func (s *server) Read(ctx context.Context, req provider.ReadRequest) provider.Re
 		var problems diag.List
 		resp.State = d.State()
 		resp.Identity, problems = d.identity.result(resp.State)
-		resp.Diagnostics = diags.Extend(problems).Extend(strictly("Invalid object from the provider",
+		resp.Diagnostics = diags.Extend(problems).Extend(invalidResponse("Invalid object from the provider",
 			value.CheckRefreshed(t.block(), resp.State)))
 	}
 	return resp
@@ -72,7 +72,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 			t.fields[a].schema.Computed
 	})
 	d := newData(t, reader{object: t.object, old: null, now: config, unknown: open, config: req.Config})
-	diags := s.run(ctx, s.told(d, req.Meta), TimeoutRead, t.resource.read())
+	diags := s.run(ctx, s.withMeta(d, req.Meta), TimeoutRead, t.resource.read())
 	if diags.HasErrors() {
 		return provider.ReadDataResponse{Diagnostics: diags}
 	}
@@ -82,7 +82,7 @@ func (s *server) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	state := value.NullWriteOnly(t.block(), d.State())
 	errs := value.CheckPlan(t.block(), null, value.ForPlan(t.block(), req.Config), state, everything)
 	return provider.ReadDataResponse{
-		State: state, Diagnostics: diags.Extend(strictly("Invalid object from the provider", errs))}
+		State: state, Diagnostics: diags.Extend(invalidResponse("Invalid object from the provider", errs))}
 }
 
 // Import calls the type's Importer.
@@ -148,7 +148,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 	}
 	if t.name == "" || !t.object.ty.Equals(d.object.ty) {
 		return provider.ImportedObject{}, diag.List{}.Errorf(nil, "Invalid import",
-			"The provider's importer returned an object whose type is not clear (%q): it has to call SetType. %s",
+			"The provider's importer returned an object whose type is ambiguous (%q): it must call SetType. %s",
 			d.kind,
 			value.ProviderBug)
 	}
@@ -157,7 +157,7 @@ func (s *server) imported(d *ResourceData) (provider.ImportedObject, diag.List) 
 		o.Identity = d.identity.now
 	}
 	if errs := value.CheckRefreshed(t.block(), o.State); len(errs) > 0 {
-		return o, strictly("Invalid import", errs)
+		return o, invalidResponse("Invalid import", errs)
 	}
 	return o, dropped(d.mistakes, nil)
 }
@@ -174,8 +174,8 @@ func (s *server) UpgradeState(ctx context.Context, req provider.UpgradeStateRequ
 	case req.Version > current:
 		return provider.UpgradeStateResponse{State: cty.DynamicVal, Diagnostics: diag.List{}.Errorf(nil,
 			"Object of a newer provider",
-			"The stored object is of version %d of the schema of %s, but this version of the provider knows those up "+
-				"to %d. Use the newer provider.", req.Version, t.name, current)}
+			"The stored object has version %d of the schema of %s, but this version of the provider supports "+
+				"versions up to %d. Use the newer provider.", req.Version, t.name, current)}
 	case req.Version < current && req.Stored.JSON != nil:
 		var upgraded []byte
 		diags := s.guard(ctx, t, "upgrade the stored state of", func(ctx context.Context) diag.List {
@@ -212,7 +212,7 @@ func (t *resourceType) upgrade(ctx context.Context, req provider.UpgradeStateReq
 			continue // versions without an upgrade
 		}
 		if members, err = t.resource.StateUpgraders[i].Upgrade(ctx, members, meta); err != nil {
-			return nil, fmt.Errorf("the stored object of type %s cannot be brought from version %d to %d: %w", t.name,
+			return nil, fmt.Errorf("the stored object of type %s cannot be upgraded from version %d to %d: %w", t.name,
 				v, v+1, err)
 		}
 	}

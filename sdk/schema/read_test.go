@@ -45,7 +45,7 @@ func TestImportersFindObjects(t *testing.T) {
 			o := other.Data(nil)
 			o.SetId("o")
 			return []*ResourceData{o}, nil
-		}, nil, "has to call SetType"},
+		}, nil, "must call SetType"},
 		"nothing": {func(d *ResourceData) ([]*ResourceData, error) { return nil, nil }, nil, "found no object"},
 		"nil": {func(d *ResourceData) ([]*ResourceData, error) { return []*ResourceData{nil}, nil }, nil,
 			"returned nil"},
@@ -179,7 +179,7 @@ func upgradable() *Resource {
 	return r
 }
 
-func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
+func TestStoredObjectsAreUpgraded(t *testing.T) {
 	e := start(t, upgradable())
 	empty := attrs{"name": null, "size": null, "new": null,
 		"rule": cty.ListValEmpty(cty.Object(map[string]cty.Type{"port": cty.Number, "text": cty.String}))}
@@ -206,7 +206,7 @@ func TestStoredObjectsAreBroughtToTheCurrentVersion(t *testing.T) {
 		"null":               {3, `null`, nil, "is null"},
 		"null of old":        {1, `null`, nil, "is null"},
 		"no object":          {1, `[]`, nil, "not a JSON object"},
-		"two objects":        {1, `{} {}`, nil, "something follows"},
+		"two objects":        {1, `{} {}`, nil, "there is text after"},
 		"half an object":     {3, `{"name":`, nil, "not valid JSON"},
 		"a value of no type": {3, `{"name":[1]}`, nil, "does not fit"},
 	} {
@@ -398,8 +398,8 @@ func TestValidationFindsAllMistakesAtTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestUpgradersTakeTheTypeOfAnEarlierResource uses the way in which authors describe old stored objects.
-func TestUpgradersTakeTheTypeOfAnEarlierResource(t *testing.T) {
+// TestUpgradersUseTheTypeOfAnOldResource uses the way in which authors describe old stored objects.
+func TestUpgradersUseTheTypeOfAnOldResource(t *testing.T) {
 	earlier := &Resource{Schema: map[string]*Schema{
 		"size": {Type: TypeString, Optional: true},
 		"rule": {Type: TypeList, Optional: true, Elem: &Resource{

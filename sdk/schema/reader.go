@@ -48,11 +48,11 @@ func (r *reader) current(f *field) cty.Value {
 
 func (r *reader) before(f *field) cty.Value { return member(r.old, f.name, f.ty) }
 
-// find looks up a key in the fields of the given view. It ends the callback if the key does not exist.
+// find returns the value at a key in the fields of the given view. It ends the callback if the key does not exist.
 func (r *reader) find(key string, view func(*field) cty.Value) place {
 	p, err := r.object.find(key, view)
 	if err != nil {
-		fail(nil, "Unknown attribute", "The provider asks for an attribute that its schema does not have: %s %s",
+		fail(nil, "Unknown attribute", "The provider reads an attribute that its schema does not have: %s %s",
 			stopped(sentence(err)), value.ProviderBug)
 	}
 	if p.field != nil && p.field.schema.WriteOnly && r.config != cty.NilVal && len(p.path) > 1 {
@@ -76,9 +76,9 @@ func (r *reader) known(key string, p place) place {
 			path = append(path.Copy(), inner[0]...)
 		}
 	}
-	fail(path, "Value not known yet", "The provider needs %q now, but it is known only after apply. Use a value that "+
-		"is known, or apply in two steps: first, "+
-		"with -target, what the value comes from. (In the provider, GetKnown and IsUnknown ask first.)", key)
+	fail(path, "Value not known yet", "The provider needs %q now, but it is known only after apply. Use a known "+
+		"value, or first apply the objects that it comes from with -target. (The provider can check this with "+
+		"GetKnown and IsUnknown.)", key)
 	return p
 }
 
@@ -196,7 +196,7 @@ func (r *reader) GetRawConfigAt(path cty.Path) (cty.Value, diag.List) {
 	if err != nil {
 		return cty.DynamicVal, diag.List{{Severity: diag.Error, Summary: "No such value in the configuration",
 			Path:   path,
-			Detail: fmt.Sprintf("The provider looks for %s in the configuration: %s.", value.FormatPath(path), err)}}
+			Detail: fmt.Sprintf("The provider reads %s from the configuration: %s.", value.FormatPath(path), err)}}
 	}
 	return v, nil
 }

@@ -21,7 +21,7 @@ type server struct {
 	provider.Base
 	p         *Provider
 	config    *resourceType
-	said      *resourceType // provider_meta blocks, or nil if there are none
+	metaType  *resourceType // provider_meta blocks, or nil if there are none
 	managed   map[string]*resourceType
 	data      map[string]*resourceType
 	ephemeral map[string]*ephemeralType
@@ -55,8 +55,8 @@ func New(p *Provider) provider.Provider {
 		GenerateConfig: true,
 	}
 	if len(p.ProviderMetaSchema) > 0 {
-		s.said = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, said)
-		s.schema.Meta = s.said.block()
+		s.metaType = compile("provider_meta", &Resource{Schema: p.ProviderMetaSchema}, metaBlock)
+		s.schema.Meta = s.metaType.block()
 	}
 	for name, r := range p.ResourcesMap {
 		s.managed[name] = compile(name, r, managed)
@@ -131,10 +131,10 @@ func (s *server) meta() interface{} {
 	return s.p.meta
 }
 
-// told sets the provider_meta value of the object's module.
-func (s *server) told(d *ResourceData, meta cty.Value) *ResourceData {
-	if s.said != nil && meta != cty.NilVal && !meta.IsNull() {
-		d.said, d.saidType = meta, s.said
+// withMeta sets the provider_meta value of the object's module.
+func (s *server) withMeta(d *ResourceData, meta cty.Value) *ResourceData {
+	if s.metaType != nil && meta != cty.NilVal && !meta.IsNull() {
+		d.providerMeta, d.providerMetaType = meta, s.metaType
 	}
 	return d
 }
@@ -176,7 +176,7 @@ func panicked(t *resourceType, what string, reason interface{}) *diag.Diagnostic
 		place = " in " + at
 	}
 	return &diag.Diagnostic{Severity: diag.Error, Summary: "The provider crashed",
-		Detail: fmt.Sprintf("The provider panicked%s when it was asked to %s %s: %v. %s", place, what, t.label(),
+		Detail: fmt.Sprintf("The provider panicked%s when it was to %s %s: %v. %s", place, what, t.label(),
 			reason, value.ProviderBug),
 		Extra: crash{}}
 }
@@ -212,8 +212,8 @@ func (t *resourceType) label() string {
 		return "the action " + t.name
 	case configuration:
 		return "its configuration"
-	case said:
-		return "what modules say of themselves"
+	case metaBlock:
+		return "the provider_meta block of a module"
 	case callee:
 		return "the function " + t.name
 	}
@@ -225,16 +225,16 @@ func (t *resourceType) label() string {
 var everything = cty.Path{}
 
 // remedy explains to authors how to avoid invalid responses.
-const remedy = "(In the provider: a DiffSuppressFunc or StateFunc declares two spellings equal; an " +
-	"attribute that the system sets if the configuration does not is Computed.)"
+const remedy = "(In the provider: to treat two spellings as equal, use a DiffSuppressFunc or StateFunc; if the " +
+	"system sets an attribute that is not configured, make it Computed.)"
 
-// strictly returns the error for a response that the engine would refuse.
-func strictly(summary string, errs []value.PathError) diag.List {
+// invalidResponse returns the error for a response that the engine would refuse.
+func invalidResponse(summary string, errs []value.PathError) diag.List {
 	var diags diag.List
 	for _, e := range errs {
 		diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: summary, Path: e.Path,
 			Detail: fmt.Sprintf(
-				"The provider's answer is not one that the configuration or the plan allows: %s. %s\n\n%s", e.Error(),
+				"The provider's answer contradicts the configuration or the plan: %s. %s\n\n%s", e.Error(),
 				value.ProviderBug, remedy)})
 	}
 	return diags

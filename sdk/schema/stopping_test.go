@@ -46,7 +46,7 @@ func TestTimeoutsLimitCallbacks(t *testing.T) {
 		t.Error("other timeouts are no reason to update")
 	}
 	for _, bad := range []string{"soon", "-1s", "0s", ""} {
-		refused(t, e.validate(limits(bad)), ".timeouts.create", "no time that something can take")
+		refused(t, e.validate(limits(bad)), ".timeouts.create", "is not a duration")
 	}
 	if diags := e.validate(attrs{"timeouts": obj(attrs{"create": unknownText})}); len(diags) > 0 {
 		t.Error(diags.Err())
@@ -75,7 +75,7 @@ func TestStopEndsCallbacks(t *testing.T) {
 
 // It is known whether a creation created an object if its callback returned in time, or set the id. After a panic, or
 // if its context ended first, it is unknown.
-func TestCreationsSayWhetherSomethingMayExist(t *testing.T) {
+func TestCreationsReportWhetherAnObjectMayExist(t *testing.T) {
 	stopped := func(ctx context.Context, e *engine) {
 		_ = e.p.Stop(context.Background())
 		<-ctx.Done()

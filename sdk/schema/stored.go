@@ -19,7 +19,7 @@ func readStored(b []byte) (map[string]interface{}, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows it")
+		return nil, errors.New("there is text after it")
 	}
 	if members == nil {
 		return nil, errors.New("it is null")

@@ -43,15 +43,15 @@ func (r *reader) Decode(target interface{}) error {
 // fields have tags `tombolo:"name"` or `cty:"name"`. Without such a block, and while an object is being imported, the
 // target does not change.
 func (d *ResourceData) GetProviderMeta(target interface{}) error {
-	if d.said == cty.NilVal {
+	if d.providerMeta == cty.NilVal {
 		return nil
 	}
-	filled, err := d.saidType.withDefaults(d.said)
+	filled, err := d.providerMetaType.withDefaults(d.providerMeta)
 	if err != nil {
 		return err
 	}
 	of := func(f *field) cty.Value { return member(filled, f.name, f.ty) }
-	return decoding{tags: []string{tagName, "cty"}}.whole(d.saidType.object, of, target)
+	return decoding{tags: []string{tagName, "cty"}}.whole(d.providerMetaType.object, of, target)
 }
 
 // Encode sets the attributes that the tags of a struct name: the opposite of Decode. A tag "id" sets the id; write-only
@@ -59,7 +59,7 @@ func (d *ResourceData) GetProviderMeta(target interface{}) error {
 func (d *ResourceData) Encode(source interface{}) error {
 	rv := reflect.ValueOf(indirect(source))
 	if rv.Kind() != reflect.Struct {
-		return fmt.Errorf("encode: a struct is needed, not %T", source)
+		return fmt.Errorf("encode: expected a struct, not %T", source)
 	}
 	members, err := structMembers(nil, rv)
 	if err != nil {
@@ -127,7 +127,7 @@ type decoding struct {
 func (into decoding) whole(o *object, of func(*field) cty.Value, target interface{}) error {
 	rv := reflect.ValueOf(target)
 	if rv.Kind() != reflect.Pointer || rv.IsNil() || rv.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("decode: a pointer to a struct is needed, not %T", target)
+		return fmt.Errorf("decode: expected a pointer to a struct, not %T", target)
 	}
 	return into.members(o, of, nil, rv.Elem())
 }

@@ -78,8 +78,9 @@ func (t *resourceType) missing(config cty.Value) diag.List {
 		f := t.object.fields[name]
 		if f.schema.Required && f.schema.defaults() && member(config, name, f.ty).IsNull() {
 			diags = diags.Append(&diag.Diagnostic{Severity: diag.Error, Summary: "Missing required argument",
-				Path:   cty.GetAttrPath(name),
-				Detail: fmt.Sprintf("The argument %q is required, and has no default where this runs. Set it.", name)})
+				Path: cty.GetAttrPath(name),
+				Detail: fmt.Sprintf("The argument %q is required, and has no default in this environment. Set it.",
+					name)})
 		}
 	}
 	return diags
@@ -134,7 +135,7 @@ func given(f *field, v cty.Value) bool {
 // required reports missing arguments that are not required for the engine: those with a default that has no value, and
 // members of object values.
 func (v *validation) required(f *field, path cty.Path, value cty.Value) {
-	if !f.schema.Required || f.block || v.told(path) {
+	if !f.schema.Required || f.block || v.hasError(path) {
 		return
 	}
 	if f.schema.DefaultFunc != nil {
@@ -145,8 +146,8 @@ func (v *validation) required(f *field, path cty.Path, value cty.Value) {
 	v.errorf(path, "Missing required argument", "The argument %q is required, and has no value.", f.name)
 }
 
-// told reports whether there already is an error at a path: the author's message is better than the general one.
-func (v *validation) told(path cty.Path) bool {
+// hasError reports whether there already is an error at a path: the author's message is better than the general one.
+func (v *validation) hasError(path cty.Path) bool {
 	return slices.ContainsFunc(v.diags, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error &&
 			d.Path.Equals(path)
@@ -160,8 +161,8 @@ func (v *validation) timeouts(f *field, path cty.Path, value cty.Value) {
 			continue
 		}
 		if d, err := time.ParseDuration(t.AsString()); err != nil || d <= 0 {
-			v.errorf(append(path.Copy(), cty.GetAttrStep{Name: name}), "Invalid timeout", "%q is no time that "+
-				"something can take. Write a number with a unit, such as \"30s\", \"5m\" or \"1h30m\".", t.AsString())
+			v.errorf(append(path.Copy(), cty.GetAttrStep{Name: name}), "Invalid timeout", "%q is not a duration. "+
+				"Write a number with a unit, such as \"30s\", \"5m\" or \"1h30m\".", t.AsString())
 		}
 	}
 }
@@ -175,7 +176,7 @@ func (v *validation) field(f *field, path cty.Path, value cty.Value) {
 	switch s.Type {
 	case TypeInt:
 		if !isInt(value) {
-			v.errorf(path, "Not an integer", "An integer is needed, but %s is none that can be dealt with.",
+			v.errorf(path, "Not an integer", "Expected an integer in the supported range, but found %s.",
 				value.AsBigFloat().Text('g', 10))
 			return
 		}
@@ -183,7 +184,7 @@ func (v *validation) field(f *field, path cty.Path, value cty.Value) {
 		v.elements(f, path, value)
 	}
 	if value.IsWhollyKnown() {
-		v.ask(f, path, value)
+		v.runChecks(f, path, value)
 	}
 }
 
@@ -194,10 +195,10 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 		case s.MaxItems > 0 && n > s.MaxItems:
 			v.errorf(path, "Too many elements", "There are %d elements, but at most %d are allowed.", n, s.MaxItems)
 		case n < s.MinItems:
-			v.errorf(path, "Too few elements", "There are %d elements, but at least %d are needed.", n, s.MinItems)
+			v.errorf(path, "Too few elements", "There are %d elements, but at least %d are required.", n, s.MinItems)
 		}
 	} else if f.block && n < s.MinItems && !s.Required {
-		v.errorf(path, "Too few blocks", "There are %d blocks %q, but where there are any, at least %d are needed.", n,
+		v.errorf(path, "Too few blocks", "There are %d blocks %q. If there are any, at least %d are required.", n,
 			f.name, s.MinItems)
 	}
 	for it := value.ElementIterator(); it.Next(); {
@@ -216,8 +217,8 @@ func (v *validation) elements(f *field, path cty.Path, value cty.Value) {
 	}
 }
 
-// ask calls the author's checks.
-func (v *validation) ask(f *field, path cty.Path, value cty.Value) {
+// runChecks calls the author's checks.
+func (v *validation) runChecks(f *field, path cty.Path, value cty.Value) {
 	s := f.schema
 	check := s.ValidateDiagFunc
 	if s.ValidateFunc != nil {
@@ -262,7 +263,7 @@ func (v *validation) groups(f *field, path cty.Path, value cty.Value) {
 		}
 		for _, key := range s.RequiredWith {
 			if other, _ := v.other(key); !other {
-				v.errorf(path, "Missing argument", "Where %q is set, %q is needed too.", keyOf(path), key)
+				v.errorf(path, "Missing argument", "If %q is set, %q is also required.", keyOf(path), key)
 			}
 		}
 	}
@@ -344,7 +345,7 @@ func lookUp(fields map[string]*Schema, key string) (*Schema, string) {
 			return s, ""
 		default:
 			if r, _ = s.Elem.(*Resource); r == nil || s.Type != TypeList || s.MaxItems != 1 {
-				return nil, fmt.Sprintf("a key leads only into lists of one block, which %q is not", steps[i])
+				return nil, fmt.Sprintf("a key can only refer into lists of one block, and %q is not one", steps[i])
 			}
 			if steps[i+1] != "0" || i+2 >= len(steps) {
 				return nil, fmt.Sprintf("after %q there must be \"0\" and a name", steps[i])

@@ -1,7 +1,7 @@
 // Package descriptors links our messages of the plugin protocol beside terraform-plugin-go, whose messages and files
 // have other names, and compares what travels: methods, field numbers, kinds. It is its own module, since nothing
-// else of ours needs that library; the test TestMessagesAreThoseOfTheField in internal/wire runs it where the library
-// is at hand.
+// else of ours needs that library; the test TestMessagesEqualThePublishedProtocol in internal/wire runs it where the
+// library is at hand.
 package descriptors
 
 import (

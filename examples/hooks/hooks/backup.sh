@@ -1,4 +1,4 @@
-# Refuses to go on unless there is a backup. Needs jq.
+# Fails unless there is a backup. Requires jq.
 set -euo pipefail
 name=$(jq -r '.object.before.input.name')
 if [[ ! -e backup-done ]]; then

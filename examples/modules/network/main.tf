@@ -15,7 +15,7 @@ resource "terraform_data" "subnet" {
   }
 }
 
-# Zone by zone, so that who uses a subnet need not count.
+# By zone, so that subnets need not be found by index.
 output "subnets" {
   value = { for subnet in terraform_data.subnet : subnet.output.zone => subnet.output.range }
 }

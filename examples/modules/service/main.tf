@@ -21,7 +21,7 @@ resource "terraform_data" "instance" {
     address = cidrhost(local.ranges[count.index % length(local.ranges)], 10 + count.index)
   }
 
-  # Another network means other instances.
+  # Another network requires new instances.
   triggers_replace = keys(var.subnets)
 }
 

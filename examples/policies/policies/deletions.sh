@@ -1,4 +1,4 @@
-# Denies plans that destroy or replace something named database. Needs jq.
+# Denies plans that destroy or replace an object named database. Requires jq.
 set -euo pipefail
 jq '{deny: [
   .resource_changes[]? | select(.name == "database" and any(.change.actions[]; . == "delete"))

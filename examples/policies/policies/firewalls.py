@@ -1,4 +1,4 @@
-"""Denies firewalls that are open to everybody, and warns of those without a rule."""
+"""Denies firewalls that are open to all addresses, and warns about those without a rule."""
 
 import json
 import sys

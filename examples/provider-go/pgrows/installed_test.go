@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
-// installation is a directory with a mirror that holds the provider, and a program that uses it.
+// installation is a directory with a mirror with the provider, and a program that uses it.
 type installation struct {
 	t       *testing.T
 	dir     string
@@ -24,7 +24,7 @@ type installation struct {
 	env     []string
 }
 
-// copyProgram puts this test binary somewhere under another name, which decides what it is (see TestMain).
+// copyProgram copies this test binary under another name, which determines its role (see TestMain).
 func copyProgram(to string) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -84,7 +84,7 @@ func (i *installation) write(name, text string) {
 	}
 }
 
-// run runs a command, which must succeed, and returns what it says.
+// run runs a command, which must succeed, and returns its output.
 func (i *installation) run(args ...string) string {
 	i.t.Helper()
 	cmd := exec.Command(i.program, args...)
@@ -137,7 +137,7 @@ func TestInstalledFromAMirror(t *testing.T) {
 	}
 }
 
-// The pages in docs are those that `tombolo provider docs` writes. After a change, run in this directory:
+// The pages in docs are the output of `tombolo provider docs`. After a change, run in this directory:
 //
 //	go build -o /tmp/terraform-provider-pgrows .. && tombolo provider docs -source .. -out ../docs /tmp/terraform-provider-pgrows
 func TestDocumentationIsUpToDate(t *testing.T) {

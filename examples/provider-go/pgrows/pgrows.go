@@ -1,13 +1,13 @@
-// Package pgrows is a complete provider: tables of PostgreSQL and the reference data in them (plans, features,
-// currencies), which belong to a configuration as much as the servers do.
+// Package pgrows is a complete provider: PostgreSQL tables with reference data (plans, features, currencies), which is
+// managed with the rest of the infrastructure.
 //
-//	provider "pgrows"      where the database is (this file)
+//	provider "pgrows"      the address of the database (this file)
 //	pgrows_table           a table with its columns and indexes (table.go, tabledb.go)
 //	pgrows_row             one row of a table (row.go)
-//	data pgrows_query      what a query gives (query.go)
+//	data pgrows_query      the result of a query (query.go)
 //	quote_ident            a function (functions.go)
 //
-// It shows what package schema has: nested blocks, changes that replace, computed and sensitive and write-only values,
+// It shows the features of package schema: nested blocks, replacements, computed and sensitive and write-only values,
 // defaults and normal forms, checks of a plan, partial state, imports, timeouts.
 package pgrows
 
@@ -56,8 +56,7 @@ func Provider() *schema.Provider {
 	}
 }
 
-// client is the last parameter of the callbacks. It connects when it is first needed, so that a plan for nothing needs
-// no database.
+// client is the last parameter of the callbacks. It connects on first use, so that an empty plan needs no database.
 type client struct{ *pgxpool.Pool }
 
 // Close closes all connections at the end of the run.
@@ -77,7 +76,7 @@ func configure(_ context.Context, d *schema.ResourceData) (interface{}, diag.Lis
 	}
 	config.MaxConns = int32(d.Get("max_connections").(int))
 	config.ConnConfig.RuntimeParams["application_name"] = "terraform-provider-pgrows"
-	// Types of columns change while connections live, and a prepared statement does not notice.
+	// Column types may change while a connection is open, which invalidates prepared statements.
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
@@ -86,12 +85,12 @@ func configure(_ context.Context, d *schema.ResourceData) (interface{}, diag.Lis
 	return client{pool}, nil
 }
 
-// inTransaction runs statements that have an effect together or not at all.
+// inTransaction runs statements in one transaction.
 func (c client) inTransaction(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, c.Pool, do)
 }
 
-// isCode reports whether the server refused something for a reason, by its code in the SQL standard.
+// isCode reports whether an error of the server has an SQLSTATE code.
 func isCode(err error, code string) bool {
 	var refused *pgconn.PgError
 	return errors.As(err, &refused) && refused.Code == code

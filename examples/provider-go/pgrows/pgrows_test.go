@@ -36,12 +36,12 @@ func TestProviderIsValid(t *testing.T) {
 	}
 }
 
-// in puts the provider block for a database before a configuration.
+// in prepends the provider block for a database to a configuration.
 func in(dsn, config string) string {
 	return fmt.Sprintf("provider \"pgrows\" {\n  dsn = %q\n}\n%s", dsn, config)
 }
 
-// plans is a table with columns and whatever else.
+// plans returns a table with columns and other blocks.
 func plans(columns, more string) string {
 	return "resource \"pgrows_table\" \"plans\" {\n  name        = \"plans\"\n  primary_key = [\"code\"]\n  column " +
 		"{\n    name = \"code\"\n    type = \"text\"\n  }\n" + columns + more + "}\n"
@@ -64,7 +64,7 @@ func basic(more string) string {
 // sql is a step's Before that runs a statement.
 func sql(dsn, text string) func() error { return func() error { return pgtest.Execute(dsn, text) } }
 
-// noTable checks that a table is gone from the database.
+// noTable checks that a table no longer exists in the database.
 func noTable(dsn, name string) func() error {
 	return func() error {
 		n, err := pgtest.Single(dsn, "SELECT count(*)::text FROM pg_tables WHERE tablename = '"+name+"'")
@@ -75,7 +75,7 @@ func noTable(dsn, name string) func() error {
 	}
 }
 
-func TestTableGoesThroughItsLife(t *testing.T) {
+func TestTableLifecycle(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
@@ -118,9 +118,9 @@ func TestTableGoesThroughItsLife(t *testing.T) {
 	}}})
 }
 
-// The columns change together; an index is built on its own and fails. What has been done is recorded, and the next
-// apply continues there.
-func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
+// The columns change together; an index is built separately and fails. The changes so far are recorded, and the next
+// apply continues from there.
+func TestFailedIndexKeepsOtherChanges(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	const at = "pgrows_table.plans"
@@ -143,7 +143,7 @@ func TestAnIndexThatFailsLeavesTheRestRecorded(t *testing.T) {
 		}}})
 }
 
-func TestRowGoesThroughItsLife(t *testing.T) {
+func TestRowLifecycle(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)
 	table := plans(column("price", "numeric(10,2)", "default = \"7\"")+column("extra", "jsonb", "nullable = true")+
@@ -202,7 +202,7 @@ output "name" { value = provider::pgrows::quote_ident("a b", "c") }
 	}}})
 }
 
-func TestMistakesAreFoundInTime(t *testing.T) {
+func TestMistakesAreFoundByPlans(t *testing.T) {
 	t.Parallel()
 	const inQuery = "data \"pgrows_query\" \"x\" {\n  sql = \"SELECT 1\"\n}\n"
 	row := func(table string) string {
@@ -210,8 +210,8 @@ func TestMistakesAreFoundInTime(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		config, want string
-		planned      bool   // found without applying
-		dsn          string // another one than that of a database
+		planned      bool   // found by the plan
+		dsn          string // an address without a database
 	}{
 		"unknown column of a key": {config: strings.Replace(plans("", ""), `["code"]`, `["kode"]`, 1),
 			want: `primary_key: there is no column "kode". The columns are: code`, planned: true},

@@ -55,7 +55,7 @@ func resourceRow() *schema.Resource {
 	}
 }
 
-// normalTable spells the name of a table as tableID does.
+// normalTable returns the name of a table in the form of tableID.
 func normalTable(name string) string {
 	at, err := parseTableID(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func normalTable(name string) string {
 	return tableID(at)
 }
 
-// row is a row by its key.
+// row identifies a row by its key.
 type row struct {
 	table pgx.Identifier
 	key   map[string]string
@@ -106,7 +106,7 @@ type statement struct {
 	err   error
 }
 
-// columnTypes asks for the columns of a table; there are none when there is no such table.
+// columnTypes returns the columns of a table; none if the table does not exist.
 func columnTypes(ctx context.Context, db client, at pgx.Identifier) (map[string]string, error) {
 	f, err := lookAt(ctx, db, at)
 	if f == nil {
@@ -119,7 +119,7 @@ func columnTypes(ctx context.Context, db client, at pgx.Identifier) (map[string]
 	return types, nil
 }
 
-// value is a parameter for a column.
+// value adds a parameter for a column and returns its placeholder.
 func (s *statement) value(column, v string) string {
 	typ, ok := s.types[column]
 	if !ok && s.err == nil {
@@ -130,7 +130,7 @@ func (s *statement) value(column, v string) string {
 	return fmt.Sprintf("$%d::text::%s", len(s.args), typ)
 }
 
-// where is the condition that a row has a key.
+// where returns the condition for the row with a key.
 func (s *statement) where(key map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(key)) {
@@ -142,7 +142,7 @@ func (s *statement) where(key map[string]string) string {
 	return " WHERE " + strings.Join(parts, " AND ")
 }
 
-// stringsOf is a map as the framework gives it.
+// stringsOf converts a map of the framework.
 func stringsOf(v interface{}) map[string]string {
 	out := map[string]string{}
 	for k, e := range v.(map[string]interface{}) {
@@ -151,8 +151,8 @@ func stringsOf(v interface{}) map[string]string {
 	return out
 }
 
-// problem words an error about a row. What the server says of a value that it cannot take shows that value: not when
-// secrets are among them.
+// problem returns an error about a row. Errors of the server may quote values, so they are omitted if any value is
+// secret.
 func problem(what string, r row, secret bool, err error) diag.List {
 	var refused *pgconn.PgError
 	if secret && errors.As(err, &refused) && strings.HasPrefix(refused.Code, "22") {
@@ -197,7 +197,7 @@ func createRow(ctx context.Context, d *schema.ResourceData, meta interface{}) di
 	return readRow(ctx, d, meta)
 }
 
-// readRow keeps the spelling of a value that means the same to the database as what it has: 10 and 10.00, say.
+// readRow keeps the configured spelling of a value that is equal to the one in the database, such as 10 and 10.00.
 func readRow(ctx context.Context, d *schema.ResourceData, meta interface{}) diag.List {
 	db := meta.(client)
 	r, err := parseRowID(d.Id())
@@ -253,8 +253,8 @@ func readRow(ctx context.Context, d *schema.ResourceData, meta interface{}) diag
 	return nil
 }
 
-// readValues returns the values of the named columns. found has two texts for each, the value that the row has and the
-// configured one as the database writes it: a value that is the same is returned as it is configured.
+// readValues returns the values of the named columns. found has two texts for each: the value in the row, and the
+// configured value in the database's form. Equal values are returned as configured.
 func readValues(names []string, found []*string, want map[string]string) map[string]any {
 	values := map[string]any{}
 	for i, name := range names {
@@ -327,7 +327,7 @@ func deleteRow(ctx context.Context, d *schema.ResourceData, meta interface{}) di
 	}
 	types, err := columnTypes(ctx, db, r.table)
 	if err != nil || types == nil {
-		return diag.FromErr(err) // without the table there is no row either
+		return diag.FromErr(err) // if the table does not exist, the row does not either
 	}
 	s := statement{types: types}
 	where := s.where(r.key)
@@ -340,7 +340,7 @@ func deleteRow(ctx context.Context, d *schema.ResourceData, meta interface{}) di
 	return nil
 }
 
-// importRow takes an id in any spelling; the one that is stored is ours.
+// importRow accepts an id in any spelling; the stored one is normalized.
 func importRow(_ context.Context, d *schema.ResourceData, _ interface{}) ([]*schema.ResourceData, error) {
 	r, err := parseRowID(d.Id())
 	if err != nil {

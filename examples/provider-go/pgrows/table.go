@@ -84,7 +84,7 @@ func indexSchema() *schema.Schema {
 	}
 }
 
-// column and index are what the blocks of these names hold.
+// column and index hold the content of the blocks with these names.
 type column struct {
 	name, typ, fallback string
 	nullable            bool
@@ -96,7 +96,7 @@ type index struct {
 	unique  bool
 }
 
-// describe is an index in a form to compare.
+// describe returns an index in a form for comparison.
 func (i index) describe() string { return fmt.Sprintf("%s %q %t", i.name, i.columns, i.unique) }
 
 func columnsOf(v interface{}) (out []column) {
@@ -123,7 +123,7 @@ func texts(v interface{}) (out []string) {
 	return out
 }
 
-// identifier checks a name. PostgreSQL would cut a long one, and not find it again.
+// identifier checks a name. PostgreSQL would truncate a long one.
 func identifier(v interface{}, key string) ([]string, []error) {
 	if name := v.(string); name == "" || len(name) > 63 || strings.ContainsRune(name, 0) {
 		return nil, []error{fmt.Errorf("%s: the name %q has %d bytes, expected 1 to 63", key, name, len(name))}
@@ -131,11 +131,11 @@ func identifier(v interface{}, key string) ([]string, []error) {
 	return nil, nil
 }
 
-// checkTable finds mistakes while planning that the database would find half way through an apply.
+// checkTable reports errors while planning that the database would only report during an apply.
 func checkTable(_ context.Context, d *schema.ResourceDiff, _ interface{}) error {
 	columns, known := d.GetKnown("column")
 	if !known {
-		return nil // some name is not known yet
+		return nil // some name is unknown
 	}
 	var names []string
 	for _, c := range columnsOf(columns) {
@@ -181,7 +181,7 @@ func createTable(ctx context.Context, d *schema.ResourceData, meta interface{}) 
 		return diag.FromErr(fmt.Errorf("create table %s: %w", at.Sanitize(), err))
 	}
 	d.SetId(tableID(at))
-	// From here on the table exists, whatever becomes of its indexes: only those that were built are recorded.
+	// From here on the table exists, even if its indexes fail: only those that were built are recorded.
 	if diags := finishTable(ctx, d, db, at); diags.HasErrors() {
 		return diags
 	}
@@ -197,9 +197,9 @@ func updateTable(ctx context.Context, d *schema.ResourceData, meta interface{}) 
 	return readTable(ctx, d, meta)
 }
 
-// finishTable changes a table to its configuration. Columns change together; indexes one by one, because an index that
-// is built without locking the table cannot be part of a transaction. When one of them fails, what was done before it
-// is recorded, and the next apply continues there.
+// finishTable changes a table to its configuration. Columns change together, and indexes one by one, because building
+// an index without locking the table is not possible in a transaction. If one of them fails, the changes before it are
+// recorded, and the next apply continues from there.
 func finishTable(ctx context.Context, d *schema.ResourceData, db client, at pgx.Identifier) diag.List {
 	d.Partial(true)
 	if !d.IsNewResource() {
@@ -259,8 +259,8 @@ func indexBlocks(list []index) (out []interface{}) {
 	return out
 }
 
-// columnBlocks returns columns as blocks. The text of a default is kept as it is configured: the database has another
-// spelling for it.
+// columnBlocks returns columns as blocks. The text of a default is kept as configured, because the database normalizes
+// it.
 func columnBlocks(columns, configured []column) (out []interface{}) {
 	for _, c := range columns {
 		for _, was := range configured {

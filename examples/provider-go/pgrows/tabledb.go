@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// tableID names a table as SQL does, with quotes where they are needed.
+// tableID returns the name of a table in SQL, quoted where necessary.
 func tableID(at pgx.Identifier) string {
 	var parts []string
 	for _, p := range at {
@@ -20,7 +20,7 @@ func tableID(at pgx.Identifier) string {
 	return strings.Join(parts, ".")
 }
 
-// plain is a name that needs no quotes. Keywords get some when they need none, which does no harm.
+// plain matches a name that needs no quotes.
 var plain = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 func quoteIdent(name string) string {
@@ -30,7 +30,7 @@ func quoteIdent(name string) string {
 	return pgx.Identifier{name}.Sanitize()
 }
 
-// parseTableID reads what tableID returns, and what people write: a name without a schema is in public.
+// parseTableID parses the output of tableID, and names in other spellings; a name without a schema is in "public".
 func parseTableID(id string) (pgx.Identifier, error) {
 	var at pgx.Identifier
 	rest := id
@@ -54,7 +54,7 @@ func parseTableID(id string) (pgx.Identifier, error) {
 	return nil, fmt.Errorf("%q is not the name of a table: it has %d parts, expected schema.table", id, len(at))
 }
 
-// cutName cuts the first name off; what is left is empty or begins with a dot.
+// cutName splits the first name off a text; rest is empty or begins with a dot.
 func cutName(s string) (name, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		i := strings.IndexByte(s, '.')
@@ -80,7 +80,7 @@ func cutName(s string) (name, rest string, err error) {
 	return "", "", errors.New("a quote is not closed")
 }
 
-// aliases are other names of types, with the one that the catalog uses.
+// aliases are other names of types, with the catalog's name.
 var aliases = map[string]string{
 	"int": "integer", "int4": "integer", "int2": "smallint", "int8": "bigint", "bool": "boolean",
 	"varchar": "character varying", "char": "character",
@@ -92,7 +92,7 @@ var aliases = map[string]string{
 
 var typeParts = regexp.MustCompile(`^([^(\[]*)(\([^)]*\))?(.*)$`)
 
-// canonicalType spells a type as the catalog does: of types that are the same, all spellings give one.
+// canonicalType returns the catalog's name of a type, which is the same for all spellings.
 func canonicalType(typ string) string {
 	m := typeParts.FindStringSubmatch(strings.Join(strings.Fields(strings.ToLower(typ)), " "))
 	base, size, rest := strings.TrimSpace(m[1]), strings.ReplaceAll(m[2], " ", ""), strings.TrimRight(m[3], " ")
@@ -134,7 +134,7 @@ func makeTable(ctx context.Context, tx pgx.Tx, at pgx.Identifier, columns []colu
 	return err
 }
 
-// commentOn sets the comment; there are no parameters in such a statement, so the text is quoted.
+// commentOn sets the comment. Such a statement cannot have parameters, so the text is quoted.
 func commentOn(ctx context.Context, tx pgx.Tx, at pgx.Identifier, text string) error {
 	var quoted string
 	if err := tx.QueryRow(ctx, "SELECT quote_nullable(nullif($1::text, ''))", text).Scan(&quoted); err != nil {
@@ -144,8 +144,7 @@ func commentOn(ctx context.Context, tx pgx.Tx, at pgx.Identifier, text string) e
 	return err
 }
 
-// changeColumns changes the columns of a table to the wanted ones. Those of the same name stay the same column, with
-// their content.
+// changeColumns changes the columns of a table to the given ones. Columns with the same name keep their content.
 func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, after []column) error {
 	find := func(list []column, name string) *column {
 		if i := slices.IndexFunc(list, func(c column) bool { return c.name == name }); i >= 0 {
@@ -170,7 +169,7 @@ func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, af
 				steps = append(steps, "ALTER COLUMN "+name+" "+what)
 			}
 		}
-		change(was.fallback != c.fallback, "DROP DEFAULT") // it may not have the new type
+		change(was.fallback != c.fallback, "DROP DEFAULT") // it may not be valid for the new type
 		change(canonicalType(was.typ) != canonicalType(c.typ), "TYPE "+c.typ+" USING "+name+"::"+c.typ)
 		change(was.fallback != c.fallback && c.fallback != "", "SET DEFAULT "+c.fallback)
 		change(was.nullable && !c.nullable, "SET NOT NULL")
@@ -185,8 +184,8 @@ func changeColumns(ctx context.Context, tx pgx.Tx, at pgx.Identifier, before, af
 	return nil
 }
 
-// changeIndexes drops and builds indexes, and returns those that there are at the end, also after an error. Building
-// one is not part of any transaction; one that cannot be built is dropped again.
+// changeIndexes drops and builds indexes, and returns those that exist afterwards, even after an error. An index is not
+// built in a transaction; if that fails, it is dropped.
 func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, after []index) ([]index, error) {
 	has := func(list []index, i index) bool {
 		return slices.ContainsFunc(list, func(o index) bool { return o.describe() == i.describe() })
@@ -213,8 +212,8 @@ func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, af
 		_, err := db.Exec(ctx, "CREATE "+unique+"INDEX CONCURRENTLY "+pgx.Identifier{i.name}.Sanitize()+" ON "+
 			at.Sanitize()+" ("+sanitized(i.columns)+")")
 		if err != nil {
-			if !isCode(err, nameTaken) { // in which case the index of that name is not ours
-				// half an index only does harm
+			if !isCode(err, nameTaken) { // then the index with that name is not managed here
+				// an incomplete index is harmful
 				_, _ = db.Exec(context.WithoutCancel(ctx), "DROP INDEX IF EXISTS "+pgx.Identifier{
 					at[0], i.name}.Sanitize())
 			}
@@ -225,7 +224,7 @@ func changeIndexes(ctx context.Context, db client, at pgx.Identifier, before, af
 	return present, nil
 }
 
-// found is a table as the catalog has it.
+// found is a table in the catalog.
 type found struct {
 	oid     int64
 	comment string
@@ -234,8 +233,8 @@ type found struct {
 	indexes []index
 }
 
-// inOrderOf returns the columns in the order of others, as far as they have the same names: the order in the table
-// cannot be changed.
+// inOrderOf returns the columns in the order of others for the same names, because the order in the table cannot be
+// changed.
 func (f *found) inOrderOf(others []column) []column {
 	place := func(c column) int {
 		if i := slices.IndexFunc(others, func(o column) bool { return o.name == c.name }); i >= 0 {
@@ -248,7 +247,7 @@ func (f *found) inOrderOf(others []column) []column {
 	return out
 }
 
-// lookAt reads the catalog; nil when there is no such table.
+// lookAt reads a table from the catalog; nil if it does not exist.
 func lookAt(ctx context.Context, db client, at pgx.Identifier) (*found, error) {
 	f := &found{}
 	err := db.QueryRow(ctx, `SELECT c.oid::bigint, coalesce(obj_description(c.oid, 'pg_class'), '')

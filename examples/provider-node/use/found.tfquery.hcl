@@ -1,4 +1,4 @@
-# What there is: tombolo query, or terraform query from 1.14 on
+# Lists existing objects: tombolo query, or terraform query since 1.14
 list "links_link" "all" {
   provider         = links
   include_resource = true

@@ -8,7 +8,8 @@ import "github.com/tombolo-iac/tombolo/internal/cli/command"
 func Provider() *command.Command {
 	return &command.Command{
 		Name: "provider", Short: "Develop and publish providers",
-		Long:    "Commands for developers of providers.",
-		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdNew(), cmdPrepare(), cmdServe(), cmdTest()},
+		Long: "Commands for developers of providers.",
+		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdFromOpenAPI(), cmdNew(),
+			cmdPrepare(), cmdServe(), cmdTest()},
 	}
 }

@@ -42,8 +42,8 @@ func writeDemo(c *command.Call, dir string) (diags diag.List) {
 	if diags = writeNew(c, cannot, dir, "Choose another one: "+c.Program+" demo DIRECTORY.", files); diags.HasErrors() {
 		return diags
 	}
-	fmt.Fprintf(c.Out, "\nRead %[1]s/main.tf. Then create what it describes:\n\n  %[2]s -chdir=%[1]s apply\n\n"+
-		"Change something, and look what would follow:\n\n  %[2]s -chdir=%[1]s plan\n\n"+
-		"Take all of it away again:\n\n  %[2]s -chdir=%[1]s destroy\n", dir, c.Program)
+	fmt.Fprintf(c.Out, "\nRead %[1]s/main.tf. Then create what it describes:\n\n  %[2]s -chdir=%[1]s apply\n\nChange "+
+		"something, and see what apply would do:\n\n  %[2]s -chdir=%[1]s plan\n\nRemove everything again:\n\n  %[2]s "+
+		"-chdir=%[1]s destroy\n", dir, c.Program)
 	return diags
 }

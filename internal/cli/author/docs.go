@@ -44,7 +44,7 @@ written by hand and is not changed.`,
 			var o docsOptions
 			c.Flags.StringVar(&o.provider, "provider", "", "The source `ADDRESS` of the provider, such as "+
 				"example/demo. Required if the configuration uses several, or if the name of the program does not "+
-				"say it.")
+				"contain it.")
 			c.Flags.StringVar(&o.out, "out", "", "Write the pages to `DIRECTORY`. The default is docs, in the folder "+
 				"of the program provider or in the working directory.")
 			c.Flags.StringVar(&o.source, "source", "", "The `DIRECTORY` of the provider's source code, with "+

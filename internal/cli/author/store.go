@@ -78,7 +78,7 @@ func cmdStoreTest() *command.Command {
 		Name: "test", Short: "Test a program that stores states", Args: "COMMAND...",
 		Long: `Check that a program that stores states does what every backend promises: a lock has one holder, a
 write replaces only the version that was read, a journal grows in order, and workspaces are separate. Runs of the
-engine also use the program; they end or are killed, and are recovered. Two processes of the program stand for two
+engine also use the program; they end or are killed, and are recovered. Two processes of the program simulate two
 machines.
 
 The checks use workspaces whose names begin with "store-test-" and delete them afterwards. A store without workspaces
@@ -138,7 +138,7 @@ func (o storeTest) options(c *command.Call) (p program.Options, problem string) 
 }
 
 func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Options) (diags diag.List) {
-	const cannot = "The trial cannot begin"
+	const cannot = "The test cannot start"
 	first := program.New(p)
 	defer first.Close()
 	can, err := first.Limits(ctx)
@@ -161,7 +161,7 @@ func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Optio
 	}
 	switch {
 	case ctx.Err() != nil:
-		return diags.Errorf(nil, "The trial was interrupted", "%s had passed until then, and %d failed.",
+		return diags.Errorf(nil, "The test was interrupted", "%s had passed until then, and %d failed.",
 			checks(t.passed), t.failed)
 	case t.failed > 0:
 		return diags.Errorf(nil, "The store does not meet the contract", "%s failed, %d passed.", checks(t.failed),

@@ -23,6 +23,7 @@ import (
 // testOptions are the flags of provider test.
 type testOptions struct {
 	record, replay string
+	mock           string
 	run            string
 	verbose        bool
 }
@@ -39,6 +40,9 @@ signal must end it.
 A file in that folder lists the values to test with. If there is none, the command prints an example. In its strings,
 {dir} is a temporary folder and {n} is a different number for each object.
 
+With -mock, a server is started for the test that is made of an OpenAPI document: it keeps objects in memory, and
+refuses requests that the document does not allow. {mock} stands for its address. See "provider from-openapi".
+
 With -run, only the checks whose names contain its value run. A check deletes the objects it created when it ends, and
 the command names those that it could not delete.
 
@@ -53,6 +57,7 @@ secrets.`,
 			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
 				"starting the program.")
 			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
+			c.Flags.StringVar(&o.mock, "mock", "", "Test against a server that is made of the OpenAPI document `SPEC`.")
 			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
@@ -77,7 +82,15 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		return c.End(diags)
 	}
 	t.RemoteState = c.RemoteState()
-	const cannot = "The trial cannot begin"
+	const cannot = "The test cannot start"
+	if o.mock != "" {
+		server, err := mockOf(o.mock)
+		if err != nil {
+			return c.Finish(cannot, err)
+		}
+		defer server.Close()
+		t.Mock = server.address
+	}
 	tape, remove, err := tapeFor(o)
 	if err != nil {
 		return c.Finish(cannot, err)
@@ -113,7 +126,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		probe(ctx, c, t, &noise, &s)
 	}
 	if err := remove(); err != nil {
-		diags = diags.AppendError("The folder of the trial cannot be removed", err)
+		diags = diags.AppendError("The test folder cannot be removed", err)
 	}
 	if err := written(tape, o.record); err != nil {
 		diags = diags.AppendError("The record cannot be written", err)
@@ -185,8 +198,8 @@ func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.
 	if ctx.Err() != nil {
 		return
 	}
-	s.add(c, providertest.Result{Name: "standard output holds answers only", Problems: noise.Problems()})
-	ends := providertest.Result{Name: "the program ends when it is asked to"}
+	s.add(c, providertest.Result{Name: "standard output has only answers", Problems: noise.Problems()})
+	ends := providertest.Result{Name: "the program ends on request"}
 	switch problem, err := t.Ends(ctx, grace); {
 	case err != nil:
 		ends.Problems = []string{err.Error()}
@@ -254,7 +267,7 @@ func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
 	}
 	all := strings.Join(list, "\n")
 	if before := s.seen[all]; before != "" {
-		fmt.Fprintf(c.Out, "FAIL  %s: as %q above\n", r.Name, before)
+		fmt.Fprintf(c.Out, "FAIL  %s: same as %q above\n", r.Name, before)
 		return
 	}
 	s.seen[all] = r.Name
@@ -267,7 +280,7 @@ func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
 	}
 	heard = slices.DeleteFunc(heard, func(line string) bool { return strings.Contains(all, strings.TrimSpace(line)) })
 	if len(heard) > 0 {
-		fmt.Fprintf(c.Out, "      The program said:\n")
+		fmt.Fprintf(c.Out, "      The program wrote:\n")
 	}
 	for _, line := range heard {
 		fmt.Fprintf(c.Out, "        %s\n", line)
@@ -287,16 +300,16 @@ func verdict(ctx context.Context, c *command.Call, t *verify.Trial, s *score, se
 	passed, failed := s.passed, s.failed
 	switch {
 	case ctx.Err() != nil:
-		return diags.Errorf(nil, "The trial was interrupted",
-			"%d checks had passed until then, and %d failed. The objects of the checks were deleted, or are listed "+
-				"above.", passed, failed)
+		return diags.Errorf(nil, "The test was interrupted",
+			"%d checks had passed until then, and %d failed. The objects that the checks created were deleted, or "+
+				"are listed above.", passed, failed)
 	case failed > 0:
 		return diags.Errorf(nil, "The provider does not meet the contract", "%s failed, %d passed.", checks(failed),
 			passed)
 	}
 	fmt.Fprintf(c.Out, "\n%s passed.\n", checks(passed))
 	if untried := t.Untried(); len(untried) > 0 && !selected {
-		diags = diags.Warnf(nil, "Not everything was tried", "%s does not try:\n  %s", verify.FileName,
+		diags = diags.Warnf(nil, "Not everything was tested", "%s does not test:\n  %s", verify.FileName,
 			strings.Join(untried, "\n  "))
 	}
 	return diags

@@ -97,7 +97,7 @@ func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
 		"If there are only warnings, show just their titles.")
 	c.Flags.BoolVar(&c.consolidateErrors, "consolidate-errors", false,
-		"Show errors with the same title and a place once, and count the others.")
+		"Of the errors with the same title, show only the first in full, with the number of the others.")
 	c.Flags.BoolVar(&c.consolidateWarnings, "consolidate-warnings", true,
 		"Show each warning in full, not only the first of those with the same title.")
 	if cmd.Setup == nil {

@@ -21,7 +21,7 @@ type Variable struct {
 var Environment = []Variable{
 	{Name: "TF_CLI_ARGS", Text: "Arguments to insert before those of every command, split as a shell does."},
 	{Name: "TF_CLI_ARGS_NAME",
-		Text: "The same for the command NAME only, such as TF_CLI_ARGS_plan or TF_CLI_ARGS_state_list."},
+		Text: "The same for only the command NAME, such as TF_CLI_ARGS_plan or TF_CLI_ARGS_state_list."},
 	{Name: "TF_CLI_CONFIG_FILE", Text: "The CLI configuration file. The default is .terraformrc in " +
 		"the home directory, or terraform.rc on Windows.", Paths: []string{"init"}},
 	{Name: "TF_DATA_DIR", Text: "The directory where init installs modules and providers. The default is .terraform.",
@@ -51,8 +51,8 @@ var Environment = []Variable{
 		Paths: []string{"state", "workspace", "show", "output"}},
 	{Name: "TOMBOLO_ALL_DIAGNOSTICS",
 		Text: "If set, show every problem in full, even if many have the same title."},
-	{Name: ciVariable, Text: "The service whose syntax the text has for groups of lines and annotations of files: " +
-		"github, gitlab, or auto for the one whose job this is. Without it the text is the same everywhere.",
+	{Name: ciVariable, Text: "The CI service to format the text for, with its groups of lines and annotations of " +
+		"files: github, gitlab, or auto to detect the service. If unset, the text has no such formatting.",
 		Paths: []string{"plan", "apply", "validate", "test"}},
 	{Name: flavor.Variable,
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
@@ -65,7 +65,7 @@ var Environment = []Variable{
 		"supports it. The default is 100; 0 keeps none.", Flags: []string{"lock"}},
 	{Name: "TERRAFORM_CONFIG", Text: "The old name of TF_CLI_CONFIG_FILE."},
 	{Name: "NO_COLOR", Text: "If set, print no colors."},
-	{Name: "FORCE_COLOR", Text: "If set, print colors even where the output is no terminal. CLICOLOR_FORCE does the " +
+	{Name: "FORCE_COLOR", Text: "If set, print colors even if the output is not a terminal. CLICOLOR_FORCE does the " +
 		"same."},
 }
 

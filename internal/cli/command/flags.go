@@ -56,13 +56,13 @@ func (c *Call) ConstantFlags() {
 
 // ProgressFlags declares -concise and -progress.
 func (c *Call) ProgressFlags() {
-	c.Flags.BoolVar(&c.concise, "concise", false, "Leave the progress of operations out of the text. "+
-		"Of a plan, show the objects that change and why objects are lost, without details; in OpenTofu's projects, "+
-		"and by another name, plans keep them.")
+	c.Flags.BoolVar(&c.concise, "concise", false, "Do not show the progress of operations. Plans show only which "+
+		"objects change, and why objects are destroyed. In OpenTofu's projects, and if the program runs under "+
+		"another name, plans keep their details.")
 	c.showsProgress = true
-	c.Flags.Func("progress", "How the text shows the progress of operations: `HOW` is plain for one line a group of "+
-		"objects in ten seconds, live for lines that are drawn anew on a terminal, or none. Without it there is a "+
-		"live display on terminals, and elsewhere lines for each object.", func(text string) error {
+	c.Flags.Func("progress", "How to show the progress of operations: `HOW` is plain for one line per group of "+
+		"objects every ten seconds, live for lines that are redrawn on a terminal, or none. The default is live on "+
+		"terminals, and elsewhere lines for each object.", func(text string) error {
 		how, known := settings.ParseProgress(text)
 		if !known {
 			return errors.New("expected " + settings.ProgressNames)
@@ -89,8 +89,8 @@ func (c *Call) BeConcise() { c.concise = true }
 func (c *Call) DeprecationFlag() {
 	levels := map[string]view.Deprecations{"module:": view.AllDeprecations, "module:all": view.AllDeprecations,
 		"module:local": view.LocalDeprecations, "module:none": view.NoDeprecations}
-	c.Flags.Func("deprecation", "Which warnings of deprecated variables and outputs of modules are in the text: the "+
-		"`LEVEL` module:all, module:none, or module:local for those of modules in local directories alone. The "+
+	c.Flags.Func("deprecation", "Which warnings about deprecated variables and outputs of modules to show: the "+
+		"`LEVEL` is module:all, module:none, or module:local for only those of modules in local directories. The "+
 		"default is module:all.", func(text string) error {
 		level, known := levels[text]
 		if !known {
@@ -107,13 +107,13 @@ func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(d
 // FullFlag declares -full.
 func (c *Call) FullFlag() {
 	c.Flags.BoolVar(&c.full, "full", false,
-		"Cut no long values on terminals, and show equal changes of many instances each.")
+		"Do not shorten long values on terminals, and show each of several equal changes.")
 }
 
 // SecretsFlag declares -show-sensitive.
 func (c *Call) SecretsFlag() {
 	c.Flags.BoolVar(&c.showSensitive, "show-sensitive", false,
-		"Show sensitive values in the text. Everyone who sees it, or a log of it, can read them.")
+		"Show sensitive values in the text. Everyone who can see the output, or a log of it, can read them.")
 }
 
 // Locking holds the flags of commands that take the lock of a state.
@@ -130,10 +130,10 @@ func (l *Locking) LockFlags(c *Call) {
 		"Wait up to `DURATION`, such as 60s, for a lock that another run holds.")
 }
 
-// Said reports whether -lock was given.
-func (l *Locking) Said(c *Call) (said bool) {
-	c.Flags.Visit(func(f *flag.Flag) { said = said || f.Name == "lock" })
-	return said
+// Given reports whether -lock was given.
+func (l *Locking) Given(c *Call) (given bool) {
+	c.Flags.Visit(func(f *flag.Flag) { given = given || f.Name == "lock" })
+	return given
 }
 
 // OpenOptions returns the options of opening a project for an operation.

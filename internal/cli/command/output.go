@@ -71,7 +71,7 @@ func (c *Call) LineFlags() {
 func (c *Call) LinesIntoFlag() {
 	c.form = lines
 	c.Flags.StringVar(&c.intoName, "json-into", "",
-		"Write one JSON object a line to `FILE`, besides the text for people. The file may be a pipe.")
+		"Write JSON to `FILE`, one object per line, in addition to the text. The file may be a pipe.")
 }
 
 // DocumentFlags declares -json and -json-into for a command whose result is a document.
@@ -79,7 +79,7 @@ func (c *Call) DocumentFlags() {
 	c.form = document
 	c.Flags.BoolVar(&c.Document, "json", false, "Print a JSON document instead of text.")
 	c.Flags.StringVar(&c.intoName, "json-into", "",
-		"Write a JSON document to `FILE`, besides the text for people. The file may be a pipe.")
+		"Write a JSON document to `FILE`, in addition to the text. The file may be a pipe.")
 }
 
 // InLines switches the output for programs from a document to lines, if the project decides that. Nothing may have been
@@ -113,8 +113,9 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 		return nil, nil
 	}
 	if c.JSON || c.Document {
-		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into exclude each "+
-			"other: the first prints JSON to standard output, the second prints text there and JSON to a file.")
+		return nil, diag.List{}.Errorf(nil, "Invalid output format", "The options -json and -json-into conflict: "+
+			"-json prints JSON to standard output, -json-into prints text there and writes JSON to a file. Remove "+
+			"one of them.")
 	}
 	err := replace.Detach(c.Surroundings.In("."), c.intoName)
 	var f *os.File
@@ -122,8 +123,8 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 		f, err = CreateFile(c.intoName)
 	}
 	if err != nil {
-		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file of -json-into cannot be written: "+
-			"%s. Nothing was done. Name a file, or a pipe, in a directory that exists.", err)
+		return nil, diag.List{}.Errorf(nil, "Invalid argument", "The file of -json-into cannot be written: %s. "+
+			"Nothing was done. Use a file, or a pipe, in a directory that exists.", err)
 	}
 	c.into = NewOutput(f)
 	return f, nil
@@ -141,8 +142,8 @@ func (c *Call) writing(run func() Outcome) Outcome {
 		return outcome
 	}
 	if err := errors.Join(c.into.Err(), file.Close()); err != nil {
-		fmt.Fprintf(c.Err, "\nError: Failed to write the file of -json-into\n\nThe command has done its work, but not "+
-			"all of its JSON output could be written to %s: %s.\n", view.CleanLine(c.intoName), err)
+		fmt.Fprintf(c.Err, "\nError: Failed to write the file of -json-into\n\nThe command has finished, but part of "+
+			"its JSON output could not be written to %s: %s.\n", view.CleanLine(c.intoName), err)
 		return Failed
 	}
 	return outcome

@@ -37,7 +37,7 @@ func (c *Call) ViewOptions() view.Options {
 		Command: c.Path, StatePath: c.StatePath, Automation: c.Automated(), CompactWarnings: c.compact,
 		ConsolidateErrors: c.consolidateErrors, SeparateWarnings: !c.consolidateWarnings, Deprecations: c.deprecations,
 		Concise: c.concise, ShowSensitive: c.showSensitive, Full: c.full, Secrets: &c.secrets,
-		IndexOnly: c.concise && c.Persona == flavor.Unset && c.Flavor() != flavor.OpenTofu,
+		IndexOnly: c.concise && c.CalledAs == flavor.Unset && c.Flavor() != flavor.OpenTofu,
 		Sources:   c.Sources, AllDiagnostics: c.Getenv("TOMBOLO_ALL_DIAGNOSTICS") != "",
 	}
 	how := c.progressOf()

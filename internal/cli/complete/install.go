@@ -28,7 +28,7 @@ type place struct {
 
 // Install sets up completion in the user's shells. A second call changes nothing.
 func Install(a *command.App) command.Outcome {
-	return change(a, "Completion is in place", func(p place) (bool, error) {
+	return change(a, "Completion is already installed", func(p place) (bool, error) {
 		return p.edit(func(content []byte) []byte {
 			for _, line := range p.lines {
 				content = appendLine(content, line)
@@ -40,7 +40,7 @@ func Install(a *command.App) command.Outcome {
 
 // Uninstall removes the lines that Install added, and keeps the rest of the files.
 func Uninstall(a *command.App) command.Outcome {
-	return change(a, "Completion was not in place", func(p place) (bool, error) {
+	return change(a, "Completion is not installed", func(p place) (bool, error) {
 		if p.own {
 			err := command.RemoveFile(p.file)
 			if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +70,8 @@ func change(a *command.App, already string, do func(place) (bool, error)) comman
 	for _, p := range list {
 		switch changed, err := do(p); {
 		case err != nil:
-			diags = diags.Errorf(nil, "Cannot change the settings of "+p.shell, "The file %s is as it was: %s.", p.file,
+			diags = diags.Errorf(nil, "Cannot change the settings of "+p.shell, "The file %s was not changed: %s.",
+				p.file,
 				err)
 		case changed:
 			fmt.Fprintf(a.Out, "Changed for %s: %s. It takes effect in new shells.\n", p.shell, p.file)

@@ -16,9 +16,9 @@ func Explain() *command.Command {
 	return &command.Command{
 		Name: "explain", Short: "Explain a code of an error", Args: "[CODE | WORDS]",
 		Long: `Print what the code of an error or a warning means. The pages about the most common ones have a
-configuration that fails, its exact output, and how to mend it; others say who reports it and with what text, and many
-show an example. With words instead of a code, find the codes whose
-titles have these words; without arguments, list all codes. No network is used.`,
+configuration that fails, its exact output, and how to fix it; other pages list the commands that
+report it and its text, and many show an example. With words instead of a code, find the
+codes whose titles have these words; without arguments, list all codes. No network is used.`,
 		Example: `~ explain TB0401
 ~ explain for_each`,
 		Setup: func(c *command.Call) command.Run {
@@ -36,8 +36,8 @@ func explained(c *command.Call, asked string) command.Outcome {
 	found := explain.About(asked)
 	switch len(found) {
 	case 0:
-		return c.End(diag.List{}.Errorf(nil, "No such code", "No code is %q, and no title of a problem has these "+
-			"words. Codes look like %s.", asked, diag.Kinds()[0].Code).
+		return c.End(diag.List{}.Errorf(nil, "No such code", "%q is not a code, and no title of a problem contains "+
+			"these words. Codes look like %s.", asked, diag.Kinds()[0].Code).
 			Advise("For a list of all codes, run \"%s\".", diag.Run("explain")))
 	case 1:
 		return explained(c, found[0].Code)

@@ -24,8 +24,8 @@ import (
 func Show() *command.Command {
 	return &command.Command{
 		Name: "show", Short: "Show the state or a saved plan", Args: "[FILE]",
-		Long: `Show the current state, or the plan or state in a file. Options say which of them is meant, and show the
-configuration or a module for programs.
+		Long: `Show the current state, or the plan or state in a file. Options select one of them, or print
+the configuration or a module for other programs.
 
 With -json, the document contains sensitive values in plain text.`,
 		Example: `~ show
@@ -37,11 +37,11 @@ With -json, the document contains sensitive values in plain text.`,
 			c.FullFlag()
 			w := &shown{}
 			c.Flags.BoolVar(&w.markdown, "markdown", false,
-				"Show a plan as Markdown, as for a comment: what is lost first, the details folded.")
+				"Show a plan as Markdown, for example for a comment: destroyed objects first, details folded.")
 			c.Flags.BoolVar(&w.html, "html", false,
-				"Show a plan or state as a page of HTML, which needs no other file. Sensitive values are not in it.")
+				"Show a plan or state as a self-contained HTML page, without sensitive values.")
 			c.Flags.IntVar(&w.maxBytes, "max-bytes", 0,
-				"Make the Markdown no longer than `N` bytes, 1000 at least, and say what is left out.")
+				"Limit the Markdown to `N` bytes, at least 1000, and note what is left out.")
 			c.Flags.BoolVar(&w.state, "state", false, "Show the current state.")
 			c.Flags.StringVar(&w.plan, "plan", "", "Show the plan in `FILE`.")
 			c.Flags.BoolVar(&w.config, "config", false, "Show the configuration. It needs -json.")
@@ -76,8 +76,8 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 		return c.Misuse("JSON output required for module",
 			"A module is only shown as JSON: add -json to -module.")
 	case asked > 0 && len(c.Args) > 0:
-		return c.Misuse("Unexpected command line arguments", "An option already selects what to show, but %q was "+
-			"given, too. Leave it out.", c.Args[0])
+		return c.Misuse("Unexpected command line arguments", "An option already selects what to show, but the "+
+			"argument %q was also given. Remove it.", c.Args[0])
 	case asked > 1:
 		return c.Misuse("Conflicting object types to show",
 			"Only one thing can be shown at a time: use one of -state, -plan=FILE, -config and -module=DIR.")
@@ -89,9 +89,10 @@ func (w *shown) show(ctx context.Context, c *command.Call) command.Outcome {
 		return c.Misuse("Incompatible options", "The option -html conflicts with -json and -markdown: remove one of "+
 			"them.")
 	case w.markdown && w.plan == "" && len(c.Args) == 0:
-		return c.Misuse("Nothing to show as Markdown", "Only plans are shown as Markdown: name the file of a plan.")
+		return c.Misuse("Nothing to show as Markdown", "Only plans are shown as Markdown: add the file of a plan.")
 	case w.maxBytes != 0 && (!w.markdown || w.maxBytes < view.LeastMarkdown):
-		return c.Misuse("Invalid limit", "-max-bytes is %d: it goes with -markdown, and is %d at least.", w.maxBytes,
+		return c.Misuse("Invalid limit", "-max-bytes is %d. Use it with -markdown, and set it to %d or more.",
+			w.maxBytes,
 			view.LeastMarkdown)
 	case w.plan != "":
 		return w.showPlan(ctx, c, w.plan)

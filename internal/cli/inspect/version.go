@@ -36,12 +36,12 @@ func runVersion(c *command.Call, asJSON bool) command.Outcome {
 		if c.Flavor().ChecksForNewer() {
 			info.TerraformOutdated = new(bool)
 		}
-		if c.Persona == flavor.Unset {
+		if c.CalledAs == flavor.Unset {
 			info.TomboloVersion = engine.Version
 		}
 		return c.Finish("Failed to show the version", tfjson.Version(c.Out, info))
 	}
-	if c.Persona != flavor.Unset {
+	if c.CalledAs != flavor.Unset {
 		fmt.Fprintf(c.Out, "%s v%s\non %s\n", c.Title, c.LanguageVersion(), platform)
 	} else {
 		fmt.Fprintf(c.Out, "Tombolo v%s\non %s\nspeaks the language of %s v%s\n", engine.Version, platform,

@@ -443,7 +443,7 @@ func sending(t *testing.T, own string, files map[string]string, env []string) {
 	}
 	for _, line := range []string{"init", "init -input=false", "init -reconfigure", "init -json"} {
 		output, code := s.run(strings.Fields(line)...)
-		has(t, output, "was not run", "a token of yours")
+		has(t, output, "was not run", "sends a token")
 		if code != 0 || got.Load() > 0 || strings.Contains(output, "hunter2") {
 			t.Fatalf("%s exits with %d, sent: %d\n%s", line, code, got.Load(), output)
 		}
@@ -473,7 +473,7 @@ func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 		t.Skipf("needs locks of files: %s", err)
 	}
 	command := s.command("init")
-	out := &watched{words: "Another process installs modules", seen: make(chan struct{})}
+	out := &watched{words: "Another process is installing modules", seen: make(chan struct{})}
 	command.Stdout, command.Stderr = out, out
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

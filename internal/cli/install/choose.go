@@ -59,12 +59,12 @@ func (s *backendSetup) pick(ctx context.Context, c *command.Call, st state.Store
 	case len(names) == 0 && asks:
 		return s.first(ctx, c, st)
 	case len(names) == 0:
-		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "The backend has no default workspace, and none "+
-			"of another name yet. Create one with \"%s workspace new NAME\": everything else is set up.", c.Program)
+		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "The backend has no default workspace and no "+
+			"other workspace yet. Create one with \"%s workspace new NAME\". Everything else is set up.", c.Program)
 	case !asks:
 		return "", diag.List{}.Errorf(nil, fmt.Sprintf("Currently selected workspace %q does not exist", current),
-			"Select one of the existing workspaces with \"%s workspace select NAME\": everything else is set up. "+
-				"There are %s.", c.Program, view.CleanLine(few(names)))
+			"Select one of the existing workspaces with \"%s workspace select NAME\". Everything else is set up. The "+
+				"workspaces are %s.", c.Program, view.CleanLine(few(names)))
 	}
 	var b strings.Builder
 	fmt.Fprint(&b, "Enter the number of a workspace to select it:\n\n")
@@ -79,7 +79,7 @@ func (s *backendSetup) pick(ctx context.Context, c *command.Call, st state.Store
 	}
 	if err != nil {
 		return "", diag.List{}.Errorf(nil, "Failed to select workspace", "%s. Select one with \"%s workspace select "+
-			"NAME\": everything else is set up.", err, c.Program)
+			"NAME\". Everything else is set up.", err, c.Program)
 	}
 	return names[n-1], nil
 }
@@ -98,8 +98,8 @@ func (s *backendSetup) first(ctx context.Context, c *command.Call, st state.Stor
 	name, err := c.Ask(ctx, "No workspaces found.", "There are no workspaces of this configuration yet, and at least "+
 		"one is needed.\nEnter a name to create one.", false)
 	if err != nil {
-		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "%s. Create one with \"%s workspace new NAME\": "+
-			"everything else is set up.", err, c.Program)
+		return "", diag.List{}.Errorf(nil, "No existing workspaces.", "%s. Create one with \"%s workspace new "+
+			"NAME\". Everything else is set up.", err, c.Program)
 	}
 	ws, err := st.Workspace(strings.TrimSpace(name))
 	if err != nil {

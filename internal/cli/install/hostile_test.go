@@ -86,7 +86,7 @@ func TestHostilePackagesOfARegistryAreRefused(t *testing.T) {
 		"link":          {hostileZip(t, exe, entry("link", fs.ModeSymlink|0o777)), "symbolic link"},
 		"device":        {hostileZip(t, exe, entry("dev", fs.ModeDevice|0o666)), "device"},
 		"setuid":        {hostileZip(t, entry(exe.Name, fs.ModeSetuid|0o755)), "special permissions"},
-		"no program":    {hostileZip(t, entry("README", 0o644)), "no program in the package"},
+		"no program":    {hostileZip(t, entry("README", 0o644)), "the package contains no program"},
 		"not a package": {[]byte("<html>"), "_1.3.0_" + here + ".zip: it is not a zip archive"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,11 +22,11 @@ func Login() *command.Command {
 	return &command.Command{
 		Name: "login", Short: "Save the token of a host", Args: "[HOST]",
 		Long: `Ask for a token of a host, such as that of a private registry or of HCP Terraform, and save it for all later
-commands. Without HOST it is app.terraform.io. You make the token in a browser, on a page of the host; the command opens
-none. Where the host has the API of HCP Terraform, the token is checked before it is saved.
+commands. The default HOST is app.terraform.io. Create the token in a browser, on a page of the host; the command does
+not open a browser. If the host has the API of HCP Terraform, the token is checked before it is saved.
 
-The token goes to the credentials helper of the CLI configuration, or without one as plain text into the file
-credentials.tfrc.json among your settings, which Terraform reads, too.`,
+The token is saved by the credentials helper of the CLI configuration. Without a helper, it is saved as plain text in
+the file credentials.tfrc.json in your settings directory, which Terraform reads, too.`,
 		Example: `~ login tfe.example.com`,
 		Setup: func(c *command.Call) command.Run {
 			return func(ctx context.Context) command.Outcome {
@@ -44,7 +44,7 @@ credentials.tfrc.json among your settings, which Terraform reads, too.`,
 func Logout() *command.Command {
 	return &command.Command{
 		Name: "logout", Short: "Remove the saved token of a host", Args: "[HOST]",
-		Long: `Remove the token of a host that "login" has saved. Without HOST it is app.terraform.io. The token stays
+		Long: `Remove the token of a host that "login" has saved. The default HOST is app.terraform.io. The token stays
 valid: revoke it on the pages of the host.`,
 		Example: `~ logout tfe.example.com`,
 		Setup: func(c *command.Call) command.Run {
@@ -88,18 +88,18 @@ func login(ctx context.Context, c *command.Call, host string) command.Outcome {
 		return c.Finish("Failed to read the saved tokens", err)
 	case elsewhere != "":
 		return c.End(diag.List{}.Errorf(nil, fmt.Sprintf("Credentials for %s are manually configured", host),
-			"The token of the host comes from %s, which takes precedence over what this command would save. "+
+			"The token of the host comes from %s, which takes precedence over a token that this command saves. "+
 				"Remove the token there first.", elsewhere))
 	case !c.InputAllowed():
 		return c.End(diag.List{}.Errorf(nil, "Login is an interactive command", "The variable TF_INPUT does not "+
 			"allow asking for the token. Unset it, or write the token into a block credentials %q of the CLI "+
 			"configuration.", host))
 	}
-	text := fmt.Sprintf("Make a token in your browser, for example at\n  https://%s/app/settings/tokens\nand paste it "+
-		"here. It will be saved as plain text in\n  %s", host, tokens.Place())
+	text := fmt.Sprintf("Create a token in your browser, for example at\n  https://%s/app/settings/tokens\nand paste "+
+		"it here. It will be saved as plain text in\n  %s", host, tokens.Place())
 	if tokens.Settings.Helper != nil {
-		text = fmt.Sprintf("Make a token in your browser, for example at\n  https://%s/app/settings/tokens\nand paste "+
-			"it here. It will be saved by %s.", host, tokens.Place())
+		text = fmt.Sprintf("Create a token in your browser, for example at\n  https://%s/app/settings/tokens\nand "+
+			"paste it here. It will be saved by %s.", host, tokens.Place())
 	}
 	token, err := c.Ask(ctx, fmt.Sprintf("Token for %s:", host), text, true)
 	if token = strings.TrimSpace(token); err == nil && token == "" {
@@ -110,8 +110,8 @@ func login(ctx context.Context, c *command.Call, host string) command.Outcome {
 	}
 	user, err := c.User(ctx, host, token)
 	if err != nil {
-		return c.End(diag.List{}.Errorf(nil, "Token is invalid", "The token was not saved, because the host %s does "+
-			"not accept it, or cannot be asked: %s.", host, strings.ReplaceAll(err.Error(), token, "(hidden)")))
+		return c.End(diag.List{}.Errorf(nil, "Token is invalid", "The token was not saved, because the host %s did "+
+			"not accept it or could not be reached: %s.", host, strings.ReplaceAll(err.Error(), token, "(hidden)")))
 	}
 	if err := tokens.Save(ctx, host, token); err != nil {
 		return c.Finish("Failed to save API token", err)
@@ -122,8 +122,8 @@ func login(ctx context.Context, c *command.Call, host string) command.Outcome {
 	c.Tell("%s\n", c.Green(fmt.Sprintf("Success! %s has saved the token for %s.", c.Title, host)))
 	if variable := c.SettingsEnvironment().Replaced(); variable != "" && tokens.Settings.Helper == nil {
 		c.Report(diag.List{}.Warnf(nil, "The saved token is not used now", "The variable %s names a CLI "+
-			"configuration file in place of all usual ones, and the token is in one of those. Unset the variable, or "+
-			"write the token into the file that it names.", variable))
+			"configuration file that replaces the usual ones, and the token was saved in one of those. Unset the "+
+			"variable, or write the token into the file that it names.", variable))
 	}
 	return command.Done
 }

@@ -96,7 +96,7 @@ var ociScenarios = map[string][]struct {
 			"home/.docker/config.json", strings.ReplaceAll(docker, "/corp\"", "/providers/corp\"")),
 			oci: func(o *fetchtest.OCI) { o.User, o.Password = "me", "pass" }, command: "init"},
 		{before: together(fresh, files("home/.docker/config.json", "{}")), command: "init", code: 1,
-			says: "a token of the host may be missing"},
+			says: "a token for the host may be missing"},
 		{before: together(fresh, files("cli.tfrc", ociMirror+"oci_credentials \"oci.example\" {\n username = \"me\"\n "+
 			"password = \"pass\"\n}\n")), command: "init"},
 		{before: together(fresh, files("cli.tfrc", ociMirror+"oci_default_credentials {\n docker_style_config_files = "+
@@ -126,7 +126,7 @@ var ociScenarios = map[string][]struct {
 		{before: files("cli.tfrc", `oci_credentials "oci.example" {
   username = "me"
 }
-`), command: "init", code: 1, says: "username and password are needed together"},
+`), command: "init", code: 1, says: "username and password must be set together"},
 		{before: files("cli.tfrc", `oci_credentials "oci.example" {
   username = "me"
   password = "pass"

@@ -38,10 +38,10 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 	what := "runs a program that its files name"
 	switch {
 	case named.sends && named.runs:
-		what = "runs programs and sends tokens of yours, as its files say"
+		what = "runs programs and sends tokens that its files name"
 	case named.sends:
-		what = "sends a token of yours to a service, as its files say"
-		title = "send a token of yours where this directory says"
+		what = "sends a token to a service that its files name"
+		title = "send a token to a service that this directory names"
 	}
 	why := "To reach the states of this directory, this command " + what + ":"
 	if s.permitted(ctx, c, title, why, named.lines) {
@@ -137,8 +137,8 @@ var errNotAgreed = errors.New("a file of this directory names the program, and n
 func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line string) error {
 	refused := map[string]bool{}
 	return func(line string) error {
-		const why = "To read the encrypted states of this directory, this command runs a program that its files " +
-			"name, or sends a token of yours to a service, as its files say:"
+		const why = "To read the encrypted states of this directory, this command runs a program, or sends a token " +
+			"to a service, that its files name:"
 		if s.force || consent(c.Surroundings.In(".")).given(line) {
 			return nil
 		}
@@ -168,10 +168,9 @@ func (s *backendSetup) unread() (diags diag.List) {
 		return nil
 	}
 	return diags.Warnf(nil, "Program of the encryption was not run",
-		"The states of this directory are encrypted, and its encryption block names a program for the key, or "+
-			"sends a token of yours for it:\n  %s\n\n"+
-			"It was not run, and init has not read the states: providers that only they need are not installed. "+
-			"If you trust this directory, continue: commands that need a state run the program.",
+		"The states of this directory are encrypted, and the encryption block runs a program or sends a token to get "+
+			"the key:\n  %s\n\nIt was not run, and init has not read the states: providers that only they need are "+
+			"not installed. If you trust this directory, continue: commands that need a state run the program.",
 		strings.Join(s.refused, "\n  "))
 }
 

@@ -55,8 +55,8 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		c.Flags.StringVar(&expected, "expect-plan", "",
 			"Apply the saved plan only if its file has this `HASH`, as \"show -markdown\" prints it.")
 	}
-	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "It is no error when a destroy leaves objects "+
-		"behind because of destroy = false. It is one in projects of OpenTofu alone.")
+	c.Flags.BoolVar(&p.forgetting, "suppress-forget-errors", false, "Do not report an error if a destroy leaves "+
+		"objects behind because of destroy = false. Only projects of OpenTofu have this error.")
 	return func(ctx context.Context) command.Outcome {
 		c.StatePath = p.Out
 		switch {
@@ -74,7 +74,7 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 		case len(c.Args) == 1:
 			return applySaved(ctx, c, p, c.Args[0], expected)
 		case expected != "":
-			return c.Misuse("Nothing to expect", "-expect-plan goes with a saved plan: name its file.")
+			return c.Misuse("Saved plan required", "-expect-plan needs a saved plan: add its file.")
 		case c.JSON && !approved:
 			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json, the command "+
 				"cannot ask for approval. Use a saved plan, or -auto-approve."))
@@ -161,8 +161,9 @@ func (s *session) leftBehind(pl *plan.Plan, diags diag.List) diag.List {
 		return nil
 	}
 	return diag.List{}.Errorf(nil, "Destroy was successful but left behind forgotten instances", "Objects that the "+
-		"plan names (%d in all) have left the state and were not destroyed, because their configuration says "+
-		"destroy = false. They still exist, and nothing manages them. With -suppress-forget-errors that is no error.",
+		"plan names (%d in all) have left the state and were not destroyed, because their configuration says destroy "+
+		"= false. They still exist, and nothing manages them. To not report this as an error, use "+
+		"-suppress-forget-errors.",
 		n)
 }
 

@@ -20,11 +20,11 @@ import (
 // Drift is the command drift.
 func Drift() *command.Command {
 	return &command.Command{
-		Name: "drift", Short: "Report what was changed outside",
+		Name: "drift", Short: "Report drift: changes made outside",
 		Long: `Read every real object and report where it differs from the state. Nothing is changed, not even the
 state.
 
-With -accept, the blocks of a file say which drift is known, why, and until when:
+With -accept, the blocks of a file list accepted drift, each with its reason and its last day:
 
   accept "aws_instance.web[*]" {
     attributes = ["tags"]
@@ -46,7 +46,7 @@ With -accept, the blocks of a file say which drift is known, why, and until when
 			c.DeprecationFlag()
 			var accept string
 			var asJSON, asMarkdown bool
-			c.Flags.StringVar(&accept, "accept", "", "Read from `FILE` which drift is accepted.")
+			c.Flags.StringVar(&accept, "accept", "", "Read the accepted drift from `FILE`.")
 			c.Flags.BoolVar(&asJSON, "json", false, "Print the report as a JSON document.")
 			c.Flags.BoolVar(&asMarkdown, "markdown", false, "Print the report as Markdown.")
 			return func(ctx context.Context) command.Outcome {
@@ -150,7 +150,7 @@ func acceptance(block *hcl.Block) (a drift.Acceptance, diags diag.List) {
 			return ""
 		}
 		if v.Type() != cty.String || v.IsNull() || v.AsString() == "" {
-			diags = diags.Errorf(&rng, "Invalid "+name, "The argument %q must be a text that is not empty.", name)
+			diags = diags.Errorf(&rng, "Invalid "+name, "The argument %q must be a string that is not empty.", name)
 			return ""
 		}
 		return v.AsString()
@@ -160,7 +160,7 @@ func acceptance(block *hcl.Block) (a drift.Acceptance, diags diag.List) {
 		day, err := time.Parse(time.DateOnly, until)
 		if err != nil {
 			rng := content.Attributes["until"].Expr.Range()
-			diags = diags.Errorf(&rng, "Invalid until", "%q is not a day such as 2027-01-31.", until)
+			diags = diags.Errorf(&rng, "Invalid until", "%q is not a date such as 2027-01-31.", until)
 		}
 		a.Until = day.AddDate(0, 0, 1)
 	}

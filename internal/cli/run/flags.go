@@ -62,11 +62,11 @@ func (p *planning) flags(c *command.Call) {
 // choice declares the flags that select a part of the configuration.
 func (p *planning) choice(c *command.Call) {
 	c.StringsFlag(&p.targets, "target", "Plan only the module, resource or instance at `ADDRESS` and its "+
-		"dependencies, or all that a pattern matches: 'aws_*.web[*]'. May be given more than once.")
+		"dependencies, or everything that matches a pattern such as 'aws_*.web[*]'. May be given more than once.")
 	c.StringsFlag(&p.targetFiles, "target-file",
 		"Read addresses for -target from `FILE`, one per line. Lines that begin with # are comments.")
-	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or all that a "+
-		"pattern matches, and everything that depends on it. May be given more than once, but not together with "+
+	c.StringsFlag(&p.except, "exclude", "Leave out the module, resource or instance at `ADDRESS`, or everything that "+
+		"matches a pattern, and everything that depends on it. May be given more than once, but not together with "+
 		"-target.")
 	c.StringsFlag(&p.exceptFiles, "exclude-file", "Read addresses for -exclude from `FILE`, as -target-file does.")
 }
@@ -191,7 +191,8 @@ func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 		return o, false
 	case p.refreshOnly && !p.refresh:
 		c.Misuse("Incompatible refresh options",
-			"With -refresh-only and -refresh=false there would be nothing to do: remove one of them.")
+			"The options -refresh-only and -refresh=false conflict, because together they do nothing: remove one of "+
+				"them.")
 		return o, false
 	case p.minimalRefresh && (!p.refresh || p.refreshOnly || p.destroy):
 		c.Misuse("Incompatible refresh options",

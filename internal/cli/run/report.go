@@ -16,8 +16,8 @@ import (
 
 // reportFlag declares the option for a report of the run.
 func (p *planning) reportFlag(c *command.Call, of string) {
-	c.Flags.StringVar(&p.report, "report", "", "Write a report of the "+of+" to `FILE`, a page of HTML that needs no "+
-		"other file. Sensitive values are not in it.")
+	c.Flags.StringVar(&p.report, "report", "", "Write a report of the "+of+" to `FILE`, a self-contained HTML page "+
+		"without sensitive values.")
 }
 
 // checkReport refuses a report that could not be written, before anything is done.
@@ -31,8 +31,8 @@ func (p *planning) checkReport() diag.List {
 		return diag.List{}.Errorf(nil, "The report cannot be written", "The option -report names %q, and its folder "+
 			"cannot be used: %s.", p.report, err)
 	case !info.IsDir():
-		return diag.List{}.Errorf(nil, "The report cannot be written", "The option -report names %q, which is below a "+
-			"file.", p.report)
+		return diag.List{}.Errorf(nil, "The report cannot be written", "The option -report names %q, but its parent "+
+			"is a file, not a folder.", p.report)
 	}
 	return nil
 }

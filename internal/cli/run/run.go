@@ -88,7 +88,7 @@ func (s *session) prepare(k kind) (diags diag.List) {
 func (s *session) open(k kind) (diags diag.List) {
 	options := s.flags.Locking.OpenOptions(k.operation)
 	options.Reading = k.reading
-	if k.operation == state.OperationPlan && k.reading && !s.flags.Locking.Said(s.call) {
+	if k.operation == state.OperationPlan && k.reading && !s.flags.Locking.Given(s.call) {
 		file, _ := s.call.ProjectFile() // it was read before without a problem
 		options.NoLock = options.NoLock || file.PlansUnlocked()
 	}

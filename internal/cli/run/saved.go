@@ -23,9 +23,9 @@ func readExpected(ctx context.Context, c *command.Call, name, expected string) (
 	}
 	pl, hash, diags := c.ReadHashedPlan(ctx, name)
 	if !diags.HasErrors() && hash != "sha256:"+strings.TrimPrefix(expected, "sha256:") {
-		diags = diags.Errorf(nil, "Another plan than expected", "The file %q has the hash\n    %s\nand -expect-plan "+
-			"asks for\n    %s\nSomebody has made another plan since this one was approved, or the file was changed. "+
-			"Look at it (show %[1]q) and have it approved again.", name, hash, expected)
+		diags = diags.Errorf(nil, "Plan is not the expected one", "The file %q has the hash\n    %s\nand -expect-plan "+
+			"requires\n    %s\nEither another plan was made after that one was approved, or the file was changed. "+
+			"Review it (show %[1]q) and have it approved again.", name, hash, expected)
 	}
 	return pl, diags
 }

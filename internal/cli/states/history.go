@@ -75,8 +75,8 @@ func historyProblem(err error) diag.List {
 		return nil
 	case errors.Is(err, history.ErrNoHistory):
 		return diag.List{}.Errorf(nil, "No former states", "This workspace has no stored former states. For states "+
-			"in files, set the environment variable %s to the number to keep for each workspace. The backend "+
-			"\"pg\" always keeps some, \"s3\" those of a bucket with versions.", history.Variable)
+			"in files, set the environment variable %s to the number to keep for each workspace. The backend \"pg\" "+
+			"always keeps some; \"s3\" keeps them if the bucket has versioning.", history.Variable)
 	case errors.Is(err, history.ErrNoRevision):
 		return diag.List{}.Errorf(nil, "No such former state", "There is no former state with this ID, or it is no "+
 			"longer stored. \"state history\" lists the stored ones.")

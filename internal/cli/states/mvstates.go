@@ -21,10 +21,10 @@ import (
 type destination struct{ dir, workspace string }
 
 func (d *destination) flags(c *command.Call) {
-	c.Flags.StringVar(&d.dir, "to-dir", "", "Move to the state of the working directory `DIR`, in whatever backend "+
-		"that keeps it. Without DESTINATION the address stays the same.")
-	c.Flags.StringVar(&d.workspace, "to-workspace", "", "Move to the state of the workspace `NAME`: of this "+
-		"directory, or of that of -to-dir.")
+	c.Flags.StringVar(&d.dir, "to-dir", "", "Move to the state of the working directory `DIR`, in any backend. "+
+		"Without DESTINATION, the address stays the same.")
+	c.Flags.StringVar(&d.workspace, "to-workspace", "", "Move to the state of the workspace `NAME`, in this "+
+		"directory or in that of -to-dir.")
 }
 
 // given reports whether objects move to another state.
@@ -168,7 +168,7 @@ func lockBoth(ctx context.Context, c *command.Call, e editing, source, target *s
 			c.View().Send(event.LockWaiting{Info: l.Info})
 		}); err != nil {
 			diags = engine.LockProblem(err)
-			diags[0].Detail = "This is about the state " + s.place + ". " + diags[0].Detail
+			diags[0].Detail = "This concerns the state " + s.place + ". " + diags[0].Detail
 			for _, held := range order[:i] {
 				diags = diags.AppendError("Error releasing the state lock", held.session.Unlock())
 			}
@@ -231,8 +231,8 @@ func sameEnds(t *transfer.Transfer, m *moving) (diags diag.List) {
 	for _, f := range t.From.Session.Snapshot().InFlight {
 		h, _ := f.Handover()
 		if want, moves := to[f.Object.Instance]; t.Known(f) && moves && want != h.To {
-			diags = diags.Errorf(nil, "Interrupted move is not resolved", "Cannot move %s to %s: a run ended while it "+
-				"moved %s to %s, and that is not finished. Move it there first, and on from there.", m.from, m.to,
+			diags = diags.Errorf(nil, "Interrupted move is not resolved", "Cannot move %s to %s: an earlier run "+
+				"ended while it moved %s to %s. Finish that move first, then move the object from there.", m.from, m.to,
 				h.From, h.To)
 		}
 	}

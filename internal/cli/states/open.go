@@ -34,13 +34,12 @@ func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool
 func resolving(f state.InFlight) *diag.Advice {
 	a := f.Object.Instance
 	if f.Action == state.ActionCreate {
-		return diag.Advise("Look for the object, run one of these, then try again:\n"+
-			"  %s    (it exists: import it)\n  %s       (it does not exist)\n"+
-			"  %s      (leave it unmanaged, and remove it from the state)",
+		return diag.Advise("Check whether the object exists, run one of these, then try again:\n  %s    (it exists: "+
+			"import it)\n  %s       (it does not exist)\n  %s      (leave it unmanaged, and remove it from the state)",
 			diag.Recover(a, "--adopt", "ID"), diag.Recover(a, "--retry"), diag.Recover(a, "--forget"))
 	}
-	return diag.Advise("Look at the object, run one of these, then try again:\n"+
-		"  %s       (keep its entry in the state)\n  %s      (remove it from the state)", diag.Recover(a, "--retry"),
+	return diag.Advise("Check the object, run one of these, then try again:\n  %s       (keep its entry in the "+
+		"state)\n  %s      (remove it from the state)", diag.Recover(a, "--retry"),
 		diag.Recover(a, "--forget"))
 }
 

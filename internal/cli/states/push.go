@@ -84,15 +84,15 @@ func sameSerial(old, s *state.State) error {
 	if old == nil || old.Serial != s.Serial || old.Lineage != s.Lineage || old.SameContent(s) {
 		return nil
 	}
-	return &state.ConflictError{Found: fmt.Sprintf("another content under serial %d", old.Serial),
-		Expected: fmt.Sprintf("the same content under serial %d, or a smaller serial", s.Serial),
-		Advice:   "Both states have been changed since they were the same"}
+	return &state.ConflictError{Found: fmt.Sprintf("different content with serial %d", old.Serial),
+		Expected: fmt.Sprintf("the same content with serial %d, or a smaller serial", s.Serial),
+		Advice:   "Both states have changed since they were last the same"}
 }
 
 // settling refuses a state that has an object where an interrupted operation has none, or the reverse: the operation
 // would be taken as resolved.
 func settling(old *state.Snapshot, s *state.State) diag.List {
-	return stillOpen(old, "push a state that says otherwise (except with -force)", func(f state.InFlight) bool {
+	return stillOpen(old, "push a conflicting state (except with -force)", func(f state.InFlight) bool {
 		return (old.State.Object(f.Object) == nil) != (s.Object(f.Object) == nil)
 	})
 }

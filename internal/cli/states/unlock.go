@@ -9,7 +9,7 @@ import (
 // ForceUnlock is the command force-unlock.
 func ForceUnlock() *command.Command {
 	return &command.Command{
-		Name: "force-unlock", Short: "Remove a lock that a dead run left behind", Args: "LOCK_ID",
+		Name: "force-unlock", Short: "Remove a lock that a killed run left behind", Args: "LOCK_ID",
 		Long: `Remove the lock on the state of the selected workspace. LOCK_ID is the ID in the message of the
 command that could not get the lock. Nothing else is changed. A lock on a local state cannot be removed while the
 process that holds it is running.`,
@@ -40,8 +40,8 @@ func forceUnlock(ctx context.Context, c *command.Call, id string, force bool) co
 	}
 	if !force {
 		answer, err := c.Ask(ctx, "Do you really want to force-unlock?", c.Title+" will remove the lock of the "+
-			"state. Others who are just working on it would then be\nworking on it at the same time. Only 'yes' will "+
-			"be accepted to confirm.", false)
+			"state. If another run still uses the state, two runs\nwould then write it at the same time. Only 'yes' "+
+			"will be accepted to confirm.", false)
 		switch {
 		case err != nil:
 			return c.Say("Error asking for confirmation: %s", err)

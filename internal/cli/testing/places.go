@@ -94,7 +94,7 @@ func (p *places) close() (diags diag.List) {
 	}
 	if p.failed != nil {
 		diags = diags.Warnf(nil, "States of tests were not kept on disk",
-			"No folder can be created for them: %s. They were kept only in memory, so a crash would have lost them.",
+			"No folder could be created for them: %s. They were only in memory, so a crash would have lost them.",
 			p.failed)
 	}
 	return diags
@@ -128,7 +128,7 @@ func (p *places) remains(ctx context.Context) (diags diag.List) {
 			list = append(list, fmt.Sprintf("  - %s (its %s was interrupted)", f.Object, f.Action))
 		}
 		if len(list) > 0 {
-			diags = diags.Warnf(nil, "Objects of earlier tests are left", "An earlier test, or another one that "+
+			diags = diags.Warnf(nil, "Objects of earlier tests remain", "An earlier test, or another one that "+
 				"is running, has created these objects, which are still in its state %s:\n%s\n\nDestroy them with "+
 				"\"%s destroy -state=%[1]s\" in the directory of their module, or by hand; then remove the folder.",
 				name, strings.Join(list, "\n"), p.call.Program)

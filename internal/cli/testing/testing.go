@@ -93,8 +93,8 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 			"a service of HashiCorp, which %s does not support. Remove the option to run them here.", c.Title))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(*t.dir)) {
-		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "The directory that -test-directory names "+
-			"must be one below that of the configuration, by its relative path; %s is not.", *t.dir))
+		return c.End(diag.List{}.Errorf(nil, "Invalid testing directory", "-test-directory must be the relative path "+
+			"of a directory below that of the configuration; %s is not.", *t.dir))
 	}
 	ctx, t.running = c.Interruptible(ctx)
 	defer t.running.End()
@@ -141,7 +141,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 	for _, name := range t.filter {
 		if !slices.ContainsFunc(files, func(f *testfile.File) bool { return f.Name == slashed(name) }) {
 			t.absent = t.absent.Warnf(nil, "Unknown test file", "The option -filter names %s, but there is no such "+
-				"file of tests. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, *t.dir)
+				"test file. Names are relative to the working directory: %s/NAME.tftest.hcl.", name, *t.dir)
 		}
 	}
 	for _, f := range files {

@@ -1,6 +1,6 @@
-// Package ownstore stands between a run and a store of the calling program. What such a store gets wrong is an error
-// that names the store's method: a panic, the end of its goroutine, an answer of nothing, and a call that does not
-// return when it is cancelled. So a run can still record what is under way, and release the lock.
+// Package ownstore guards a run against faults in a store of the calling program. It converts these to errors that name
+// the store's method: a panic, the end of its goroutine, an empty result, and a call that does not return when it is
+// cancelled. So a run can still record the operations under way, and release the lock.
 //
 //	st := ownstore.Guard(o.Store, o.Abort)
 //
@@ -19,14 +19,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// grace is how long a call may take to return once its context has ended. It is longer than that of a provider: a store
-// may be writing what must not be lost. Partial results are recorded within a call of a provider, and end before it.
+// grace is how long a call may take to return once its context has ended. It is longer than for a provider, because a
+// store may be writing important data. Partial results are recorded within a provider call, and must end before it
+// does.
 const (
 	grace        = 30 * time.Second
 	partialGrace = 5 * time.Second
 )
 
-// Guard returns a store whose methods return. abort, when it ends, ends the calls that have no context, too.
+// Guard returns a store whose methods always return. When abort ends, calls without a context end, too.
 func Guard(s state.Store, abort context.Context) state.Store {
 	if _, ours := s.(*store.Local); ours || s == nil {
 		return s
@@ -37,7 +38,7 @@ func Guard(s state.Store, abort context.Context) state.Store {
 	return &guarded{inner: s, calls: calls{abort, grace}}
 }
 
-// Unwrap returns the session that the calling program's store made.
+// Unwrap returns the session of the calling program's store.
 func Unwrap(s state.Session) state.Session {
 	if g, ok := s.(*session); ok {
 		return g.inner
@@ -51,8 +52,9 @@ type calls struct {
 	grace time.Duration
 }
 
-// ask calls a method with an answer. The error names the method if the store's own code did not return it.
-func ask[R any](c calls, ctx context.Context, method string, f func() (R, error), late func(R)) (R, error) {
+// call calls a method with a result. The error names the method unless the store returned it. late receives a result
+// that comes too late.
+func call[R any](c calls, ctx context.Context, method string, f func() (R, error), late func(R)) (R, error) {
 	type answer struct {
 		value R
 		err   error
@@ -74,28 +76,28 @@ func ask[R any](c calls, ctx context.Context, method string, f func() (R, error)
 	return got.value, got.err
 }
 
-// do calls a method that returns no more than an error.
+// do calls a method that only returns an error.
 func (c calls) do(ctx context.Context, method string, f func() error) error {
-	_, err := ask(c, ctx, method, func() (struct{}, error) { return struct{}{}, f() }, nil)
+	_, err := call(c, ctx, method, func() (struct{}, error) { return struct{}{}, f() }, nil)
 	return err
 }
 
-// get calls a method that returns a value alone.
+// get calls a method that only returns a value.
 func get[R any](c calls, method string, f func() R) (R, error) {
-	return ask(c, context.Background(), method, func() (R, error) { return f(), nil }, nil)
+	return call(c, context.Background(), method, func() (R, error) { return f(), nil }, nil)
 }
 
-// faulty is the error for a call that did not return as it should.
+// faulty returns the error for a call that did not return properly.
 func (c calls) faulty(method string, err error) error {
 	if err == callback.ErrLost {
-		return fmt.Errorf("%s of the store did not return within %s after it was cancelled, so it is not waited for "+
-			"any longer: %w. What it did is not known", method, c.grace, context.Canceled)
+		return fmt.Errorf("%s of the store did not return within %s after it was cancelled, so the run no longer "+
+			"waits for it: %w. Its outcome is not known", method, c.grace, context.Canceled)
 	}
 	return fmt.Errorf("%s of the store failed: %w. This is a bug in the store", method, err)
 }
 
-// nothing is the error for a method that returned neither an answer nor an error.
-func nothing(method string) error {
+// noResult returns the error for a method that returned neither a result nor an error.
+func noResult(method string) error {
 	return fmt.Errorf("%s of the store returned nil, and no error. This is a bug in the store", method)
 }
 
@@ -106,21 +108,21 @@ type guarded struct {
 
 // Workspaces implements state.Store.
 func (g *guarded) Workspaces(ctx context.Context) ([]string, error) {
-	return ask(g.calls, ctx, "Workspaces", func() ([]string, error) { return g.inner.Workspaces(ctx) }, nil)
+	return call(g.calls, ctx, "Workspaces", func() ([]string, error) { return g.inner.Workspaces(ctx) }, nil)
 }
 
 // Workspace implements state.Store.
 func (g *guarded) Workspace(name string) (state.Workspace, error) {
-	w, err := ask(g.calls, context.Background(), "Workspace",
+	w, err := call(g.calls, context.Background(), "Workspace",
 		func() (state.Workspace, error) { return g.inner.Workspace(name) }, nil)
 	if err == nil && w == nil {
-		err = nothing("Workspace")
+		err = noResult("Workspace")
 	}
 	if err != nil {
 		return nil, err
 	}
 	ours := &workspace{calls: g.calls, inner: w, name: name}
-	if at, ok := w.(spoolPlace); ok { // a workspace of this module, which needs no guard
+	if at, ok := w.(spoolPlace); ok { // a workspace of this module needs no guard
 		return spooling{ours, at}, nil
 	}
 	return ours, nil
@@ -137,24 +139,24 @@ type workspace struct {
 	name  string
 }
 
-// spoolPlace is a place for answers of programs.
+// spoolPlace is a workspace with a spool for responses of programs.
 type spoolPlace interface {
 	Answers() (string, *encryption.Cipher)
 }
 
-// spooling is a workspace with a place for answers of programs.
+// spooling is a guarded workspace with a spool for responses of programs.
 type spooling struct {
 	*workspace
 	at spoolPlace
 }
 
-// Answers returns the folder for answers of programs, or an empty text for none, and what encrypts them.
+// Answers returns the folder for responses of programs, or "" if there is none, and their cipher.
 func (s spooling) Answers() (string, *encryption.Cipher) {
 	type place struct {
 		dir    string
 		cipher *encryption.Cipher
 	}
-	// Without a folder, answers are not kept beside the state.
+	// Without a folder, responses are not stored beside the state.
 	p, _ := get(s.calls, "Workspace.Answers", func() (p place) {
 		p.dir, p.cipher = s.at.Answers()
 		return p
@@ -167,23 +169,23 @@ func (w *workspace) Name() string { return w.name }
 
 // Read implements state.Workspace.
 func (w *workspace) Read(ctx context.Context) (*state.Snapshot, error) {
-	snap, err := ask(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
+	snap, err := call(w.calls, ctx, "Workspace.Read", func() (*state.Snapshot, error) { return w.inner.Read(ctx) }, nil)
 	if err == nil && snap == nil {
-		err = nothing("Workspace.Read")
+		err = noResult("Workspace.Read")
 	}
 	return snap, err
 }
 
-// Lock implements state.Workspace. A lock that comes when nobody waits for it any longer is released.
+// Lock implements state.Workspace. A lock that is acquired after the call was abandoned is released.
 func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (state.Session, error) {
-	inner, err := ask(w.calls, ctx, "Workspace.Lock", func() (state.Session, error) { return w.inner.Lock(ctx, req) },
+	inner, err := call(w.calls, ctx, "Workspace.Lock", func() (state.Session, error) { return w.inner.Lock(ctx, req) },
 		func(s state.Session) {
 			if s != nil {
-				_ = s.Unlock() // nobody is left to hear of it
+				_ = s.Unlock() // the caller no longer waits for the error
 			}
 		})
 	if err == nil && inner == nil {
-		err = nothing("Workspace.Lock")
+		err = noResult("Workspace.Lock")
 	}
 	if err != nil {
 		return nil, err

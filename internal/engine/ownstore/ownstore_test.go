@@ -16,11 +16,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// foreign is a store whose type the guard does not know.
+// foreign is a store of a type that the guard does not recognise.
 type foreign struct{ state.Store }
 
-// A guarded store is as good as the one behind it.
-func TestGuardedStoresKeepTheirPromises(t *testing.T) {
+// Guarded stores pass the test suite of stores.
+func TestGuardedStoresPassTheSuite(t *testing.T) {
 	storetest.Run(t, func(*testing.T) (a, b state.Store) {
 		s := ownstore.Guard(foreign{mem.New()}, nil)
 		return s, s
@@ -30,7 +30,7 @@ func TestGuardedStoresKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// The empty types have nil in place of the store behind them: each of their methods panics.
+// The empty types wrap a nil store: each of their methods panics.
 type (
 	emptyStore     struct{ state.Store }
 	emptyWorkspace struct{ state.Workspace }
@@ -54,7 +54,8 @@ func (emptySession) Begin(context.Context, state.RunInfo) (state.Journal, error)
 
 func (emptyJournal) Working() *state.Builder { return (*state.State)(nil).Builder() }
 
-// TestEveryMethodIsGuarded calls what panics: a method that was added to an interface of package state is among them.
+// TestEveryMethodIsGuarded calls methods that panic, by reflection, so that new methods of the interfaces in package
+// state are included.
 func TestEveryMethodIsGuarded(t *testing.T) {
 	s := ownstore.Guard(emptyStore{}, nil)
 	w, err := s.Workspace("w")
@@ -96,7 +97,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 	}
 }
 
-// slow is a workspace whose lock comes late.
+// slow is a workspace whose Lock returns late.
 type slow struct {
 	emptyWorkspace
 	unlocked *bool
@@ -124,7 +125,7 @@ func (s slow) Lock(context.Context, state.LockRequest) (state.Session, error) {
 	return lateSession{unlocked: s.unlocked}, nil
 }
 
-// A lock that nobody waits for any longer is released when it comes.
+// A lock that is acquired after its call was abandoned is released.
 func TestLateLocksAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unlocked := false

@@ -8,24 +8,24 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// session is a guarded session. Its methods without an error return the last good answer, and fail the calls that
-// follow.
+// session is a guarded session. Its methods without an error return the last valid result, and make subsequent calls
+// fail.
 type session struct {
 	calls
 	inner state.Session
 	ctx   context.Context
-	fail  context.CancelCauseFunc // ends ctx as if the lock were lost: nothing more may be written
+	fail  context.CancelCauseFunc // cancels ctx as if the lock were lost, to prevent further writes
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	last   *state.Snapshot
 	broken error
 }
 
-// begin asks a new session for what every run needs.
+// begin reads the initial values from a new session.
 func (s *session) begin() error {
 	ctx, err := get(s.calls, "Session.Context", s.inner.Context)
 	if err == nil && ctx == nil {
-		err = nothing("Session.Context")
+		err = noResult("Session.Context")
 	}
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *session) Context() context.Context { return s.ctx }
 func (s *session) Snapshot() *state.Snapshot {
 	snap, err := get(s.calls, "Session.Snapshot", s.inner.Snapshot)
 	if err == nil && snap == nil {
-		err = nothing("Session.Snapshot")
+		err = noResult("Session.Snapshot")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *session) Snapshot() *state.Snapshot {
 	return s.last
 }
 
-// ready returns why nothing more may be written.
+// ready returns the reason why nothing more may be written, or nil.
 func (s *session) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,17 +77,17 @@ func (s *session) Begin(ctx context.Context, run state.RunInfo) (state.Journal, 
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
-	inner, err := ask(s.calls, ctx, "Session.Begin", func() (state.Journal, error) { return s.inner.Begin(ctx, run) },
+	inner, err := call(s.calls, ctx, "Session.Begin", func() (state.Journal, error) { return s.inner.Begin(ctx, run) },
 		nil)
 	if err == nil && inner == nil {
-		err = nothing("Session.Begin")
+		err = noResult("Session.Begin")
 	}
 	if err != nil {
 		return nil, err
 	}
 	j := &journal{calls: s.calls, inner: inner}
 	if j.Working(); j.broken != nil {
-		_ = j.Close(ctx) // nothing is in it; the problem is the other one
+		_ = j.Close(ctx) // the journal is empty; the other error is reported
 		return nil, j.broken
 	}
 	return j, nil
@@ -108,8 +108,8 @@ func (s *session) Resolve(ctx context.Context, tokens []string, edits ...state.E
 	return s.write(ctx, "Session.Resolve", func() error { return s.inner.Resolve(ctx, tokens, edits...) })
 }
 
-// Unlock implements state.Session. It is called whatever went wrong before, which it reports, too: perhaps no call came
-// after it that could.
+// Unlock implements state.Session. It is called after every other fault and reports it, too, because there may have
+// been no call after it that could.
 func (s *session) Unlock() error {
 	err := s.do(context.Background(), "Session.Unlock", s.inner.Unlock)
 	if s.fail != nil {
@@ -123,17 +123,17 @@ type journal struct {
 	calls
 	inner state.Journal
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	last   *state.Builder
-	broken error // the first failure to answer
+	broken error // the first invalid result
 }
 
-// write calls a method that records something.
+// write calls a method that writes a record.
 func (j *journal) write(method string, f func() error) error {
 	return j.do(context.Background(), method, f)
 }
 
-// Intent implements state.Journal. Nothing begins that could not be recorded.
+// Intent implements state.Journal. After an error, no operation begins.
 func (j *journal) Intent(i state.Intent) error {
 	j.mu.Lock()
 	broken := j.broken
@@ -164,7 +164,7 @@ func (j *journal) Record(edits ...state.Edit) error {
 func (j *journal) Working() *state.Builder {
 	b, err := get(j.calls, "Journal.Working", j.inner.Working)
 	if err == nil && b == nil {
-		err = nothing("Journal.Working")
+		err = noResult("Journal.Working")
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -34,7 +34,7 @@ func numbers(n int) cty.Value {
 	return cty.ListVal(list)
 }
 
-func TestElementsInPassingDoNotCount(t *testing.T) {
+func TestTemporaryElementsAreNotCounted(t *testing.T) {
 	lower(t)
 	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(100), "short": numbers(10),
 		"long": cty.StringVal(strings.Repeat("x", 4000))})
@@ -49,7 +49,7 @@ func TestElementsInPassingDoNotCount(t *testing.T) {
 		`"%{ for i in list }${long}%{ endfor }"`:                            false,
 		`"%{ for i in short }${long}%{ endfor }"`:                           true,
 		`[for i in list : length("%{ for j in short }${long}%{ endfor }")]`: true,
-		// 4 000 at a time
+		// 4 000 elements at a time
 		`length(flatten([for i in list : [for j in slice(list, 0, 39) : j]]))`:                     true,
 		`length(flatten([for i in list : [for j in slice(list, 0, 42) : j]]))`:                     false,
 		`[for i in list : { a = [for j in list : j] }]`:                                            false,
@@ -76,7 +76,7 @@ func inJSON(t *testing.T, text string) hcl.Expression {
 	return e
 }
 
-func TestWhatIsWrittenInJSONIsAsBefore(t *testing.T) {
+func TestMeteredJSONIsUnchanged(t *testing.T) {
 	vars := map[string]cty.Value{
 		"a": cty.StringVal("A"), "u": cty.UnknownVal(cty.String),
 		"s": cty.ListVal([]cty.Value{cty.StringVal("x")}).Mark(value.Sensitive), "n": cty.NullVal(cty.String),
@@ -134,8 +134,8 @@ func TestLoopsInJSONAreMetered(t *testing.T) {
 	}
 }
 
-// TestTheFirstInterruptEndsWhatTakesLong interrupts work: short expressions continue, and endless ones stop.
-func TestTheFirstInterruptEndsWhatTakesLong(t *testing.T) {
+// TestFirstInterruptEndsLongExpressions interrupts work: short expressions continue, and endless ones stop.
+func TestFirstInterruptEndsLongExpressions(t *testing.T) {
 	lower(t)
 	asked, ask := context.WithCancel(t.Context())
 	ask()
@@ -201,9 +201,9 @@ func large(ty cty.Type) []cty.Value {
 		cty.ObjectVal(members), cty.TupleVal(texts), text}
 }
 
-// TestNoFunctionAsksForMuch calls every function of the table with large arguments of its parameter types, and all
-// operators. The result is within the limits or an error, and the amount of memory is bounded.
-func TestNoFunctionAsksForMuch(t *testing.T) {
+// TestFunctionsHaveBoundedResults calls every function of the table with large arguments of its parameter types, and
+// all operators. The result is within the limits or an error, and the amount of memory is bounded.
+func TestFunctionsHaveBoundedResults(t *testing.T) {
 	lower(t)
 	table := Table(Options{BaseDir: t.TempDir(), Work: NewWork(t.Context())})
 	delete(table, workName)
@@ -219,7 +219,7 @@ func TestNoFunctionAsksForMuch(t *testing.T) {
 			params = append(slices.Clip(params), *v, *v)
 		}
 		if strings.HasPrefix(name, "core::") || name == "bcrypt" {
-			continue // an alias; bcrypt is bounded by its cost, see TestWhatIsTooLargeIsAnError
+			continue // an alias; bcrypt is bounded by its cost, see TestTooLargeValuesAreErrors
 		}
 		for round := range 5 {
 			for turn := range max(1, len(params)) {
@@ -271,8 +271,8 @@ func asksForLittle(t *testing.T, what string, call func() (cty.Value, error)) {
 	}
 }
 
-// TestATextIsWrittenOnce checks that a template allocates little more than its result.
-func TestATextIsWrittenOnce(t *testing.T) {
+// TestTemplateTextIsNotCopied checks that a template allocates little more than its result.
+func TestTemplateTextIsNotCopied(t *testing.T) {
 	const length = 1 << 22
 	half := cty.StringVal(strings.Repeat("x", length/2))
 	secret := cty.StringVal(strings.Repeat("y", length/2)).Mark(value.Sensitive)
@@ -332,9 +332,9 @@ func TestDoublingsAreMeasuredOnce(t *testing.T) {
 	}
 }
 
-// TestATextThatRepeatsIsNotCopied uses a long text in each round of a template: no round copies it, and the limit ends
+// TestRepeatedTextIsNotCopied uses a long text in each round of a template: no round copies it, and the limit ends
 // the loop before all rounds.
-func TestATextThatRepeatsIsNotCopied(t *testing.T) {
+func TestRepeatedTextIsNotCopied(t *testing.T) {
 	lower(t)
 	ctx := bounded(t.Context(), t.TempDir(), map[string]cty.Value{"list": numbers(4000),
 		"long": cty.StringVal(strings.Repeat("x", 1<<15))})

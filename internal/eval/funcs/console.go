@@ -10,10 +10,10 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// typeMark marks results of the function type and all values derived from them, which the console refuses.
+// typeMark marks results of the function "type" and all values derived from them, which the console refuses.
 type typeMark struct{}
 
-// describedType is the type of results of the function type: it has no conversions.
+// describedType is the type of results of the function "type". It has no conversions.
 var describedType = cty.Capsule("type", reflect.TypeFor[cty.Type]())
 
 var typeFunc = function.New(&function.Spec{

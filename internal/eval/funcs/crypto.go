@@ -71,12 +71,12 @@ func bcryptFunc(pure bool, work *Work) function.Function {
 			if pure {
 				return cty.UnknownVal(cty.String), nil
 			}
-			work.called()
+			work.impureCall()
 			type answer struct {
 				hashed []byte
 				err    error
 			}
-			a, ok := apart(work, cost > longCost, func() answer {
+			a, ok := interruptible(work, cost > longCost, func() answer {
 				hashed, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 				return answer{hashed, err}
 			})
@@ -125,7 +125,7 @@ var rsaDecryptFunc = function.New(&function.Spec{
 
 func uuidFunc(pure bool, work *Work) function.Function {
 	return ambientString(pure, func() (string, error) {
-		work.called()
+		work.impureCall()
 		id, err := uuid.NewRandom()
 		return id.String(), err
 	})

@@ -28,7 +28,7 @@ func ambientString(unknown bool, get func() (string, error)) function.Function {
 
 func timestampFunc(pure bool, work *Work) function.Function {
 	return ambientString(pure, func() (string, error) {
-		work.called()
+		work.impureCall()
 		return time.Now().UTC().Format(time.RFC3339), nil
 	})
 }

@@ -154,7 +154,7 @@ func fileSetFunc(d disk) function.Function {
 // files returns the regular files that match, relative to dir, with slashes. The whole joined path is a pattern,
 // including the part from dir.
 func (d disk) files(dir, pattern string, show func(string) string) ([]cty.Value, error) {
-	d.work.looked()
+	d.work.fileRead()
 	shown := filepath.Join(dir, pattern)
 	dir = d.join(dir)
 	matches, err := glob(filepath.Join(dir, pattern), d.work)
@@ -213,7 +213,7 @@ func (d disk) read(path, shown string) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(&reading{file: f, work: d.work}, int64(limits.text)+1))
 	if err == nil && len(content) > limits.text {
-		err = fmt.Errorf("it has more than %d bytes, which is the limit for texts", limits.text)
+		err = fmt.Errorf("it has more than %d bytes, the limit for strings", limits.text)
 	}
 	if err != nil {
 		return nil, function.NewArgError(0, unreadable(shown, err))
@@ -271,7 +271,7 @@ func bare(err error) error {
 
 // locate returns the path to open for a path in an expression.
 func (d disk) locate(path string) (string, error) {
-	d.work.looked()
+	d.work.fileRead()
 	path, err := d.expand(path)
 	if err != nil {
 		return "", err

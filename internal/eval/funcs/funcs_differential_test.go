@@ -81,7 +81,7 @@ locals {
 }
 `
 
-func TestUnknownAndEphemeralArgumentsGiveWhatTerraformGives(t *testing.T) {
+func TestUnknownAndEphemeralArgumentsEqualTerraform(t *testing.T) {
 	terraform := newOracle(t)
 	terraform.configure(t, planned)
 	ctx := plannedScope(terraform.dir, terraform.home)
@@ -145,7 +145,7 @@ func TestKnownDifferencesFromTerraform(t *testing.T) {
 	}
 }
 
-func TestSignaturesAreThoseOfTerraform(t *testing.T) {
+func TestSignaturesEqualTerraform(t *testing.T) {
 	terraform := newOracle(t)
 	stdout, stderr, err := terraform.run("", "metadata", "functions", "-json")
 	if err != nil {

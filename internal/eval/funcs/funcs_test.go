@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestUnknownAndEphemeralArgumentsGiveRecordedResults(t *testing.T) {
+func TestUnknownAndEphemeralArgumentsHaveRecordedResults(t *testing.T) {
 	dir, home := writeFixture(t)
 	ctx := plannedScope(dir, home)
 	recorded := recordedOutcomes[string](t, "unknown.json", dir)

@@ -66,7 +66,7 @@ func TestErrorsOfProvidersShowNoPartOfAnArgument(t *testing.T) {
 	}
 }
 
-func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
+func FuzzSecretsAreRemovedCompletely(f *testing.F) {
 	f.Add("bad value hunter22", "hunter22")
 	f.Add("größenwahn", "größen")
 	f.Add("aaaaaaaa", "aaaaa")
@@ -87,7 +87,7 @@ func FuzzNoPieceOfASecretIsLeft(f *testing.F) {
 	})
 }
 
-func TestTryTellsNothingOfAnElementInJSON(t *testing.T) {
+func TestTryHidesElementsInJSON(t *testing.T) {
 	vars := map[string]cty.Value{
 		"m": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("canary-secret")}).Mark(value.Sensitive),
 		"n": cty.ListVal([]cty.Value{cty.NumberIntVal(4711)}).Mark(value.Sensitive),

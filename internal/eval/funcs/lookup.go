@@ -155,11 +155,11 @@ var matchKeysFunc = function.New(&function.Spec{
 // that only look something up do not use the library for ordinary arguments, and return what the library's function
 // would. All other calls, above all those with errors, use the library.
 
-// quickly computes the result of a call; ok is false if the library's function has to be called. first holds facts
+// fastPath computes the result of a call; ok is false if the library's function has to be called. first holds facts
 // about a shared first argument, or is nil.
-type quickly func(first *sharedResult, args []cty.Value) (v cty.Value, ok bool)
+type fastPath func(first *sharedResult, args []cty.Value) (v cty.Value, ok bool)
 
-var quickTable = map[string]quickly{
+var quickTable = map[string]fastPath{
 	"contains": quickContains,
 	"element":  quickElement,
 	"index":    quickIndex,
@@ -167,11 +167,11 @@ var quickTable = map[string]quickly{
 	"lookup":   quickLookup,
 }
 
-// quickCall is a call of a function that only computes with its arguments.
-type quickCall struct {
+// fastCall is a call of a function that only computes with its arguments.
+type fastCall struct {
 	hclsyntax.Expression
 	of *hclsyntax.FunctionCallExpr
-	do quickly // nil if there is no faster way
+	do fastPath // nil if there is no faster way
 }
 
 // quick returns a call that does not use the library if the result is the same, and that ends with the work.
@@ -184,7 +184,7 @@ func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 		return c
 	}
 	if do == nil {
-		return &quickCall{c, c, nil}
+		return &fastCall{c, c, nil}
 	}
 	t, ok := c.Args[0].(*hclsyntax.ScopeTraversalExpr)
 	if name := ""; ok && !s.fixed {
@@ -192,10 +192,10 @@ func quick(c *hclsyntax.FunctionCallExpr, s surroundings) hclsyntax.Expression {
 			c.Args[0] = &share{Expression: visible(t), mentions: t.Variables(), roots: []string{name}}
 		}
 	}
-	return &quickCall{c, c, do}
+	return &fastCall{c, c, do}
 }
 
-func (e *quickCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+func (e *fastCall) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	work := workOf(ctx)
 	if work == nil {
 		return e.of.Value(ctx) // the scope may have other functions

@@ -20,8 +20,7 @@ var nativeWork = reflect.TypeFor[Work]()
 
 // Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
 // an error, and that a `for` expression ends with the Work of its functions. The original expression is not changed.
-//
-// JSON strings are parsed here for this purpose.
+// JSON strings are parsed for this purpose.
 func Metered(e hcl.Expression) hcl.Expression {
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {
@@ -162,7 +161,7 @@ func Unmetered(e hcl.Expression) hcl.Expression {
 		return e.Expression
 	case *splat:
 		return e.Expression
-	case *quickCall:
+	case *fastCall:
 		return e.Expression
 	case *share:
 		return Unmetered(e.Expression)
@@ -203,7 +202,7 @@ func counterOf(ctx *hcl.EvalContext) *counter {
 // longText returns the error for a text that is too long. It ends the enclosing loops: the next round would exceed the
 // limit, too.
 func longText(ctx *hcl.EvalContext, diags hcl.Diagnostics, at hcl.Expression) (cty.Value, hcl.Diagnostics) {
-	problem := tooMuch(errText(), at)
+	problem := limitError(errText(), at)
 	if c := counterOf(ctx); c != nil {
 		c.over = &exceeded{problem}
 		panic(*c.over)
@@ -235,7 +234,7 @@ func (e *loop) Value(ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) 
 				panic(r)
 			}
 			if err := c.work.spend(c.fresh); err != nil && !diags.HasErrors() {
-				v, diags = cty.DynamicVal, append(diags, tooMuch(err, e.Expression))
+				v, diags = cty.DynamicVal, append(diags, limitError(err, e.Expression))
 			}
 		}()
 	}
@@ -264,13 +263,13 @@ func (e *loop) sortedApart(of *hclsyntax.ForExpr, c *counter, ctx *hcl.EvalConte
 	own.alone = new(atomic.Bool)
 	ctx = ctx.NewChild()
 	ctx.Variables = map[string]cty.Value{counterName: cty.CapsuleVal(counterType, &own)}
-	a, ok := apart(c.work, true, func() answer {
+	a, ok := interruptible(c.work, true, func() answer {
 		v, diags := withRounds(of, &own).Value(ctx)
 		return answer{v, diags}
 	})
 	if !ok {
 		own.alone.Store(true)
-		c.over = &exceeded{tooMuch(ErrStopped, e.Expression)}
+		c.over = &exceeded{limitError(ErrStopped, e.Expression)}
 		panic(*c.over)
 	}
 	own.alone = c.alone
@@ -303,7 +302,7 @@ func (e *round) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		err = ErrStopped
 	}
 	if err != nil && c.over == nil {
-		c.over = &exceeded{tooMuch(err, e.Expression)}
+		c.over = &exceeded{limitError(err, e.Expression)}
 	}
 	if c.over != nil {
 		panic(*c.over)
@@ -458,8 +457,8 @@ func visible(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// tooMuch returns the error for an expression. It shows no values, because they are too large.
-func tooMuch(err error, at hcl.Expression) *hcl.Diagnostic {
+// limitError returns the error for an expression. It shows no values, because they are too large.
+func limitError(err error, at hcl.Expression) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summaryOf(err), Detail: Detail(err),
 		Subject: at.Range().Ptr()}
 }
@@ -474,7 +473,7 @@ func summaryOf(err error) string {
 // Detail returns an error of this file as a sentence.
 func Detail(err error) string {
 	text := err.Error()
-	return "This is too much: " + text + "."
+	return "The value is too large: " + text + "."
 }
 
 // jsonExpression is the library's type of JSON expressions, whose content is not exported.

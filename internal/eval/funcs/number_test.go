@@ -11,7 +11,7 @@ import (
 )
 
 // Terraform takes minutes or all memory for the expressions that are refused here.
-func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
+func TestHugeNumbersAreRefused(t *testing.T) {
 	table := Table(Options{})
 	thousand := make([]cty.Value, 1000)
 	for i := range thousand {
@@ -83,7 +83,7 @@ func TestNumbersThatNobodyCanWriteDownAreRefused(t *testing.T) {
 	}
 }
 
-func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
+func TestOperatorsRefuseHugeNumbers(t *testing.T) {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{
 		"unknown": cty.UnknownVal(cty.Number), "secret": cty.StringVal("1e99999999").Mark("secret"),
 		"none": cty.NullVal(cty.Number), "big": cty.MustParseNumberVal("1e99999"),
@@ -106,7 +106,7 @@ func TestOperatorsMakeNoNumbersThatNobodyCanWriteDown(t *testing.T) {
 	}
 }
 
-func TestSumsAreThoseOfTheOperator(t *testing.T) {
+func TestSumEqualsTheOperator(t *testing.T) {
 	inf := cty.PositiveInfinity
 	for _, c := range []struct {
 		list cty.Value
@@ -127,7 +127,7 @@ func TestSumsAreThoseOfTheOperator(t *testing.T) {
 	}
 }
 
-func TestFunctionsThatCountDoNotCountToWhatNobodyCanWriteDown(t *testing.T) {
+func TestCountingFunctionsRefuseHugeNumbers(t *testing.T) {
 	table := fixedTable()
 	long, zero := cty.MustParseNumberVal("1e99999999"), cty.Zero
 	for name, args := range map[string][]cty.Value{

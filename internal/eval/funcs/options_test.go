@@ -40,7 +40,7 @@ func TestPureTableLeavesChangingResultsUnknown(t *testing.T) {
 	}
 }
 
-func TestImpureTableGivesResults(t *testing.T) {
+func TestImpureTableReturnsResults(t *testing.T) {
 	table := Table(Options{})
 	for name, pattern := range map[string]string{
 		"timestamp": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`,
@@ -142,7 +142,7 @@ func TestTablesDoNotShareMaps(t *testing.T) {
 	}
 }
 
-func TestFileRecordRefusesWhatChangedSincePlan(t *testing.T) {
+func TestFileRecordRefusesChangedResults(t *testing.T) {
 	dir, home := writeFixture(t)
 	planned := NewFileRecord(nil)
 	calls := map[string]string{

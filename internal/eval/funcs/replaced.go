@@ -128,7 +128,7 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 			fmt.Fprintf(&text, " (at %s)", failure.Subject)
 		}
 		detail := failure.Detail
-		if mayTell(failure) {
+		if mayQuoteSecret(failure) {
 			detail = "The reason is withheld because it could show a value that is sensitive or ephemeral."
 		}
 		fmt.Fprintf(&text, "\n  %s\n", detail)
@@ -137,9 +137,9 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 	return errors.New(text.String())
 }
 
-// mayTell reports whether a failure may quote a value derived from a secret: within a `for` expression in JSON,
+// mayQuoteSecret reports whether a failure may quote a value derived from a secret: within a `for` expression in JSON,
 // elements have lost their marks. The error of try is only shown with the scope around the call.
-func mayTell(failure *hcl.Diagnostic) bool {
+func mayQuoteSecret(failure *hcl.Diagnostic) bool {
 	ctx := failure.EvalContext
 	if ctx == nil || ctx.Parent() == nil || failure.Subject == nil || !strings.HasSuffix(failure.Subject.Filename,
 		".json") {

@@ -53,9 +53,9 @@ type cell struct {
 	result atomic.Pointer[sharedResult]
 }
 
-// patientCell is the number of times that a part may turn out to differ before other evaluations no longer wait for its
-// result.
-const patientCell = 3
+// maxDifferences is the number of times that a part may turn out to differ before other evaluations no longer wait for
+// its result.
+const maxDifferences = 3
 
 // sharedResult is a shared value with facts about it, which are computed once.
 type sharedResult struct {
@@ -89,7 +89,7 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 		v, diags := e.Expression.Value(ctx)
 		return v, diags, nil
 	case e.lesser:
-		return e.anew(ctx, late)
+		return e.reevaluate(ctx, late)
 	}
 	known, ok := in.cells.Load(e)
 	if !ok {
@@ -99,7 +99,7 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 	if r := c.result.Load(); r != nil {
 		return r.value, nil, r
 	}
-	if c.spoilt.Load() >= patientCell {
+	if c.spoilt.Load() >= maxDifferences {
 		v, diags := e.Expression.Value(ctx)
 		return v, diags, nil
 	}
@@ -108,21 +108,21 @@ func (e *share) evaluate(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics, *sha
 	if r := c.result.Load(); r != nil {
 		return r.value, nil, r
 	}
-	v, diags, r := e.anew(ctx, late)
+	v, diags, r := e.reevaluate(ctx, late)
 	switch {
 	case r != nil:
 		c.result.Store(r)
 	case len(diags) > 0:
-		c.spoilt.Store(patientCell)
+		c.spoilt.Store(maxDifferences)
 	default:
 		c.spoilt.Add(1)
 	}
 	return v, diags, r
 }
 
-// anew evaluates the part, or returns its cached result from another scope. The facts are nil if the result may differ
-// the next time.
-func (e *share) anew(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostics, *sharedResult) {
+// reevaluate evaluates the part, or returns its cached result from another scope. The facts are nil if the result may
+// differ the next time.
+func (e *share) reevaluate(ctx *hcl.EvalContext, late bool) (cty.Value, hcl.Diagnostics, *sharedResult) {
 	work := workOf(ctx)
 	r, remember := work.recall(e, ctx, late)
 	if r != nil {
@@ -243,7 +243,7 @@ func (s surroundings) shareable(e hclsyntax.Expression) *share {
 			return nil
 		}
 	}
-	if fickle(e) {
+	if callsImpure(e) {
 		return nil
 	}
 	return part
@@ -299,9 +299,9 @@ func cheap(e hclsyntax.Expression) bool {
 	return true
 }
 
-// fickle reports whether an expression calls functions whose results change. Calls in templates are found when they are
-// made: see Work.changing.
-func fickle(e hclsyntax.Expression) bool {
+// callsImpure reports whether an expression calls functions whose results change. Calls in templates are found when
+// they are made: see Work.changing.
+func callsImpure(e hclsyntax.Expression) bool {
 	found := false
 	_ = hclsyntax.VisitAll(e, func(n hclsyntax.Node) hcl.Diagnostics {
 		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
@@ -339,15 +339,15 @@ func (w *Work) changing(late bool) int64 {
 // call.
 func ImpureCalls(ctx *hcl.EvalContext) int64 { return workOf(ctx).changing(false) }
 
-// called records a call of a function whose results change.
-func (w *Work) called() {
+// impureCall records a call of a function whose results change.
+func (w *Work) impureCall() {
 	if w != nil {
 		w.fickle.Add(1)
 	}
 }
 
-// looked records a call of a function that reads files.
-func (w *Work) looked() {
+// fileRead records a call of a function that reads files.
+func (w *Work) fileRead() {
 	if w != nil {
 		w.read.Add(1)
 	}
@@ -360,8 +360,8 @@ func (w *Work) looked() {
 // manyElements is the minimum number of elements for caching a collection.
 const manyElements = 16
 
-// recollection is the cached result of a part.
-type recollection struct {
+// cachedResult is the cached result of a part.
+type cachedResult struct {
 	mu     sync.Mutex
 	of     []any         // identities of collections; strings, numbers and bools themselves
 	result *sharedResult // nil if it was evaluated only once for these
@@ -379,9 +379,9 @@ func (w *Work) recall(e *share, ctx *hcl.EvalContext, late bool) (*sharedResult,
 	}
 	known, ok := w.recalls.Load(e)
 	if !ok {
-		known, _ = w.recalls.LoadOrStore(e, &recollection{})
+		known, _ = w.recalls.LoadOrStore(e, &cachedResult{})
 	}
-	r := known.(*recollection)
+	r := known.(*cachedResult)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !slices.Equal(r.of, of) {

@@ -334,7 +334,7 @@ func counted(t *testing.T, dir string, calls *int) *hcl.EvalContext {
 	return Share(ctx)
 }
 
-func TestPartsAreEvaluatedOnceAndOnlyWhenTheyAreWanted(t *testing.T) {
+func TestSharedPartsAreEvaluatedOnceOnDemand(t *testing.T) {
 	for text, want := range map[string]int{
 		`"${each.key}/${length(count_calls(local.list))}"`:                      1,
 		`[for v in local.list : "${v}${each.key}${count_calls(local.text)}"]`:   1,
@@ -367,9 +367,9 @@ func TestPartsAreEvaluatedOnceAndOnlyWhenTheyAreWanted(t *testing.T) {
 	}
 }
 
-// TestWhatChangesIsNotShared: the results of functions such as uuid differ each time, even in a template, and so may
-// the content of a file after an operation.
-func TestWhatChangesIsNotShared(t *testing.T) {
+// TestChangingResultsAreNotShared: the results of functions such as uuid differ each time, even in a template, and so
+// may the content of a file after an operation.
+func TestChangingResultsAreNotShared(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {

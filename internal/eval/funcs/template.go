@@ -58,7 +58,7 @@ func templateFuncs(table map[string]function.Function, o Options, depth int) map
 func recursiveFunc(name string, deep bool) function.Function {
 	err := fmt.Errorf("cannot recursively call %s from inside another template function", name)
 	if deep {
-		err = fmt.Errorf("%s is called in templates that call each other more than %d deep", name, deepestTemplate)
+		err = fmt.Errorf("templates call each other with %s, more than %d levels deep", name, deepestTemplate)
 	}
 	args := anything("args")
 	return function.New(&function.Spec{
@@ -115,7 +115,7 @@ func (r *FileRecord) checkTemplate(args []cty.Value, source string, t hcl.Expres
 	if r == nil {
 		return nil
 	}
-	if native, ok := t.(hclsyntax.Expression); ok && fickle(native) {
+	if native, ok := t.(hclsyntax.Expression); ok && callsImpure(native) {
 		args, result = args[:1], cty.StringVal(source)
 	}
 	return r.Check("templatefile", args, result)

@@ -96,9 +96,9 @@ func luck(args []cty.Value) bool {
 		!(args[0].IsWhollyKnown() && args[1].IsWhollyKnown())
 }
 
-// TestFunctionsOfSetsGiveWhatTheLibraryGives compares the reimplemented functions, which are too slow in the library,
+// TestSetFunctionsEqualTheLibrary compares the reimplemented functions, which are too slow in the library,
 // with the library's.
-func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
+func TestSetFunctionsEqualTheLibrary(t *testing.T) {
 	table := Table(Options{})
 	library := map[string]function.Function{
 		"setunion": stdlib.SetUnionFunc, "setintersection": stdlib.SetIntersectionFunc,
@@ -150,7 +150,7 @@ func TestFunctionsOfSetsGiveWhatTheLibraryGives(t *testing.T) {
 	}
 }
 
-func TestTolistOfASetGivesWhatTheLibraryGives(t *testing.T) {
+func TestTolistOfASetEqualsTheLibrary(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		kind := r.IntN(6)

@@ -44,20 +44,20 @@ type tooLarge string
 func (e tooLarge) Error() string { return string(e) }
 
 func errText() error {
-	return tooLarge(fmt.Sprintf("the text would be longer than %d bytes, which is the limit", limits.text))
+	return tooLarge(fmt.Sprintf("the text would be longer than the limit of %d bytes", limits.text))
 }
 
 func errEntries() error {
-	return tooLarge(fmt.Sprintf("more than %d files and folders have been looked at, which is the limit",
+	return tooLarge(fmt.Sprintf("the search would read more than the limit of %d files and folders",
 		limits.elements))
 }
 
 func errParts() error {
-	return tooLarge(fmt.Sprintf("the value would have more than %d parts, which is the limit", limits.parts))
+	return tooLarge(fmt.Sprintf("the value would have more than the limit of %d parts", limits.parts))
 }
 
 func errElements() error {
-	return tooLarge(fmt.Sprintf("the for expression would hold more than %d elements, which is the limit",
+	return tooLarge(fmt.Sprintf("the for expression would have more than the limit of %d elements",
 		limits.elements))
 }
 
@@ -72,7 +72,7 @@ type Work struct {
 	rounds  atomic.Int64
 	fickle  atomic.Int64 // calls of functions whose results change
 	read    atomic.Int64 // calls of functions that read files
-	recalls sync.Map     // *share -> *recollection
+	recalls sync.Map     // *share -> *cachedResult
 	metered sync.Map     // hclsyntax.Expression -> result of Metered
 }
 
@@ -115,9 +115,8 @@ func (w *Work) spend(n int64) error {
 		return nil
 	}
 	if w.rounds.Add(n) > maxRounds {
-		return fmt.Errorf("the for expressions of this run have looked at more than %d elements, or functions of the "+
-			"configuration have been called more than %d times, or more than %d GiB of files have been read, which is "+
-			"the limit", maxRounds, maxRounds/callSteps, maxRounds>>20)
+		return fmt.Errorf("this run has reached a limit: %d elements read in for expressions, %d calls of functions "+
+			"of the configuration, or %d GiB of files read", maxRounds, maxRounds/callSteps, maxRounds>>20)
 	}
 	return w.stopped()
 }
@@ -159,7 +158,7 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 		return e.Value(ctx)
 	}
 	if err := w.stopped(); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	if _, native := e.(hclsyntax.Expression); native || reflect.TypeOf(e) == jsonExpression {
 		known, ok := w.metered.Load(e)
@@ -179,7 +178,7 @@ func Evaluate(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostic
 func withinBounds(v cty.Value, diags hcl.Diagnostics, e hcl.Expression) (cty.Value, hcl.Diagnostics) {
 	if !diags.HasErrors() {
 		if err := CheckSize(v); err != nil {
-			return cty.DynamicVal, append(diags, tooMuch(err, e))
+			return cty.DynamicVal, append(diags, limitError(err, e))
 		}
 	}
 	return v, diags
@@ -262,7 +261,7 @@ const callSteps = 64
 // because functions that call each other twice double the work at every level.
 func EvaluateCalled(e hcl.Expression, ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if err := workOf(ctx).spend(callSteps); err != nil {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(err, e)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(err, e)}
 	}
 	return Evaluate(e, ctx)
 }

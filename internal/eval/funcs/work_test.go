@@ -32,7 +32,7 @@ func evaluated(t *testing.T, text string, ctx *hcl.EvalContext) (cty.Value, hcl.
 	return Evaluate(e, ctx)
 }
 
-func TestWhatIsTooLargeIsAnError(t *testing.T) {
+func TestTooLargeValuesAreErrors(t *testing.T) {
 	before := limits
 	t.Cleanup(func() { limits = before })
 	limits.text, limits.parts, limits.elements = 1<<18, 1<<14, 1<<12
@@ -119,7 +119,7 @@ func TestWhatIsTooLargeIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotTooLargeIsAsBefore(t *testing.T) {
+func TestMeteredResultsAreUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.tftpl"), []byte("%{ for x in xs ~}\n<${x}>%{ endfor }"),
 		0o644); err != nil {
@@ -199,7 +199,7 @@ func TestShortLoopsCount(t *testing.T) {
 
 // Each call of a function defined in a configuration counts as work: functions that call each other twice would
 // otherwise run forever.
-func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
+func TestCallsOfDefinedFunctionsAreCounted(t *testing.T) {
 	w := NewWork(t.Context())
 	ctx := &hcl.EvalContext{Functions: Table(Options{Work: w})}
 	e := hcl.StaticExpr(cty.True, hcl.Range{})
@@ -207,7 +207,7 @@ func TestCallsOfWrittenFunctionsAreCounted(t *testing.T) {
 		t.Errorf("%d rounds are counted: %v", w.rounds.Load(), diags)
 	}
 	w.rounds.Store(maxRounds)
-	if _, diags := EvaluateCalled(e, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), "have been called") {
+	if _, diags := EvaluateCalled(e, ctx); !diags.HasErrors() || !strings.Contains(diags.Error(), "calls of") {
 		t.Errorf("no limit: %v", diags)
 	}
 }

@@ -84,9 +84,9 @@ func generatable(b *config.Import) (diags diag.List) {
 			"There is no block %s. Write one first: -generate-config-out works only for resources of the root module.",
 			b.To)
 	case keyed && b.ForEach != nil:
-		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each to which "+
-			"these keys could belong, and -generate-config-out cannot generate blocks with for_each. %s, or an "+
-			"import block for each object.", b.To, advice)
+		return diags.Errorf(at, "Invalid import 'to' expression", "There is no block %s with a for_each for these "+
+			"keys, and -generate-config-out cannot generate blocks with for_each. %s, or an import block for each "+
+			"object.", b.To, advice)
 	case b.ForEach != nil:
 		return diags.Errorf(at, summary, "There is no block %s, and -generate-config-out cannot generate blocks with "+
 			"for_each. %s, or an import block for each object.", b.To, advice)

@@ -34,8 +34,8 @@ func (p *Program) dynamic(u *Unit, s *Slot, t hcl.Traversal) (diags diag.List) {
 	const summary = "Dynamic value in static context"
 	at := ref.Range
 	if ref.Kind == addr.RefEach || ref.Kind == addr.RefCount {
-		return diags.Errorf(&at, summary, "The for_each of a provider block cannot use %q, because it decides which "+
-			"instances there are.", t.RootName())
+		return diags.Errorf(&at, summary, "The for_each of a provider block cannot use %q, because it determines the "+
+			"instances.", t.RootName())
 	}
 	l := &linker{p: p, u: u, s: &Slot{Kind: SlotProvider, Provider: s.Provider, unit: u}, deps: map[int]bool{}}
 	l.traversals(s.Provider, []hcl.Traversal{t})

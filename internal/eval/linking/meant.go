@@ -17,8 +17,8 @@ func (l *linker) bareName(t hcl.Traversal, d diag.List) diag.List {
 	if meant == "" {
 		return d
 	}
-	return diag.List(nil).Errorf(&at, "Invalid reference", "A reference begins with the kind of the object that it "+
-		"means. Did you mean %q?", meant).Fixed(diag.Edit{Range: at, New: meant})
+	return diag.List(nil).Errorf(&at, "Invalid reference", "A reference begins with the kind of its object. Did you "+
+		"mean %q?", meant).Fixed(diag.Edit{Range: at, New: meant})
 }
 
 // withKind returns the full reference to the only object of a module with a name, or "" if there is none or more than

@@ -207,7 +207,7 @@ func (l *linker) resolveInstance(ref addr.Reference,
 func (l *linker) noInstance(name string) string {
 	switch {
 	case l.whole:
-		return `"depends_on" belongs to the whole block, not to its instances, so "` + name + `" means nothing in it.`
+		return `"depends_on" belongs to the block and not to its instances, so it cannot use "` + name + `".`
 	case name == "count":
 		return `count.index is available only in blocks with the argument "count". This block has none.`
 	}

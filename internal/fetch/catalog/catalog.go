@@ -4,9 +4,10 @@
 //	list, err := catalog.Catalog{Client: client}.Versions(ctx, m)
 //	pkg, err := catalog.Catalog{Client: client}.Locate(ctx, m, "1.2.3")
 //
-// Registries are not trusted: see package web for how they are read. Where a package is, is a module source, such as
-// the address of an archive or of a repository; one on this machine, or one without TLS where the registry has it, is
-// refused. The token of a registry is sent for packages of its own host alone. Nothing is downloaded here.
+// Registries are not trusted: see package web for how they are read. The location of a package is a module source, such
+// as the address of an archive or of a repository. A location on this machine is refused, and so is one without TLS if
+// the registry has TLS. The token of a registry is only sent for packages on the registry's own host. This package
+// downloads no packages.
 package catalog
 
 import (
@@ -25,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is the name of registries of modules among the services of a host.
+// service is the name of module registries among the services of a host.
 const service = "modules.v1"
 
 // maxVersions limits the number of versions of a module.
@@ -34,7 +35,7 @@ const maxVersions = 20_000
 // Module is the address of a module in a registry.
 type Module struct{ Host, Namespace, Name, System string }
 
-// Parse reads HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
+// Parse parses HOST/NAMESPACE/NAME/SYSTEM, the normal form without a folder.
 func Parse(text string) (Module, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 {
@@ -43,10 +44,10 @@ func Parse(text string) (Module, error) {
 	return Module{parts[0], parts[1], parts[2], parts[3]}, nil
 }
 
-// defaultHost is left out where people read.
+// defaultHost is omitted in messages.
 const defaultHost = "registry.terraform.io"
 
-// String is the address as people write it.
+// String returns the address in the form that users write.
 func (m Module) String() string {
 	short := m.Namespace + "/" + m.Name + "/" + m.System
 	if m.Host == defaultHost {
@@ -55,13 +56,13 @@ func (m Module) String() string {
 	return m.Host + "/" + short
 }
 
-// Catalog is the registry in the address of a module.
+// Catalog queries the registry in the address of a module.
 type Catalog struct{ Client *web.Client }
 
 // NotFoundError means that a registry does not have a module or a version.
 type NotFoundError struct {
 	Module  Module
-	Version string // "" when the module is not known at all
+	Version string // "" if the module does not exist
 }
 
 func (e *NotFoundError) Error() string {
@@ -79,7 +80,7 @@ type versionsAnswer struct {
 	} `json:"modules"`
 }
 
-// Versions lists the versions of a module in the registry's form and order.
+// Versions lists the versions of a module in the registry's spelling and order.
 func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	base, err := c.Client.Service(ctx, m.Host, service)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	}
 	said := answer.Modules[0].Versions // the others belong to modules that the module calls
 	if len(said) > maxVersions {
-		return nil, fmt.Errorf("the registry %s names %d versions, more than %d", m.Host, len(said), maxVersions)
+		return nil, fmt.Errorf("the registry %s lists %d versions, more than %d", m.Host, len(said), maxVersions)
 	}
 	list := make([]string, len(said))
 	for i, v := range said {
@@ -109,24 +110,25 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 
 type locationAnswer struct {
 	Location string `json:"location"`
-	// UseRegistryCredentials says, where it is there, that the location is the address of an archive, and whether it
-	// takes the token of the registry.
+	// UseRegistryCredentials is true or false: whether the token of the registry is sent to the location. Where it
+	// is present, the location is the address of an archive.
 	UseRegistryCredentials json.RawMessage `json:"use_registry_credentials"`
 }
 
-// Package is where a registry has the package of a version.
+// Package is the location of the package of a module version.
 type Package struct {
 	// Source is a module source, in the normal form of remote sources, with a folder if it has one.
 	Source string
-	// Archive means that Source is the address of an archive, whatever its name: no getter, folder or parameters.
+	// Archive means that Source is the address of an archive, whatever its name is. It has no getter, folder or
+	// parameters.
 	Archive bool
-	// Host is the host whose token goes along; "" for none.
+	// Host is the host whose token is sent with the request, or "" for no token.
 	Host string
-	// Withheld means that the registry requests its token for an address that may not have it.
+	// Withheld means that the registry requests its token for an address to which it must not be sent.
 	Withheld bool
 }
 
-// maxLocation bounds the address of a package.
+// maxLocation limits the address of a package, in bytes.
 const maxLocation = 16 << 10
 
 // Locate returns the package of a version.
@@ -146,7 +148,7 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (Package,
 	}
 	said := doc.Header.Get("X-Terraform-Get")
 	var answer locationAnswer
-	if len(doc.Body) > 0 { // a document counts more than the header
+	if len(doc.Body) > 0 { // a document takes precedence over the header
 		if err := web.Decode(doc.Body, &answer); err != nil {
 			if said == "" {
 				return Package{}, fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
@@ -173,8 +175,8 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (Package,
 	return pkg, nil
 }
 
-// own returns a package that a registry has itself: an archive at an address of the web, which may be relative to that
-// of the document.
+// own returns a package that a registry serves itself: an archive at a web address, which may be relative to the
+// address of the document.
 func (c Catalog) own(m Module, base, at *url.URL, answer locationAnswer) (Package, error) {
 	wanted := string(answer.UseRegistryCredentials)
 	if wanted != "true" && wanted != "false" {
@@ -209,16 +211,16 @@ func (c Catalog) own(m Module, base, at *url.URL, answer locationAnswer) (Packag
 	return pkg, nil
 }
 
-// mayHave reports whether the token of a registry may go to an address: one of the registry's service, which gets the
-// token anyway, or of the host itself.
+// mayHave reports whether the token of a registry may be sent to an address. It must be an address of the registry's
+// service, which gets the token anyway, or of the registry's host.
 func (c Catalog) mayHave(host string, base, u *url.URL) bool {
 	name, err := svchost.ForComparison(host)
 	return err == nil && c.Client.Entrusted(host, u) &&
 		(web.SameOrigin(u, base) || web.SameOrigin(u, &url.URL{Scheme: "https", Host: string(name)}))
 }
 
-// Follow resolves a module source in a document against the document's address. It must be a network source that is as
-// well protected as the document.
+// Follow resolves a module source in a document against the document's address. It must be a network source that is at
+// least as well protected as the document.
 func Follow(from *url.URL, said string) (string, error) {
 	if len(said) > maxLocation {
 		return "", fmt.Errorf("it has %d bytes", len(said))
@@ -238,7 +240,7 @@ func Follow(from *url.URL, said string) (string, error) {
 	}
 	kind, source, err := config.ParseSource(said, false)
 	if shown := config.ShownAnswer(said); err != nil && shown != said {
-		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error has the text as it is
+		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error contains the text
 	}
 	if err != nil {
 		return "", err
@@ -252,7 +254,7 @@ func Follow(from *url.URL, said string) (string, error) {
 		return "", errors.New("it is not a web address")
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
-		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that servers may not use",
+		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that a server must not use",
 			config.ShownAnswer(said))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {
@@ -261,13 +263,13 @@ func Follow(from *url.URL, said string) (string, error) {
 	return source, web.Protected(from, u)
 }
 
-// offered holds the getters that a server may choose, each with the schemes that it may use. A getter supports more:
-// "file" takes the path of any address.
+// offered maps the getters that a server may choose to the schemes that they may use. A getter supports more: "file"
+// uses the path of any address.
 var offered = map[string][]string{
 	"":      {"https", "http"},
 	"https": {"https", "http"},
 	"http":  {"https", "http"},
 	"git":   {"https", "ssh", "http", "git"},
-	// Sources that cannot be fetched are refused, with the reason, by the download.
+	// The download refuses sources that cannot be fetched, with the reason.
 	"hg": {"https"}, "s3": {"https"}, "gcs": {"https"},
 }

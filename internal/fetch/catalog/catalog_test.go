@@ -21,7 +21,7 @@ import (
 
 var module = catalog.Module{Host: "mods.example", Namespace: "corp", Name: "net", System: "aws"}
 
-func TestARegistrySaysWhatItHasAndWhere(t *testing.T) {
+func TestRegistriesListVersionsAndLocations(t *testing.T) {
 	net := fetchtest.New(t)
 	registry := &fetchtest.Modules{}
 	net.Serve("mods.example", registry)
@@ -92,7 +92,7 @@ func TestOddAnswersAreRefused(t *testing.T) {
 	}
 }
 
-// constant answers every request with the same document.
+// constant responds to every request with the same document.
 type constant struct{ header, body string }
 
 func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -133,7 +133,7 @@ func FuzzRegistry(f *testing.F) {
 			return
 		}
 		source := pkg.Source
-		_, rest := config.SplitForced(source) // "::" may also stand within a path
+		_, rest := config.SplitForced(source) // a path may also contain "::"
 		u, err := url.Parse(rest)
 		if err != nil || u.Scheme != "https" && u.Scheme != "ssh" && (u.Scheme != "http" && u.Scheme != "git" ||
 			web.Protected(&url.URL{Scheme: "https"}, u) != nil) {
@@ -146,8 +146,8 @@ func FuzzRegistry(f *testing.F) {
 	})
 }
 
-// Whatever a server says, what comes of it is fetched from a host, in a way and by a scheme that are fine for what
-// strangers name.
+// Whatever a server responds, the result is only fetched from a network host, with a getter and a scheme that are
+// allowed for untrusted sources.
 func FuzzFollow(f *testing.F) {
 	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1",
 		"file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {

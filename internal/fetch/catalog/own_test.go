@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// A registry may have packages itself. Its token goes along if it says so, and only to its own host.
-func TestTheTokenOfARegistryGoesToItsOwnHostAlone(t *testing.T) {
+// A registry may serve packages itself. Its token is only sent if the registry requests that, and only to its own host.
+func TestTokensOfRegistriesAreOnlySentToTheirOwnHosts(t *testing.T) {
 	net := fetchtest.New(t)
 	for host, services := range map[string]string{
 		"mods.example": "/v1/", "front.example": "https://back.example/v1/",

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// What a helper leaves in the background ends with it, whether it holds the outputs or not.
-func TestNothingThatAHelperStartsGoesOn(t *testing.T) {
+// Processes that a helper leaves in the background are killed when it ends, whether they have its outputs open or not.
+func TestProcessesOfHelpersAreKilled(t *testing.T) {
 	for what, outputs := range map[string]string{"with its outputs": "", "without outputs": " >/dev/null 2>&1"} {
 		t.Run(what, func(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Skip("needs pipes: ", err)
 			}
-			// The process at the other end of the pipe lives.
+			// The process at the other end of the pipe is running.
 			f, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 			if err != nil {
 				t.Fatal(err)

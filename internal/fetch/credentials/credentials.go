@@ -1,14 +1,14 @@
-// Package credentials finds the tokens of hosts: those of environment variables, of the CLI configuration and of a
+// Package credentials finds the tokens of hosts in environment variables, in the CLI configuration and with a
 // credentials helper, in this order.
 //
 //	tokens := credentials.Source{Settings: set, Environ: os.Environ(), HelperDirs: dirs}
 //	token, err := tokens.Token(ctx, "example.com")
 //
-// A variable TF_TOKEN_example_com is the token of example.com; a dash of the name is written as two underscores or as
-// it is, and letters that are not ASCII in the form that begins with xn--. The helper is a program,
-// terraform-credentials-NAME in one of the folders, which is called with "get" and the host behind its arguments and
-// prints an object with the token, or an empty one. It is called once for each host, for at most half a minute, and a
-// failed call has no token. Its background processes are stopped.
+// A variable TF_TOKEN_example_com contains the token of example.com; a dash in the name is written as two underscores
+// or unchanged, and letters outside of ASCII in the form that begins with xn--. The helper is a program,
+// terraform-credentials-NAME in one of the folders, which is called with its arguments, "get" and the host, and prints
+// an object with the token, or an empty one. It is called once for each host, for at most half a minute. If the call
+// fails, there is no token. Background processes of the helper are killed.
 package credentials
 
 import (
@@ -30,16 +30,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// Source finds tokens. It may be used by several goroutines.
+// Source finds tokens. It is safe for concurrent use.
 type Source struct {
 	Settings *settings.Settings
-	// Environ is the environment, "key=value" each.
+	// Environ is the environment as "key=value".
 	Environ []string
-	// HelperDirs are the folders in which the credentials helper is looked for.
+	// HelperDirs are the folders in which the credentials helper is searched.
 	HelperDirs []string
 
 	mu    sync.Mutex
-	asked map[svchost.Hostname]*answer // answers of the helper; guarded by mu
+	asked map[svchost.Hostname]*answer // results of the helper; guarded by mu
 }
 
 type answer struct {
@@ -64,7 +64,7 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	if token := s.fromEnvironment(name); token != "" {
 		return token, check(token)
 	}
-	// a host may have several spellings there
+	// the settings may contain several spellings of a host
 	for _, known := range slices.Sorted(maps.Keys(s.Settings.Credentials)) {
 		token := s.Settings.Credentials[known]
 		if other, err := normal(known); err == nil && other == name {
@@ -92,15 +92,15 @@ func (s *Source) Token(ctx context.Context, host string) (string, error) {
 	return a.token, a.err
 }
 
-// normal returns the normal form of a host's name.
+// normal returns the normalized name of a host.
 func normal(host string) (svchost.Hostname, error) {
 	return svchost.ForComparison(svchost.ForDisplay(host))
 }
 
-// check refuses a token with control characters, which could begin another header.
+// check refuses a token with control characters, which could inject another header.
 func check(token string) error {
 	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return errors.New("the token has control characters, such as a line end, in it")
+		return errors.New("the token contains control characters, such as a line break")
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (s *Source) fromHelper(ctx context.Context, name svchost.Hostname) (string,
 	case result.ExitCode != 0:
 		return "", fmt.Errorf("it failed (%s): %s", result.State, strings.TrimSpace(string(result.Stderr)))
 	}
-	// Its output may be secret: only the kind of problem is reported.
+	// The output may be secret, so only the kind of problem is reported.
 	members, err := program.ReadObject(result.Stdout)
 	if err != nil {
 		return "", errors.New("it did not print a JSON object")

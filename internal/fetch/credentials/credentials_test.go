@@ -21,7 +21,7 @@ func token(t *testing.T, s *credentials.Source, host string) string {
 	return got
 }
 
-func TestTheEnvironmentGoesBeforeTheConfiguration(t *testing.T) {
+func TestTheEnvironmentPrecedesTheConfiguration(t *testing.T) {
 	s := &credentials.Source{
 		Environ: []string{
 			"TF_TOKEN_example_com=env", "TF_TOKEN_a__b_example_com=dash", "TF_TOKEN_c-d_example_com=plain dash",
@@ -46,7 +46,7 @@ func TestTheEnvironmentGoesBeforeTheConfiguration(t *testing.T) {
 	}
 }
 
-func TestATokenCannotBeginAnotherHeader(t *testing.T) {
+func TestTokensCannotInjectHeaders(t *testing.T) {
 	s := &credentials.Source{
 		Settings: &settings.Settings{Credentials: map[string]string{"example.com": "x\r\nX-Evil: secret"}}}
 	if _, err := s.Token(context.Background(), "example.com"); err == nil || strings.Contains(err.Error(), "secret") {
@@ -69,7 +69,7 @@ func helper(t *testing.T, script string) *credentials.Source {
 		Environ: os.Environ()}
 }
 
-func TestTheHelperIsAskedOnceForEachHost(t *testing.T) {
+func TestTheHelperIsCalledOncePerHost(t *testing.T) {
 	s := helper(t, `[ "$4" = example.com ] && echo '{"token": "helped", "more": 1}' || echo '{}'`)
 	for range 2 {
 		if got := token(t, s, "example.com"); got != "helped" {
@@ -89,7 +89,7 @@ func TestTheHelperIsAskedOnceForEachHost(t *testing.T) {
 	}
 }
 
-func TestAHelperThatFailsIsNotBelieved(t *testing.T) {
+func TestFailedHelpersReturnNoToken(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo '{\"token\": \"secret\"}'; echo no such thing >&2; exit 1": "no such thing",
 		"echo secret":                             "did not print a JSON object",

@@ -18,15 +18,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// dockerHelper is the prefix of programs with passwords of registries.
+// dockerHelper is the prefix of programs that store passwords for registries.
 const dockerHelper = "docker-credential-"
 
-// maxLogins limits a file with logins.
+// maxLogins limits a file with logins, in bytes.
 const maxLogins = 4 << 20
 
-// Login returns the login for a repository of a registry of OCI artifacts, or the zero value if there is none. The
-// closest match for the repository counts: of equal ones, an oci_credentials block of the CLI configuration before the
-// files of other tools, such as ~/.docker/config.json, in OpenTofu's order. Helpers for all repositories come last.
+// Login returns the login for a repository of a registry of OCI artifacts, or the zero value if there is none. The most
+// specific match for the repository is used. Among equally specific ones, an oci_credentials block of the CLI
+// configuration precedes the files of other tools, such as ~/.docker/config.json, which are in OpenTofu's order.
+// Helpers for all repositories come last.
 func (s *Source) Login(ctx context.Context, host, repository string) (web.Login, error) {
 	best := known{length: -1}
 	for _, c := range s.Settings.OCICredentials {
@@ -63,7 +64,7 @@ func (s *Source) Login(ctx context.Context, host, repository string) (web.Login,
 	return login, err
 }
 
-// known is the entry of one source: a login, or the helper that has it.
+// known is the entry of one source: a login, or the helper that stores it.
 type known struct {
 	prefix string
 	login  web.Login
@@ -71,7 +72,7 @@ type known struct {
 	length int
 }
 
-// offer keeps the login that matches a repository more closely.
+// offer replaces k with o if o is a more specific match for a repository.
 func (k *known) offer(host, repository string, o known) {
 	name := host + "/" + repository
 	rest, ok := strings.CutPrefix(name, o.prefix)
@@ -82,7 +83,7 @@ func (k *known) offer(host, repository string, o known) {
 	*k = o
 }
 
-// loginFiles returns the names of the files with logins of other tools.
+// loginFiles returns the names of other tools' files with logins.
 func (s *Source) loginFiles(d settings.OCIDefaults) []string {
 	if d.Nowhere || d.Files != nil {
 		return d.Files
@@ -118,7 +119,7 @@ func (s *Source) loginFiles(d settings.OCIDefaults) []string {
 	return list
 }
 
-// logins is such a file.
+// logins is the content of such a file.
 type logins struct {
 	name    string
 	Auths   map[string]auth   `json:"auths"`
@@ -127,12 +128,12 @@ type logins struct {
 }
 
 type auth struct {
-	Auth          string `json:"auth"` // USER:PASSWORD in base 64
+	Auth          string `json:"auth"` // USER:PASSWORD in base64
 	IdentityToken string `json:"identitytoken"`
 	RegistryToken string `json:"registrytoken"`
 }
 
-// readLogins reads a file; one that does not exist has no logins. No error contains its content: it is secret.
+// readLogins decodes a file; a missing one has no logins. Errors do not contain its content, which is secret.
 func readLogins(name string) (logins, error) {
 	file := logins{name: name}
 	text, err := regular.Read(name, maxLogins)
@@ -142,7 +143,7 @@ func readLogins(name string) (logins, error) {
 	if err != nil {
 		return file, fmt.Errorf("the logins of registries in %s cannot be read: %w", name, err)
 	}
-	if filepath.Base(name) == ".dockercfg" { // has them at the top level
+	if filepath.Base(name) == ".dockercfg" { // it has the logins at the top level
 		err = json.Unmarshal(text, &file.Auths)
 	} else {
 		err = json.Unmarshal(text, &file)
@@ -164,15 +165,15 @@ func (l logins) known() (list []known) {
 		if raw, err := base64.StdEncoding.DecodeString(a.Auth); err == nil {
 			k.login.Username, k.login.Password, _ = strings.Cut(strings.TrimRight(string(raw), "\x00"), ":")
 		}
-		if k.login != (web.Login{}) { // docker leaves an empty entry if a helper has the password
+		if k.login != (web.Login{}) { // docker leaves an empty entry if a helper stores the password
 			list = append(list, k)
 		}
 	}
 	return list
 }
 
-// registryOf is the host, and the beginning of names of repositories, that an entry is for. docker's oldest form is an
-// address: https://index.docker.io/v1/.
+// registryOf returns the host, and the prefix of repository names, to which an entry applies. docker's oldest form is
+// an address: https://index.docker.io/v1/.
 func registryOf(at string) string {
 	for _, scheme := range []string{"https://", "http://"} {
 		if rest, ok := strings.CutPrefix(at, scheme); ok {
@@ -183,7 +184,7 @@ func registryOf(at string) string {
 	return strings.TrimSuffix(at, "/")
 }
 
-// fromDockerHelper calls a helper program. No error contains its output: it may be secret.
+// fromDockerHelper calls a helper program. Errors do not contain its output, which may be secret.
 func (s *Source) fromDockerHelper(ctx context.Context, name, host string) (web.Login, error) {
 	if strings.ContainsAny(name, `/\:`) {
 		return web.Login{}, fmt.Errorf("%q is not the name of a helper", name)

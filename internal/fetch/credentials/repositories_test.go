@@ -18,9 +18,9 @@ func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// The closest match for a repository counts, then the block before the files, and the files in their order; a helper of
-// all repositories is asked last.
-func TestTheClosestLoginCounts(t *testing.T) {
+// The most specific match for a repository is used. Otherwise the block precedes the files, the files have an order,
+// and a helper for all repositories comes last.
+func TestTheMostSpecificLoginIsUsed(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux: other systems keep the files elsewhere")
 	}

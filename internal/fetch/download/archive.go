@@ -26,13 +26,13 @@ import (
 // archiveNames lists the extensions of archives.
 const archiveNames = ".zip, .tar.gz, .tgz, .tar.bz2 or .tbz2"
 
-// kinds maps the extensions of archives to their kinds; "" for those that are refused.
+// kinds maps the extensions of archives to their kinds; "" means that they are refused.
 var kinds = []struct{ end, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"}, {".zip", "zip"},
 	{".tar.xz", ""}, {".txz", ""}, {".gz", ""}, {".bz2", ""}, {".xz", ""},
 }
 
-// archiveKind returns the kind of an archive: by the archive parameter, otherwise by its name; "" if it is not an
+// archiveKind returns the kind of an archive, from the archive parameter or else from its name, or "" if it is not an
 // archive.
 func archiveKind(u *url.URL) (string, error) {
 	asked := u.Query().Get("archive")
@@ -48,7 +48,7 @@ func archiveKind(u *url.URL) (string, error) {
 		switch {
 		case !strings.HasSuffix(name, k.end):
 		case k.kind == "":
-			return "", fmt.Errorf("%s is in a format that modules cannot be unpacked from: expected %s",
+			return "", fmt.Errorf("%s has a format that cannot be unpacked: expected %s",
 				path.Base(name), archiveNames)
 		default:
 			return k.kind, nil
@@ -60,7 +60,7 @@ func archiveKind(u *url.URL) (string, error) {
 	return "", fmt.Errorf("%.50q is not a known kind of archive: expected zip, tar.gz or tar.bz2", asked)
 }
 
-// kindOf returns the kind of an archive by how it begins.
+// kindOf returns the kind of an archive, which it derives from the archive's first bytes.
 func kindOf(file io.ReaderAt) (string, error) {
 	begin := make([]byte, 6)
 	n, err := file.ReadAt(begin, 0)
@@ -109,7 +109,7 @@ type checksum struct {
 
 var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 
-// parseChecksum reads TYPE:HEX, or HEX alone, whose length determines the type.
+// parseChecksum parses TYPE:HEX, or only HEX, whose length determines the type.
 func parseChecksum(text string) (checksum, error) {
 	kind, digits, named := strings.Cut(text, ":")
 	if !named {
@@ -166,7 +166,7 @@ func verify(ctx context.Context, name string, sums []checksum) error {
 	return nil
 }
 
-// Subdir finds a folder in a package. It may be a pattern, which must match one folder.
+// Subdir returns a folder in a package. sub may be a pattern, which must match one folder.
 func Subdir(dir, sub string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(sub)) {
 		return "", fmt.Errorf("the folder %.200q is outside of the package", sub)

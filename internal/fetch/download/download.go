@@ -4,12 +4,12 @@
 //	g := &download.Getter{Web: client, Environ: os.Environ()}
 //	err := g.Fetch(ctx, catalog.Package{Source: "git::https://example.com/net.git?ref=v1.2.0"}, dir)
 //
-// Packages are untrusted: their content is checked and limited before it stays on the disk (see package unpack), and
-// git is called so that neither the source nor the repository can make it do more than fetch: see git.go. After an
-// error the folder does not exist.
+// Packages are untrusted: their content is checked and limited before it is kept (see package unpack), and git is
+// called so that neither the source nor the repository can make it do more than fetch: see git.go. After an error the
+// folder does not exist.
 //
-// Tokens of hosts are never sent to sources, but for archives of a registry that package catalog has judged. A password
-// in a source, or one for its host in the netrc file, is sent to that host only.
+// Tokens of hosts are never sent to sources, except for archives in a registry that package catalog has checked. A
+// password in a source, or one for its host in the netrc file, is only sent to that host.
 package download
 
 import (
@@ -28,12 +28,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Getter fetches packages. It may be used by several goroutines.
+// Getter fetches packages. It is safe for concurrent use.
 type Getter struct {
 	Web *web.Client
-	// Environ is the environment of git, which also sets the place of the netrc file.
+	// Environ is the environment of git, and determines the location of the netrc file.
 	Environ []string
-	// Limits limits a package; zero means 100 000 files and 2 GiB.
+	// Limits limits a package; the zero value means 100 000 files and 2 GiB.
 	Limits unpack.Limits
 }
 
@@ -49,7 +49,7 @@ func (g *Getter) limits() unpack.Limits {
 	return l
 }
 
-// AtCommit returns the package of a repository at a commit, whatever its source says of tags and branches.
+// AtCommit returns the source of a repository's package at a commit, whichever tag or branch pkg names.
 func AtCommit(pkg, commit string) string {
 	address, query, _ := strings.Cut(pkg, "?")
 	ref := "ref=" + commit
@@ -59,8 +59,8 @@ func AtCommit(pkg, commit string) string {
 	return address + "?" + ref
 }
 
-// Fetch downloads a package, whose source has no folder, into a folder that does not exist yet. A folder on this
-// machine is linked to.
+// Fetch downloads a package into a folder that does not exist yet. The source of pkg has no folder. For a folder on
+// this machine, Fetch creates a link.
 func (g *Getter) Fetch(ctx context.Context, pkg catalog.Package, dir string) error {
 	var err error
 	if pkg.Archive {
@@ -74,14 +74,14 @@ func (g *Getter) Fetch(ctx context.Context, pkg catalog.Package, dir string) err
 	return err
 }
 
-// maxHops limits the number of redirections by pages.
+// maxHops is the maximum number of redirections by web pages.
 const maxHops = 10
 
-// order holds the details of a package beside its address.
+// order holds the details of a fetch other than its address.
 type order struct {
-	hops  int        // remaining redirections by pages
-	named bool       // the address is that of the source, not from a server
-	sums  []checksum // required checksums, of the source and of pages
+	hops  int        // remaining redirections by web pages
+	named bool       // the address comes from the source and not from a server
+	sums  []checksum // required checksums, from the source and from pages
 }
 
 func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
@@ -94,7 +94,7 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 		getter = u.Scheme
 	}
 	if u.Opaque != "" || u.Scheme == "" {
-		return fmt.Errorf("%.200q is not an address that packages can be fetched from: expected one like "+
+		return fmt.Errorf("packages cannot be fetched from %.200q: expected an address like "+
 			"https://example.com/package.zip or git::https://example.com/repository.git", Shown(pkg))
 	}
 	if err := readable(u.RawQuery); err != nil {
@@ -124,15 +124,15 @@ func (g *Getter) fetch(ctx context.Context, pkg, dir string, o order) error {
 	case "ssh":
 		return fmt.Errorf("the source has no type. For a Git repository, write %q", "git::"+Shown(address))
 	}
-	return fmt.Errorf("%.50q is not a known way to fetch packages: expected git, https, http, oci or file",
+	return fmt.Errorf("packages cannot be fetched with %.50q: expected git, https, http, oci or file",
 		getter)
 }
 
-// parameters holds those of a source that are for us.
+// parameters are the query parameters of a source that we handle.
 var parameters = []string{"archive", "checksum", "depth", "digest", "filename", "ref", "sshkey", "tag"}
 
-// readable returns an error for a query in which a parameter of ours is written wrongly: readers of queries leave such
-// parts out, and with them a checksum or a commit. What is wrong in the others is for the server to say.
+// readable returns an error for a query with a malformed parameter of ours: parsers omit such parts, and with them a
+// checksum or a commit. Errors in other parameters are left to the server.
 func readable(query string) error {
 	for part := range strings.SplitSeq(query, "&") {
 		if _, err := url.ParseQuery(part); err == nil {
@@ -140,8 +140,8 @@ func readable(query string) error {
 		}
 		for _, name := range parameters {
 			if strings.Contains(part, name+"=") {
-				return fmt.Errorf("the parameter %s of the source is not written as addresses are: a semicolon or a "+
-					"percent sign in it must be encoded, as %%3B and %%25", name)
+				return fmt.Errorf("the parameter %s of the source is not encoded as in a URL: write a semicolon as "+
+					"%%3B and a percent sign as %%25", name)
 			}
 		}
 	}
@@ -150,12 +150,12 @@ func readable(query string) error {
 
 var services = map[string]string{"hg": "Mercurial", "s3": "Amazon S3", "gcs": "Google Cloud Storage"}
 
-// noChecksum returns an error for a checksum on a package that is not an archive.
+// noChecksum returns the error for a checksum on a package that is not an archive.
 func noChecksum(what string) string {
 	return "the source has a checksum, but only archives have checksums, and the package is " + what
 }
 
-// local uses files on this machine: an archive is unpacked, a folder linked to.
+// local uses files on this machine: it unpacks an archive, or creates a link to a folder.
 func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) error {
 	from := filepath.FromSlash(u.Path)
 	if runtime.GOOS == "windows" {
@@ -179,7 +179,7 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 		return err
 	}
 	if kind == "" {
-		return fmt.Errorf("%s is a file, and not an archive: expected a folder, or a name that ends in %s", from,
+		return fmt.Errorf("%s is a file, but not an archive: expected a folder, or a name that ends in %s", from,
 			archiveNames)
 	}
 	if err := verify(ctx, from, o.sums); err != nil {
@@ -188,5 +188,5 @@ func (g *Getter) local(ctx context.Context, u *url.URL, dir string, o order) err
 	return g.unpack(ctx, kind, from, from, dir)
 }
 
-// Shown returns a source as people may see it: without passwords, keys and tokens.
+// Shown returns a source for messages: without passwords, keys and tokens.
 func Shown(source string) string { return config.ShownSource(source) }

@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// place is where a test fetches: an internet, a home, and a getter with small limits.
+// place is the environment of a test: an internet, a home folder, and a getter with low limits.
 type place struct {
 	*fetchtest.Net
 	t      *testing.T
@@ -46,7 +46,7 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
-// fetch fetches a package, and checks that a failure leaves nothing.
+// fetch fetches a package, and checks that a failure leaves no files.
 func (p *place) fetch(source string) (string, error) {
 	p.t.Helper()
 	dir, err := os.MkdirTemp(p.dir, "x")
@@ -141,13 +141,13 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 		p.Answer("web.example", "/"+name+".tar.gz", content(archive(t, tar.Header{Name: "a.tf"}, c.header)))
 		p.refuses("https://web.example/"+name+".tar.gz", c.want)
 	}
-	// d leads to the top, so that what leads up from there by way of it leads out.
+	// d is a link to the top folder, so a path that leads up from there through d leads out.
 	p.Answer("web.example", "/chain.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"},
 			tar.Header{Name: "p/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
 				Name: "p/q/a", Linkname: "d/../../..", Typeflag: tar.TypeSymlink})))
 	p.refuses("https://web.example/chain.tar.gz", "outside of the folder")
-	// An archive is not git's: what it has in .git is judged as all the rest.
+	// An archive is not a repository: files in .git are checked like all others.
 	p.Answer("web.example", "/ours-too.tar.gz",
 		content(archive(t, tar.Header{Name: "a.tf"},
 			tar.Header{Name: ".git/q/d", Linkname: "../..", Typeflag: tar.TypeSymlink}, tar.Header{
@@ -186,10 +186,10 @@ func TestChecksumsAreCompared(t *testing.T) {
 	p.refuses("https://web.example/a.zip?checksum=file:https://web.example/sums", "cannot be used")
 }
 
-// A checksum counts for the archive that a page leads to, and is refused if there is none that could have it.
+// A checksum applies to the archive to which a page refers, and is refused if no archive is fetched.
 func TestAChecksumIsNeverIgnored(t *testing.T) {
 	p := newPlace(t)
-	git := fetchtest.NewGit(t) // skips where there is no git
+	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})
 	p.Serve("git.example", git)
 	body := fetchtest.Zip(map[string]string{"main.tf": "", "sub/main.tf": ""})
@@ -218,17 +218,17 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 		"file://" + folder + "?checksum=" + good:             "only archives have checksums",
 		"https://web.example/page?checksum=x":                "cannot be used",
 		"git::https://git.example/x.git?ref=v1&checksum=md5": "cannot be used",
-		"https://web.example/a.zip?checksum=" + bad + ";x":   "the parameter checksum of the source is not written",
-		"https://web.example/a.zip?x=1;checksum=" + bad:      "the parameter checksum of the source is not written",
-		"https://web.example/a.zip?checksum=sha256:0%":       "the parameter checksum of the source is not written",
-		"git::https://git.example/x.git?ref=v1;x":            "the parameter ref of the source is not written",
+		"https://web.example/a.zip?checksum=" + bad + ";x":   "the parameter checksum of the source is not encoded",
+		"https://web.example/a.zip?x=1;checksum=" + bad:      "the parameter checksum of the source is not encoded",
+		"https://web.example/a.zip?checksum=sha256:0%":       "the parameter checksum of the source is not encoded",
+		"git::https://git.example/x.git?ref=v1;x":            "the parameter ref of the source is not encoded",
 	} {
 		p.refuses(source, want)
 	}
 }
 
-// A link may be legal in its package and lead elsewhere once it stands in the place of the package.
-func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
+// A link may be valid in its package and lead elsewhere after it was moved to the package's place.
+func TestFoldersAreMovedOutOfPackages(t *testing.T) {
 	p := newPlace(t)
 	dir := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755} }
 	link := func(name, to string) tar.Header {
@@ -252,7 +252,7 @@ func TestAFolderIsTakenOutOfItsPackageItself(t *testing.T) {
 	p.refuses("https://web.example/inner", "outside of the folder")
 }
 
-func TestServersCannotSendUsAnywhere(t *testing.T) {
+func TestServersCannotRedirectAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
@@ -335,10 +335,10 @@ func TestPasswordsGoToTheirHostOnly(t *testing.T) {
 	}
 }
 
-// Arguments of processes can be read by every user of the machine. Git writes those of all that it starts into its
-// trace.
-func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
-	git := fetchtest.NewGit(t) // skips where there is no git
+// Every user of the machine can read the arguments of processes. Git writes those of all processes that it starts into
+// its trace.
+func TestPasswordsAreNotInArgumentsOrErrors(t *testing.T) {
+	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})
 	for _, c := range []struct{ name, user, allowed string }{
 		{"password", "me:s3cret-w%2Brd@", "me:s3cret-w+rd"}, {"token and password", "t0ken-t0ken:x-oauth-basic@",
@@ -380,14 +380,14 @@ func TestPasswordsAreInNoArgumentAndNoError(t *testing.T) {
 	}
 }
 
-// TestTheUsersHelperKnowsThePassword has an address with a user alone: git asks the helper that the user has
-// configured, by the name of the host and of that user, and no other server gets to see the user.
-func TestTheUsersHelperKnowsThePassword(t *testing.T) {
-	git := fetchtest.NewGit(t) // skips where there is no git
+// TestTheUsersHelperSuppliesThePassword uses an address with only a user: git asks the user's credential helper, with
+// the host and that user, and the user is not sent to any other server.
+func TestTheUsersHelperSuppliesThePassword(t *testing.T) {
+	git := fetchtest.NewGit(t) // skips the test if git is not installed
 	git.Add("x", map[string]string{"main.tf": ""})
 	p := newPlace(t)
 	seen := map[string]bool{}
-	var mu sync.Mutex // held while seen is used
+	var mu sync.Mutex // guards seen
 	answer := func(allowed string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			user, password, ok := r.BasicAuth()
@@ -431,9 +431,9 @@ func TestTheUsersHelperKnowsThePassword(t *testing.T) {
 	}
 }
 
-func TestSourcesCannotMakeGitRunThings(t *testing.T) {
+func TestSourcesCannotMakeGitRunPrograms(t *testing.T) {
 	p := newPlace(t)
-	fetchtest.NewGit(t) // skips where there is no git
+	fetchtest.NewGit(t) // skips the test if git is not installed
 	for source, want := range map[string]string{
 		"git::https://git.example/x?ref=-q":                        "not the name of",
 		"git::https://git.example/x?ref=--upload-pack%3Dtouch%20x": "not the name of",
@@ -443,14 +443,14 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 		"git::ssh://-oProxyCommand=touch%20x/x":                    "not a URL",
 		"git::ssh://-oProxyCommand=x@git.example/x":                "option",
 		"git::ext::sh -c id":                                       "not an address",
-		"git::ext://sh":                                            "not used over",
-		"git::fd://17":                                             "not used over",
-		"git::https:///x":                                          "names no host",
+		"git::ext://sh":                                            "is not supported",
+		"git::fd://17":                                             "is not supported",
+		"git::https:///x":                                          "has no host",
 		"git::https://me:a%0ahost=evil.example@git.example/x":      "option",
 		"git::ssh://git.example/x?sshkey=%21":                      "base64",
 		"hg::https://hg.example/x":                                 "Mercurial",
 		"gcs::https://www.googleapis.com/storage/v1/b/x.zip":       "Google",
-		"rsync::https://web.example/x":                             "is not a known way to fetch",
+		"rsync::https://web.example/x":                             "packages cannot be fetched with",
 		"/relative":                                                "not an address",
 		"file://host/x":                                            "is not an absolute path",
 		"git::file://" + p.dir + "/none":                           "git says",
@@ -459,7 +459,7 @@ func TestSourcesCannotMakeGitRunThings(t *testing.T) {
 	}
 }
 
-func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
+func TestRepositoriesAreCheckedBeforeTheyAreWritten(t *testing.T) {
 	p := newPlace(t)
 	git := fetchtest.NewGit(t)
 	p.Serve("git.example", git)
@@ -490,7 +490,7 @@ func TestRepositoriesAreJudgedBeforeTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestNothingOfARepositoryRuns(t *testing.T) {
+func TestRepositoriesCannotRunPrograms(t *testing.T) {
 	p := newPlace(t)
 	git := fetchtest.NewGit(t)
 	p.Serve("git.example", git)
@@ -515,7 +515,7 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	submodule("file", "file://"+git.Dir+"/part.git")
 	submodule("ext", "ext::touch "+p.home+"/ran")
 	submodule("option", "-utouch "+p.home+"/ran")
-	// Hooks and templates of the user are not for what strangers have.
+	// Hooks and templates of the user do not apply to untrusted repositories.
 	hooks := filepath.Join(p.home, "template", "hooks")
 	if err := os.MkdirAll(hooks, 0o755); err != nil {
 		t.Fatal(err)
@@ -546,9 +546,9 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	}
 }
 
-func TestGitAsksNobody(t *testing.T) {
+func TestGitDoesNotPrompt(t *testing.T) {
 	p := newPlace(t)
-	fetchtest.NewGit(t) // skips where there is no git
+	fetchtest.NewGit(t) // skips the test if git is not installed
 	p.Serve("git.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 		w.WriteHeader(http.StatusUnauthorized)

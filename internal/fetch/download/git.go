@@ -20,39 +20,39 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// A repository is fetched with the git program, which uses the people's keys, proxies and mirrors. It is fetched first,
-// then inspected, and only then checked out, so that excessive or escaping files are never written.
+// A repository is fetched with the git program, which uses the user's keys, proxies and mirrors. It is first fetched,
+// then checked, and only then checked out, so that files beyond the limits or outside of the folder are never written.
 //
-//   - Addresses and names of commits that could be taken for options are refused, and stand behind "--" all the same.
-//   - Only the transports https, http, ssh, git and file can be used, whatever the configuration of the user allows
+//   - Addresses and names of commits that look like options are refused, and in any case follow "--".
+//   - Only the transports https, http, ssh, git and file can be used, whatever the user's configuration allows
 //     (ext runs programs).
-//   - What is secret in an address gets to git by its environment, never as an argument, which every user of the
+//   - Secrets in an address are passed to git in its environment, never in arguments, which every user of the
 //     machine can read.
-//   - No hooks are run: neither those of templates nor those of the user.
-//   - Submodules come by https or ssh only, or as the repository itself if that is http.
-//   - It has no terminal, and asks nobody for a password.
+//   - No hooks run: neither those of templates nor those of the user.
+//   - Submodules are only fetched by https or ssh, or like the repository itself if that is http.
+//   - It has no terminal and never prompts for a password.
 
-// cloning is the fetch of one repository.
+// cloning is one fetch of a repository.
 type cloning struct {
 	*Getter
-	url   *url.URL // without user and password, except the user of ssh
+	url   *url.URL // without user and password, except for the user of ssh
 	user  *url.Userinfo
 	ref   string // tag, branch or commit; "" for the default branch
-	depth int    // 0 for all of the history
+	depth int    // 0 for the complete history
 	dir   string
 	env   []string
 }
 
-// transports holds the transports that a source may use.
+// transports are the transports that a source may use.
 var transports = []string{"https", "http", "ssh", "git", "file"}
 
 const (
 	maxRef = 256
 	// cloneTime limits the time for one package.
 	cloneTime = 30 * time.Minute
-	// maxTree limits the list of the files of a commit.
+	// maxTree limits the list of a commit's files, in bytes.
 	maxTree = 64 << 20
-	// attempts is how often a fetch is tried when the network fails.
+	// attempts is how often a fetch is tried if the network fails.
 	attempts = 3
 )
 
@@ -105,18 +105,18 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 	own := *u
 	own.User = nil
 	if user := u.User.Username(); u.Scheme == "ssh" && user != "" {
-		own.User = url.User(user) // part of the address, and not secret; ssh takes no passwords
+		own.User = url.User(user) // part of the address, and not secret; ssh URLs have no passwords
 	}
 	own.RawQuery = without(u.RawQuery, "ref", "depth", "sshkey", "checksum")
 	c.url, c.user, c.ref = &own, u.User, q.Get("ref")
 	switch {
 	case !slices.Contains(transports, u.Scheme):
-		return nil, fmt.Errorf("git is not used over %.50q: expected https or ssh", u.Scheme)
+		return nil, fmt.Errorf("git over %.50q is not supported: expected https or ssh", u.Scheme)
 	case strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") || hasControl(own.String()) ||
 		hasControl(u.User.Username()+password):
 		return nil, fmt.Errorf("the address %.200q could be taken for an option of git or ssh", Shown(own.String()))
 	case u.Scheme != "file" && u.Host == "":
-		return nil, fmt.Errorf("the address %.200q names no host", Shown(own.String()))
+		return nil, fmt.Errorf("the address %.200q has no host", Shown(own.String()))
 	case strings.HasPrefix(c.ref, "-") || hasControl(c.ref) || len(c.ref) > maxRef:
 		return nil, fmt.Errorf("%.300q is not the name of a tag, branch or commit", c.ref)
 	}
@@ -126,7 +126,7 @@ func (c *cloning) understand(u *url.URL) (key []byte, err error) {
 		}
 	}
 	if text := q.Get("sshkey"); text != "" {
-		// A plus sign in the query was decoded to a space.
+		// A plus sign in the query was decoded as a space.
 		if key, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(text, " ", "+")); err != nil {
 			return nil, errors.New("the sshkey of the source is not encoded in base64")
 		}
@@ -138,7 +138,7 @@ func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// fetchCommit fetches the repository and returns the requested commit.
+// fetchCommit fetches the repository and returns the ID of the requested commit.
 func (c *cloning) fetchCommit(ctx context.Context) (string, error) {
 	if c.depth > 0 {
 		ref := c.ref
@@ -181,7 +181,7 @@ func (c *cloning) resolve(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// judge checks the files of a commit before they are written, and reports whether there are submodules among them.
+// judge checks the files of a commit before they are written, and reports whether they include submodules.
 func (c *cloning) judge(ctx context.Context, commit string) (submodules bool, err error) {
 	out, err := c.run(ctx, "-C", c.dir, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit)
 	limits := c.limits()
@@ -230,7 +230,7 @@ func (c *cloning) submodules(ctx context.Context) error {
 	return nil
 }
 
-// watch stops git when more is on the disk than twice the limit of a package: the repository and its files.
+// watch stops git if it uses more than twice the size limit of a package: for the repository and its files.
 func (c *cloning) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	most := 2 * c.limits().Bytes
@@ -256,7 +256,7 @@ func (c *cloning) watch(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// size measures a folder that is being written to: unreadable entries do not count.
+// size returns the size of a folder that is being written, in bytes; it ignores unreadable entries.
 func size(dir string) (total int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -43,7 +43,7 @@ func (g *Getter) http(ctx context.Context, from *url.URL, dir string, o order) e
 	return g.archive(ctx, web.Request{URL: &u}, kind, dir, o.sums)
 }
 
-// archive fetches an archive; kind is "" where its content says it.
+// archive fetches an archive. If kind is "", it is derived from the content.
 func (g *Getter) archive(ctx context.Context, r web.Request, kind, dir string, sums []checksum) error {
 	archive := dir + ".archive"
 	file, err := os.OpenFile(archive, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -64,7 +64,7 @@ func (g *Getter) archive(ctx context.Context, r web.Request, kind, dir string, s
 	return errors.Join(err, os.Remove(archive))
 }
 
-// own fetches an archive that a registry has itself.
+// own fetches an archive that the registry itself serves.
 func (g *Getter) own(ctx context.Context, pkg catalog.Package, dir string) error {
 	u, err := url.Parse(pkg.Source)
 	if err != nil {
@@ -79,7 +79,8 @@ func (g *Getter) own(ctx context.Context, pkg catalog.Package, dir string) error
 	return err
 }
 
-// without removes our parameters from a query, and leaves the others as they were written: some are signed.
+// without removes our parameters from a query. It does not change the encoding of the others, because some queries are
+// signed.
 func without(query string, names ...string) string {
 	var kept []string
 	for _, part := range strings.Split(query, "&") {
@@ -95,12 +96,12 @@ func without(query string, names ...string) string {
 	return strings.Join(kept, "&")
 }
 
-// plain returns an address without possible secrets.
+// plain returns an address without parts that may be secret.
 func plain(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// page reads the location of the package from a web page: from a header, or a meta element in its head.
+// page reads the location of the package from a web page: from a header, or from a meta element in its head.
 func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) error {
 	if o.hops == 0 {
 		return fmt.Errorf("the package is redirected more than %d times", maxHops)
@@ -142,15 +143,14 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 	return errors.Join(err, os.RemoveAll(whole))
 }
 
-// takeOut moves a folder out of a package. Where a link leads to the folder, the folder itself is moved, and only if it
-// is in the package.
+// takeOut moves a folder out of a package. If it is a link, the target is moved, which must be in the package.
 func takeOut(whole, sub, dir string) error {
 	info, err := os.Lstat(whole)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return errors.New("the package is not a folder of its own")
+		return errors.New("the package is a part of another folder")
 	}
 	if sub, err = Subdir(whole, sub); err != nil {
 		return err
@@ -183,7 +183,7 @@ var (
 	headEnd     = regex.Lazy(`(?i)</head|<body`)
 )
 
-// meta finds the content of the meta element named terraform-get in the head of a page; "" without one.
+// meta returns the content of the meta element named terraform-get in the head of a page, or "".
 func meta(page string) string {
 	if end := headEnd().FindStringIndex(page); end != nil {
 		page = page[:end[0]]

@@ -24,7 +24,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// TestMain lets the test binary play the engine that is killed while it fetches a repository with a key.
+// TestMain runs the test binary as an engine that is killed while it fetches a repository with a key, if the
+// environment says so.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("DOWNLOAD_TEST_ENGINE")
 	if dir == "" {
@@ -38,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// slowGit prints which processes there are, and which program it would call for ssh. Before, it prints more than a pipe
-// holds: what it prints is read once it is guarded.
+// slowGit prints its process IDs and the program that it would call for ssh. Before that it prints more than a pipe can
+// hold, because its output is only read when it is guarded.
 const slowGit = `#!/bin/sh
 head -c 200000 /dev/zero >&2
 sleep 600 & echo "$$ $! $GIT_SSH_COMMAND" >&3; wait
@@ -60,7 +61,7 @@ func TestAKilledEngineLeavesNeitherGitNorItsKey(t *testing.T) {
 	if err := engine.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// For both ways, so that opening waits for nobody.
+	// For reading and writing, so that open does not block.
 	pipe, err := os.OpenFile(said, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/unpack"
 )
 
-// The limit of entries is one that an archive may reach, and is kept where the work is done: a package with as many
-// entries is unpacked, and of one with one more nothing stays. With TOMBOLO_FETCH_FULL that is done, without it judged.
-func TestAsManyEntriesAsAPackageMayHave(t *testing.T) {
+// The limit of entries can be reached, and is checked where entries are written: a package with that many entries is
+// unpacked, and one with one more leaves nothing. With TOMBOLO_FETCH_FULL the files are written; without it only the
+// check runs.
+func TestPackagesHaveALimitOfEntries(t *testing.T) {
 	whole := os.Getenv("TOMBOLO_FETCH_FULL") != "" // writes and removes 200 000 files, which takes a minute
 	dir := t.TempDir()
 	for _, entries := range []int{standard.Files, standard.Files + 1} {

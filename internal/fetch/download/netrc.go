@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// netrc returns the password of a host in the netrc file, or nil if there is none.
+// netrc returns the user and password for a host in the netrc file, or nil if there is none.
 func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 	name := g.getenv("NETRC")
 	if name == "" {
@@ -40,10 +40,9 @@ func (g *Getter) netrc(host string) (*url.Userinfo, error) {
 	return user, nil
 }
 
-// machine reads the text of a netrc file: keywords, of which most are followed by a value. A # begins a comment where a
-// keyword is expected, but not in place of a value. A macro ends at the next empty line. A value must be on the line of
-// its keyword: otherwise a keyword on the next line could be read as a value, and its password be sent to the host
-// before.
+// machine parses a netrc file: keywords, most of which are followed by a value. A # begins a comment where a keyword is
+// expected, but not in place of a value. A macro ends at the next empty line. A value must be on the line of its
+// keyword: otherwise a keyword on the next line could be taken for a value, and its password be sent to the wrong host.
 func machine(text, host string) (*url.Userinfo, error) {
 	login, password, matches, last, macro := "", "", false, false, false
 	for number, line := range lines(text) {
@@ -71,8 +70,8 @@ func machine(text, host string) (*url.Userinfo, error) {
 			case "machine", "login", "password", "account", "macdef":
 			default:
 				return nil,
-					fmt.Errorf("line %d has something other than machine, default, login, password, account or macdef "+
-						"where one of them is expected", number)
+					fmt.Errorf("line %d has something other than machine, default, login, password, account or "+
+						"macdef where one of these is expected", number)
 			}
 			if len(words) == 0 {
 				return nil, fmt.Errorf("line %d ends after the keyword %s, where its value is expected", number,

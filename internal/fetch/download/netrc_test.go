@@ -23,7 +23,7 @@ func TestNetrcGivesAHostItsOwnPassword(t *testing.T) {
 		"machine\n": "line 1 ends after the keyword machine, where its value is expected",
 		"machine a.com login alice password my secret\n": "line 1 has something other than machine, default, login, " +
 			"password, account or macdef " +
-			"where one of them is expected",
+			"where one of these is expected",
 	} {
 		user, err := machine(text, "a.com")
 		got := ""

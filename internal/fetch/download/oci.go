@@ -40,14 +40,14 @@ func (g *Getter) oci(ctx context.Context, u *url.URL, dir string, o order) error
 	return errors.Join(err, os.Remove(archive))
 }
 
-// referenceOf returns the tag or digest that an address asks for.
+// referenceOf returns the tag or digest in an address.
 func referenceOf(u *url.URL) (string, error) {
 	switch {
 	case u.Scheme != "oci":
 		return "", fmt.Errorf("the scheme %.50q cannot be used: expected oci", u.Scheme)
 	case u.User != nil:
-		return "", errors.New("the address has a user in it. Log in to the registry with a tool for containers, or " +
-			"write an oci_credentials block into the CLI configuration")
+		return "", errors.New("the address contains a user. Log in to the registry with a container tool, or add an " +
+			"oci_credentials block to the CLI configuration")
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -55,7 +55,7 @@ func referenceOf(u *url.URL) (string, error) {
 	}
 	for name, values := range query {
 		if name != "tag" && name != "digest" && name != "checksum" {
-			return "", fmt.Errorf("the argument %.50q is not known for OCI artifacts: expected tag or digest", name)
+			return "", fmt.Errorf("OCI artifacts have no argument %.50q: expected tag or digest", name)
 		}
 		if len(values) > 1 {
 			return "", fmt.Errorf("the argument %q is given %d times", name, len(values))

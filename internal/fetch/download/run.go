@@ -15,16 +15,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program"
 )
 
-// settled holds the options of every call of git: no hook runs, neither the user's nor that of a template, and no file
-// system monitor. Filters run if the user has configured them, such as that of Git LFS: a repository can name one in
-// .gitattributes, but not bring its command.
+// settled are the options of every call of git: no hooks, neither the user's nor those of a template, and no file
+// system monitor. Filters such as that of Git LFS run if the user has configured them: a repository can name one in
+// .gitattributes, but cannot define its command.
 var settled = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "submodule.recurse=false", "-c",
 	"protocol.ext.allow=never", "-c", "advice.detachedHead=false",
 	"-c", "gc.auto=0", "-c", "maintenance.auto=false",
 }
 
-// foreign holds variables that point git to another repository, as within a hook.
+// foreign are variables that redirect git to another repository, such as inside of a hook.
 var foreign = []string{
 	"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
@@ -48,13 +48,13 @@ func (c *cloning) environment() []string {
 const (
 	userVariable, passwordVariable = "TOMBOLO_GIT_USER", "TOMBOLO_GIT_PASSWORD"
 	// answers is a credential helper for git that prints the values of two variables. Git calls it if the server
-	// requires a login, only for its host, and gets no password from elsewhere.
+	// requires a login, only for its host, and gets no password from other sources.
 	answers = `!f() { test "$1" != get || printf 'username=%s\npassword=%s\n' "$` + userVariable + `" "$` +
 		passwordVariable + `"; }; f`
 )
 
-// configure passes the user and password of an address to git as settings in the environment. With a user alone, git
-// asks the caller's helpers for the password.
+// configure passes the user and password of an address to git as settings in the environment. If there is only a user,
+// git asks the user's own credential helpers for the password.
 func (c *cloning) configure(env []string) []string {
 	if c.user == nil || c.url.Scheme != "https" && c.url.Scheme != "http" {
 		return env
@@ -94,7 +94,8 @@ func (c *cloning) useKey(name string) {
 	c.env = append(c.env, "GIT_SSH_COMMAND="+ssh+" -i '"+strings.ReplaceAll(filepath.ToSlash(name), "'", `'\''`)+"'")
 }
 
-// maxMemory limits the memory of each process of git: a server decides how long some of git's lists are.
+// maxMemory limits the memory of each git process, in bytes, because a server determines the length of some of git's
+// lists.
 const maxMemory = 4 << 30
 
 // gitError is the error message of git.
@@ -102,7 +103,7 @@ type gitError struct{ text string }
 
 func (e *gitError) Error() string { return e.text }
 
-// run calls git and returns what it prints.
+// run calls git and returns its output.
 func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	result, err := program.Run(ctx, program.Command{
 		Argv: slices.Concat([]string{"git"}, settled, args), Env: c.env, Installed: true, Detached: true,
@@ -120,12 +121,12 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case result.ExitCode != 0:
-		return nil, &gitError{fmt.Sprintf("git says: %s", c.said(result))}
+		return nil, &gitError{fmt.Sprintf("git reported: %s", c.said(result))}
 	}
 	return result.Stdout, nil
 }
 
-// said returns the end of git's output, without passwords.
+// said returns the end of git's messages, without passwords.
 func (c *cloning) said(result *program.Result) string {
 	text := strings.TrimSpace(string(result.Stderr))
 	if text == "" {
@@ -134,7 +135,7 @@ func (c *cloning) said(result *program.Result) string {
 	if c.user != nil {
 		password, _ := c.user.Password()
 		secrets := []string{url.QueryEscape(password), url.PathEscape(password), password}
-		if c.url.Scheme != "ssh" { // tokens may be in the place of the user
+		if c.url.Scheme != "ssh" { // the user may be a token
 			user := c.user.Username()
 			secrets = append(secrets, url.QueryEscape(user), url.PathEscape(user), user)
 		}
@@ -148,17 +149,18 @@ func (c *cloning) said(result *program.Result) string {
 	return strings.Join(lines[max(0, len(lines)-maxLines):], "\n")
 }
 
-// maxLines limits the lines of git's output that are shown.
+// maxLines is the maximum number of lines of git's messages that are shown.
 const maxLines = 12
 
-// passing holds messages of git about failures that may pass.
-var passing = []string{
+// temporary are messages of git about failures that may be temporary.
+var temporary = []string{
 	"Could not resolve host", "onnection timed out", "onnection reset", "onnection refused", "early EOF", "RPC failed",
 	"returned error: 5", "returned error: 429",
 	"unexpected disconnect", "hung up unexpectedly", "Empty reply from server",
 }
 
-// transport calls git for an operation over the network, again if its failure may pass. clean removes partial results.
+// transport calls git for a network operation, and retries it if the failure may be temporary. clean removes partial
+// results.
 func (c *cloning) transport(ctx context.Context, clean func() error, args ...string) error {
 	for attempt := 1; ; attempt++ {
 		_, err := c.run(ctx, args...)
@@ -166,7 +168,7 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 		if err == nil || !errors.As(err, &said) {
 			return err
 		}
-		if c.url.Scheme == "file" || !slices.ContainsFunc(passing, func(p string) bool {
+		if c.url.Scheme == "file" || !slices.ContainsFunc(temporary, func(p string) bool {
 			return strings.Contains(said.text, p)
 		}) {
 			return hint(err, said)
@@ -180,7 +182,7 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 	}
 }
 
-// hint returns what to do if git would have asked for a password.
+// hint adds advice if git would have prompted for a password.
 func hint(err error, said *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {

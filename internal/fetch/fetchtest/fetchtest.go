@@ -1,6 +1,6 @@
-// Package fetchtest is a small internet on loopback for tests of whatever downloads: hosts of any name with TLS under a
-// certificate authority of the test's own, a provider registry that signs, a network mirror, a module registry, a git
-// server, and everything that a hostile server may do.
+// Package fetchtest is a small internet on loopback for tests of downloads: hosts of any name with TLS under a test
+// certificate authority, a provider registry that signs, a network mirror, a module registry, a git server, and
+// everything that a hostile server may do.
 //
 //	net := fetchtest.New(t)
 //	registry := fetchtest.NewRegistry(t)
@@ -8,11 +8,11 @@
 //	net.Serve("registry.terraform.io", registry)
 //
 //	web.New(web.Options{Transport: net.Transport()})                  // in this process
-//	command.Env = append(command.Env, net.Env()...)                    // in another one, which may be the real terraform
+//	command.Env = append(command.Env, net.Env()...)                    // in another process, such as terraform
 //
-// Another process reaches the hosts through a proxy, for which any name will do, and trusts the authority by
-// SSL_CERT_FILE. Every request is recorded. A test replaces single answers with Net.Answer. All servers end with the
-// test.
+// Another process reaches the hosts through a proxy, which accepts any name, and trusts the authority through
+// SSL_CERT_FILE. Every request is recorded. A test replaces single responses with Net.Answer. All servers stop when the
+// test ends.
 package fetchtest
 
 import (
@@ -39,13 +39,13 @@ import (
 // Net is the internet of a test.
 type Net struct {
 	t     testing.TB
-	Addr  string // where all hosts really are
+	Addr  string // actual address of all hosts
 	proxy string
 	ca    *x509.Certificate
 	caKey *ecdsa.PrivateKey
-	caPEM string // the file with the authority's certificate
+	caPEM string // file with the authority's certificate
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	hosts    map[string]http.Handler
 	answers  map[string]http.Handler
 	requests []Request
@@ -120,7 +120,7 @@ func (n *Net) authority() {
 	}
 }
 
-// certificate returns the certificate of a host when it is first asked for.
+// certificate returns the certificate of a host, which it creates when it is first requested.
 func (n *Net) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,21 +149,21 @@ func (n *Net) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return c, nil
 }
 
-// Serve makes a host answer; name has a port if it is not 443.
+// Serve adds a host; name contains a port if it is not 443.
 func (n *Net) Serve(name string, h http.Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.hosts[name] = h
 }
 
-// ServePlain makes a host answer without TLS. It is reached through the proxy only.
+// ServePlain adds a host without TLS. It is only reachable through the proxy.
 func (n *Net) ServePlain(name string, h http.Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.plain[name] = h
 }
 
-// Answer replaces what a host answers at a path; nil restores the original answer.
+// Answer replaces the response of a host at a path; nil restores the original one.
 func (n *Net) Answer(host, path string, h http.HandlerFunc) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,7 +200,7 @@ func (n *Net) answer(w http.ResponseWriter, r *http.Request, hosts map[string]ht
 	h.ServeHTTP(w, r)
 }
 
-// forward is the proxy: whatever host is meant, the connection goes to this net.
+// forward is the proxy: it connects all hosts to this net.
 func (n *Net) forward(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		n.answer(w, r, n.plain)
@@ -230,7 +230,7 @@ func (n *Net) forward(w http.ResponseWriter, r *http.Request) {
 	wait.Wait()
 }
 
-// Transport reaches the net from this process.
+// Transport returns a transport that reaches the net from this process.
 func (n *Net) Transport() *http.Transport {
 	pool := x509.NewCertPool()
 	pool.AddCert(n.ca)
@@ -244,7 +244,7 @@ func (n *Net) Transport() *http.Transport {
 	return transport
 }
 
-// Env lets another process reach the net, and nothing else.
+// Env returns variables with which another process reaches only this net.
 func (n *Net) Env() []string {
 	return []string{
 		"SSL_CERT_FILE=" + n.caPEM, "SSL_CERT_DIR=" + filepath.Dir(n.caPEM),

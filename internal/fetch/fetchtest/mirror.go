@@ -12,15 +12,15 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// Mirror offers providers as a network mirror does, below a path.
+// Mirror serves providers as a network mirror does, below a path.
 type Mirror struct {
 	Path     string // such as /providers/
-	Host     string // whose providers they are
-	NoHashes bool   // leave the hashes out
+	Host     string // host of the providers' addresses
+	NoHashes bool   // omit the hashes
 	releases []Release
 }
 
-// Add puts a release into the mirror.
+// Add adds a release to the mirror.
 func (m *Mirror) Add(release Release) {
 	if release.Platforms == nil {
 		release.Platforms = Platforms
@@ -28,7 +28,7 @@ func (m *Mirror) Add(release Release) {
 	m.releases = append(m.releases, release)
 }
 
-// ServeHTTP answers as a network mirror does.
+// ServeHTTP implements http.Handler.
 func (m *Mirror) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	rest, ok := strings.CutPrefix(q.URL.Path, m.Path+m.Host+"/")
 	parts := strings.Split(rest, "/")
@@ -76,14 +76,14 @@ func (m *Mirror) Archives(release Release) map[string]any {
 	return out
 }
 
-// ArchiveHash is the hash of an archive as lock files have it.
+// ArchiveHash returns the hash of an archive as in lock files.
 func ArchiveHash(content []byte) string { return fmt.Sprintf("zh:%x", sha256.Sum256(content)) }
 
-// FilesHash is the hash of the files of an archive as lock files have it.
+// FilesHash returns the hash of the files in an archive as in lock files.
 func FilesHash(content []byte) string {
 	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
-		panic(err) // tests hash what they have made themselves
+		panic(err) // tests only hash their own archives
 	}
 	var names []string
 	for _, f := range r.File {

@@ -11,19 +11,19 @@ import (
 	"testing"
 )
 
-// Modules offers modules as registries do.
+// Modules serves modules as registries do.
 type Modules struct {
-	// InBody is where packages are in a JSON document instead of a header.
+	// InBody sends the location of packages in a JSON document instead of a header.
 	InBody bool
-	// OwnPackages is the member use_registry_credentials of documents; nil to leave it out.
+	// OwnPackages is the member use_registry_credentials of documents, or nil for none.
 	OwnPackages any
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	versions map[string][]string
 	where    map[string]string
 }
 
-// Add puts a version of NAMESPACE/NAME/SYSTEM into the registry. where is the source of its package.
+// Add adds a version of NAMESPACE/NAME/SYSTEM to the registry. where is the source of its package.
 func (m *Modules) Add(module, version, where string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,7 +34,7 @@ func (m *Modules) Add(module, version, where string) {
 	m.where[module+"/"+version] = where
 }
 
-// ServeHTTP answers as a registry does.
+// ServeHTTP implements http.Handler.
 func (m *Modules) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,15 +66,14 @@ func (m *Modules) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// Git offers repositories as git servers do that speak HTTP. Their first commit is tagged with v1, further ones with v2
-// and so on.
+// Git serves repositories over HTTP. Their first commit has the tag v1, further ones v2 and so on.
 type Git struct {
 	t       testing.TB
-	Dir     string // with a bare repository NAME.git for each
+	Dir     string // contains a bare repository NAME.git for each
 	backend string
 }
 
-// NewGit creates a server without repositories. It skips the test where git is not installed.
+// NewGit creates a server without repositories. It skips the test if git is not installed.
 func NewGit(t testing.TB) *Git {
 	t.Helper()
 	out, err := exec.Command("git", "--exec-path").Output()
@@ -88,7 +87,8 @@ func NewGit(t testing.TB) *Git {
 	return &Git{t: t, Dir: t.TempDir(), backend: backend}
 }
 
-// Add makes a repository out of commits, each with all of its files. A content that begins with "-> " becomes a link.
+// Add creates a repository with commits, each with all of its files. A content that begins with "-> " stands for a
+// link.
 func (g *Git) Add(name string, commits ...map[string]string) {
 	g.t.Helper()
 	work := g.t.TempDir()
@@ -133,7 +133,7 @@ func (g *Git) Run(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// ServeHTTP answers as git's own backend does.
+// ServeHTTP implements http.Handler with git's own backend.
 func (g *Git) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	backend := cgi.Handler{Path: g.backend, Env: []string{"GIT_PROJECT_ROOT=" + g.Dir, "GIT_HTTP_EXPORT_ALL=1",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_COUNT=1",

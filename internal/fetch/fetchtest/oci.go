@@ -13,19 +13,19 @@ import (
 
 // OCI is a registry of OCI artifacts.
 type OCI struct {
-	// Host is the name that it is served under.
+	// Host is the name under which it is served.
 	Host string
-	// User and Password are the required login; "" for none.
+	// User and Password are the required login, or "".
 	User, Password string
-	// Tokens means that it issues a token for the password, and requires the token.
+	// Tokens makes the registry issue a token for the password, and require the token.
 	Tokens bool
-	// Page is how many tags a page of their list has; 0 for all.
+	// Page is the number of tags on a page of a list; 0 means all.
 	Page int
 
 	mu    sync.Mutex
-	tags  map[string]map[string]string // digests by repository and tag
+	tags  map[string]map[string]string // repository -> tag -> digest
 	blobs map[string][]byte            // by repository and digest
-	media map[string]string            // of manifests, the same
+	media map[string]string            // media types of manifests, by repository and digest
 }
 
 const ociToken = "token-of-the-registry"
@@ -42,7 +42,7 @@ func (o *OCI) Put(repository, media string, content []byte) map[string]any {
 	return map[string]any{"mediaType": media, "digest": digest, "size": len(content)}
 }
 
-// PutManifest stores a manifest, under tags if there are any, and returns its descriptor.
+// PutManifest stores a manifest, with tags if there are any, and returns its descriptor.
 func (o *OCI) PutManifest(repository string, manifest map[string]any, tags ...string) map[string]any {
 	text, err := json.Marshal(manifest)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *OCI) PutManifest(repository string, manifest map[string]any, tags ...st
 	return d
 }
 
-// Image is an image manifest with one layer.
+// Image returns an image manifest with one layer.
 func (o *OCI) Image(repository, artifact, layer string, content []byte) map[string]any {
 	return map[string]any{
 		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "artifactType": artifact,
@@ -99,7 +99,7 @@ func (o *OCI) AddProvider(repository string, release Release, platforms ...strin
 	}, strings.ReplaceAll(release.Version, "+", "_"))
 }
 
-// ServeHTTP answers as the distribution protocol says, for those who read.
+// ServeHTTP implements the reading part of the distribution protocol.
 func (o *OCI) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if q.URL.Path == "/token" {
 		o.token(w, q)

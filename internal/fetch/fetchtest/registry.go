@@ -25,33 +25,33 @@ import (
 type Release struct {
 	Source    string // NAMESPACE/TYPE
 	Version   string
-	Platforms []string          // OS_ARCH; nil for the usual ones
-	Protocols []string          // of plugins; nil for 5.0
-	Files     map[string]string // nil for a program and a README; the names of programs are executable
-	Raw       []byte            // the archive, instead of one of Files
+	Platforms []string          // OS_ARCH; nil means the default ones
+	Protocols []string          // of plugins; nil means 5.0
+	Files     map[string]string // nil means a program and a README; programs are executable
+	Raw       []byte            // the archive; replaces Files
 }
 
-// Platforms are those that a release is for unless it says otherwise.
+// Platforms are the default platforms of a release.
 var Platforms = []string{"linux_amd64", "linux_arm64", "darwin_arm64", "darwin_amd64", "windows_amd64"}
 
-// Registry offers providers as registries do, signed with its own key.
+// Registry serves providers as registries do, signed with its own key.
 type Registry struct {
 	Key *Key
 	// Trust is the signature of the key by another key, in armor.
 	Trust string
-	// Warnings are a part of every list of versions.
+	// Warnings are in every list of versions.
 	Warnings []string
-	// Unsigned leaves the key out.
+	// Unsigned omits the key.
 	Unsigned bool
-	// MoreSums follow in every list of checksums.
+	// MoreSums is appended to every list of checksums.
 	MoreSums string
-	// Stated returns the hashes of a package that the descriptions of all packages of its release state, as OpenTofu's
-	// registry does; nil for none.
+	// Stated returns the hashes of a package for the descriptions of all packages of its release, as in OpenTofu's
+	// registry. nil means none.
 	Stated func(release Release, platform string) []string
-	// Services are announced besides that of providers.
+	// Services are announced in addition to that of providers.
 	Services map[string]any
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	releases map[string][]Release
 	archives map[string][]byte
 }
@@ -61,7 +61,7 @@ func NewRegistry(t testing.TB) *Registry {
 	return &Registry{Key: NewKey(t, KeyOptions{}), releases: map[string][]Release{}, archives: map[string][]byte{}}
 }
 
-// Add puts a release into the registry.
+// Add adds a release to the registry.
 func (r *Registry) Add(release Release) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *Registry) Add(release Release) {
 	r.releases[release.Source] = append(r.releases[release.Source], release)
 }
 
-// Replace changes a release that is there.
+// Replace replaces an existing release.
 func (r *Registry) Replace(release Release) {
 	if release.Platforms == nil {
 		release.Platforms = Platforms
@@ -93,7 +93,7 @@ func (release Release) protocols() []string {
 	return release.Protocols
 }
 
-// Archive returns the name and the bytes of a package.
+// Archive returns the name and the content of a package.
 func (release Release) Archive(platform string) (name string, content []byte) {
 	_, typ, _ := strings.Cut(release.Source, "/")
 	files := release.Files
@@ -110,7 +110,7 @@ func (release Release) Archive(platform string) (name string, content []byte) {
 	return name, Zip(files)
 }
 
-// Zip returns an archive; names that begin with terraform-provider- are executable.
+// Zip returns an archive; files whose names begin with terraform-provider- are executable.
 func Zip(files map[string]string) []byte {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
@@ -130,7 +130,7 @@ func Zip(files map[string]string) []byte {
 			_, err = out.Write([]byte(files[name]))
 		}
 		if err != nil {
-			panic(err) // memory does not fail
+			panic(err) // writing to memory does not fail
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -139,7 +139,7 @@ func Zip(files map[string]string) []byte {
 	return buf.Bytes()
 }
 
-// Sums is the list of checksums of a release.
+// Sums returns the list of checksums of a release.
 func (r *Registry) Sums(source, version string) []byte {
 	release, ok := r.release(source, version)
 	if !ok {
@@ -177,8 +177,8 @@ func (r *Registry) release(source, version string) (Release, bool) {
 	return list[i], true
 }
 
-// ServeHTTP answers as a registry does. Everything is on one host: /v1/providers/ is the service, /files/ has what it
-// points to.
+// ServeHTTP implements http.Handler. Everything is on one host: /v1/providers/ is the service, and /files/ contains the
+// files to which it refers.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	parts := strings.Split(strings.Trim(q.URL.Path, "/"), "/")
 	switch {
@@ -199,7 +199,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// JSON answers with a document.
+// JSON responds with a document.
 func JSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(document)
@@ -285,7 +285,7 @@ func (r *Registry) file(w http.ResponseWriter, q *http.Request, source, version,
 	http.NotFound(w, q)
 }
 
-// Key signs.
+// Key is a signing key.
 type Key struct {
 	t      testing.TB
 	Entity *openpgp.Entity
@@ -294,9 +294,9 @@ type Key struct {
 
 // KeyOptions configures a key.
 type KeyOptions struct {
-	Made     time.Time     // zero for now
-	Lifetime time.Duration // after which it is expired; 0 for ever
-	Rand     io.Reader     // what makes it; nil for chance
+	Made     time.Time     // time of creation; zero means now
+	Lifetime time.Duration // time until it expires; 0 means never
+	Rand     io.Reader     // source of randomness; nil means the system's
 }
 
 // NewKey returns a key.
@@ -315,10 +315,10 @@ func NewKey(t testing.TB, opts KeyOptions) *Key {
 	return &Key{t, entity, config}
 }
 
-// ID is the short name of the key.
+// ID returns the short ID of the key.
 func (k *Key) ID() string { return k.Entity.PrimaryKey.KeyIdString() }
 
-// Public is the public key in armor.
+// Public returns the public key in armor.
 func (k *Key) Public() string {
 	var buf bytes.Buffer
 	w, err := armor.Encode(&buf, openpgp.PublicKeyType, nil)
@@ -337,7 +337,7 @@ func (k *Key) Public() string {
 // Sign returns a detached signature.
 func (k *Key) Sign(text []byte) []byte { return k.SignAt(text, 0) }
 
-// SignAt returns a detached signature that is not valid any more after a while; 0 for one that always is.
+// SignAt returns a detached signature that expires after a lifetime; 0 means never.
 func (k *Key) SignAt(text []byte, lifetime time.Duration) []byte {
 	config := *k.config
 	config.SigLifetimeSecs = uint32(lifetime / time.Second)
@@ -348,7 +348,7 @@ func (k *Key) SignAt(text []byte, lifetime time.Duration) []byte {
 	return buf.Bytes()
 }
 
-// SignArmored returns a detached signature as text.
+// SignArmored returns a detached signature in armor.
 func (k *Key) SignArmored(text []byte) string {
 	var buf bytes.Buffer
 	if err := openpgp.ArmoredDetachSign(&buf, k.Entity, bytes.NewReader(text), k.config); err != nil {

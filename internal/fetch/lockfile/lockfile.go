@@ -1,11 +1,12 @@
-// Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: which version of each provider was
-// chosen, under which constraints, and the hashes of the packages that may be installed as that version.
+// Package lockfile reads and writes the dependency lock file, .terraform.lock.hcl: the selected version of each
+// provider, the constraints under which it was selected, and the hashes of the packages that may be installed as that
+// version.
 //
-// A File is immutable; With returns a changed one. Bytes is deterministic and equal to what terraform writes.
-// Parse is strict: a lock file that is not wholly understood is an error, because ignoring a part of it would install
-// packages that were never approved.
+// A File is immutable; With returns a changed one. The result of Bytes is deterministic and equals Terraform's. Parse
+// is strict: a lock file with unknown parts is an error, because ignoring a part of it would install packages that were
+// never approved.
 //
-// What hashes mean, and which package has which, is package packages' business: here they are texts with a scheme.
+// Package packages computes and interprets hashes; in this package they are texts with a scheme.
 package lockfile
 
 import (
@@ -33,16 +34,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Name is the name of the file, beside the root module.
+// Name is the name of the file, in the directory of the root module.
 const Name = ".terraform.lock.hcl"
 
 // Entry is the entry of one provider in the file.
 type Entry struct {
 	Provider addr.Provider
 	Version  versions.Version
-	// Constraints are those under which the version was chosen.
+	// Constraints are the constraints under which the version was selected.
 	Constraints require.Constraints
-	// Hashes are sorted and unique, each "scheme:value". A package may be installed if one of them is its own.
+	// Hashes are sorted and unique, each "scheme:value". A package may be installed if it has one of them.
 	Hashes []Hash
 }
 
@@ -67,15 +68,14 @@ func (f File) Entry(p addr.Provider) (Entry, bool) {
 	return e, ok
 }
 
-// Entries returns all entries in the order of the file.
+// Entries returns all entries, sorted as in the file.
 func (f File) Entries() []Entry {
 	list := slices.Collect(maps.Values(f.entries))
 	slices.SortFunc(list, func(a, b Entry) int { return compareProviders(a.Provider, b.Provider) })
 	return list
 }
 
-// compareProviders orders addresses part by part; hosts in the form in which they are asked, which differs where they
-// are not ASCII.
+// compareProviders orders addresses part by part. Hosts are compared in their ASCII form.
 func compareProviders(a, b addr.Provider) int {
 	return cmp.Or(strings.Compare(ascii(a.Host), ascii(b.Host)), strings.Compare(a.Namespace, b.Namespace),
 		strings.Compare(a.Type, b.Type), strings.Compare(a.Host, b.Host))
@@ -88,7 +88,7 @@ func ascii(host string) string {
 	return host
 }
 
-// With returns a file in which the entry of its provider is this one.
+// With returns a file with this entry, which replaces an existing entry of the same provider.
 func (f File) With(e Entry) File {
 	e.Hashes = sortHashes(e.Hashes)
 	entries := make(map[addr.Provider]Entry, len(f.entries)+1)
@@ -100,7 +100,7 @@ func (f File) With(e Entry) File {
 // For returns the same file for the projects of a tool, whose name is in the text.
 func (f File) For(writer flavor.Flavor) File { return File{f.entries, writer} }
 
-// Keep returns a file with the entries of some providers alone.
+// Keep returns a file with the entries of some providers only.
 func (f File) Keep(wanted func(addr.Provider) bool) File {
 	entries := make(map[addr.Provider]Entry, len(f.entries))
 	for p, e := range f.entries {
@@ -111,7 +111,7 @@ func (f File) Keep(wanted func(addr.Provider) bool) File {
 	return File{entries, f.writer}
 }
 
-// sortHashes drops duplicates and sorts by scheme, then value.
+// sortHashes removes duplicates and sorts by scheme, then value.
 func sortHashes(hashes []Hash) []Hash {
 	sorted := slices.Clone(hashes)
 	slices.Sort(sorted)
@@ -130,8 +130,8 @@ const header = `# This file is maintained automatically by "%s init".
 # Manual edits may be lost in future updates.
 `
 
-// Writer returns the tool whose projects a text of a lock file is for: the one that its first line names or, without
-// such a line, the one whose registry all providers come from. It is not set where neither says anything.
+// Writer returns the tool to which the project of a lock file belongs: the one that its first line names or, without
+// such a line, the one whose registry all providers come from. It returns the zero value if neither identifies a tool.
 func Writer(src []byte) flavor.Flavor {
 	line, _, _ := bytes.Cut(src, []byte("\n"))
 	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} {
@@ -172,7 +172,7 @@ func (f File) Bytes() []byte {
 	return append(fmt.Appendf(nil, header, f.writer.Command()), hclwrite.Format(out.Bytes())...)
 }
 
-// hashTokens writes a list with one hash a line.
+// hashTokens returns a list with one hash per line.
 func hashTokens(hashes []Hash) hclwrite.Tokens {
 	var text bytes.Buffer
 	text.WriteString("x = [\n")
@@ -188,7 +188,7 @@ func hashTokens(hashes []Hash) hclwrite.Tokens {
 	return file.Body().GetAttribute("x").Expr().BuildTokens(nil)
 }
 
-// Load reads the lock file of a directory; a missing one is an empty File.
+// Load reads the lock file in a directory; if it is missing, it returns an empty File.
 func Load(dir string) (File, diag.List) {
 	path := filepath.Join(dir, Name)
 	src, err := regular.Read(path, MaxSize)
@@ -204,7 +204,7 @@ func Load(dir string) (File, diag.List) {
 	return Parse(path, src)
 }
 
-// MaxSize limits the size of a lock file: a thousand providers with the hashes of twenty platforms fit.
+// MaxSize limits the size of a lock file in bytes: a thousand providers with the hashes of twenty platforms fit.
 const MaxSize = 2 << 20
 
 func problem(format string, args ...any) diag.List {
@@ -212,10 +212,10 @@ func problem(format string, args ...any) diag.List {
 		Detail: fmt.Sprintf(format, args...)}}
 }
 
-// Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
+// Save replaces the lock file in a directory atomically. It does not create a file for an empty File.
 func (f File) Save(dir string) error { return f.save(dir, false) }
 
-// SaveEvenEmpty is Save that leaves a lock file behind in any case, for those who go on to use it.
+// SaveEvenEmpty is like Save, but also creates a file for an empty File, for callers that need one.
 func (f File) SaveEvenEmpty(dir string) error { return f.save(dir, true) }
 
 func (f File) save(dir string, empty bool) error {
@@ -228,7 +228,7 @@ func (f File) save(dir string, empty bool) error {
 	if err != nil && len(f.entries) == 0 && !empty || err == nil && bytes.Equal(old, text) {
 		return nil
 	}
-	// A link in its place is replaced, as Terraform does. All may read it, as with Terraform: it is kept with the
-	// configuration.
+	// A link in its place is replaced, as in Terraform. The file is readable by everyone, as in Terraform, because it
+	// is kept with the configuration.
 	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 )
 
-// written is a file that terraform 1.11.4 wrote for three providers of a filesystem mirror.
+// written is a file that terraform 1.11.4 wrote for three providers from a filesystem mirror.
 const written = `# This file is maintained automatically by "terraform init".
 # Manual edits may be lost in future updates.
 
@@ -54,7 +54,7 @@ func entry(t *testing.T, provider, version, constraints string, hashes ...lockfi
 	return lockfile.Entry{Provider: p, Version: versions.MustParseVersion(version), Constraints: c, Hashes: hashes}
 }
 
-func TestBytesAreThoseThatTerraformWrites(t *testing.T) {
+func TestBytesEqualTerraforms(t *testing.T) {
 	var f lockfile.File
 	f = f.With(entry(t, "hashicorp/null", "3.2.2", "~>3.2, <4, >=3",
 		"zh:3007f8fc4a4f8614c43e8ef1d4b0c773a5de1dcac50e701d8abc9fdc8fcb6bf5",
@@ -68,7 +68,7 @@ func TestBytesAreThoseThatTerraformWrites(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestFilesRoundTrip(t *testing.T) {
 	f, diags := lockfile.Parse("lock", []byte(written))
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -82,7 +82,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-func TestKeepDropsTheOthers(t *testing.T) {
+func TestKeepRemovesOtherEntries(t *testing.T) {
 	f, _ := lockfile.Parse("lock", []byte(written))
 	kept := f.Keep(func(p addr.Provider) bool { return p.Type == "bar" })
 	if len(kept.Entries()) != 1 || len(f.Entries()) != 3 {
@@ -90,9 +90,9 @@ func TestKeepDropsTheOthers(t *testing.T) {
 	}
 }
 
-// Each text is refused by terraform 1.11.4 too, except for the empty list of hashes, with which every package would
-// pass.
-func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
+// terraform 1.11.4 also refuses each text, except for the empty list of hashes, with which every package would be
+// accepted.
+func TestUnknownPartsAreRefusedWithTheirPosition(t *testing.T) {
 	const null = `provider "registry.terraform.io/hashicorp/null" {`
 	for _, c := range []struct{ src, want string }{
 		{null + "\n version = \"3.2.1\"\n foo = 1\n}", `lock:3,2-5: Unsupported argument`},
@@ -155,7 +155,7 @@ func TestEveryProblemOfAFileIsReported(t *testing.T) {
 	}
 }
 
-func TestSaveReplacesTheFileAsAWholeAndOnlyWhenItChanges(t *testing.T) {
+func TestSaveReplacesChangedFilesAtomically(t *testing.T) {
 	dir := t.TempDir()
 	if err := (lockfile.File{}).Save(dir); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestSaveReplacesTheFileAsAWholeAndOnlyWhenItChanges(t *testing.T) {
 	}
 }
 
-func TestLoadRefusesWhatIsNoRegularFile(t *testing.T) {
+func TestLoadRefusesIrregularFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, lockfile.Name), 0o755); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ var entrySchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "version", Required: true}, {Name: "constraints"}, {Name: "hashes"},
 }}
 
-// Parse parses the text of a lock file, and reports every problem with its position.
+// Parse parses a lock file, and reports every problem with its position.
 func Parse(filename string, src []byte) (File, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags
@@ -45,8 +45,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	for _, block := range content.Blocks {
 		if block.Type == "module" {
 			diags = diags.Warnf(&block.DefRange, "Dependency locks for modules are not yet supported",
-				"This lock file has an entry for a module, but only providers can be locked. The entry may be for a "+
-					"later version. The next write of the file removes it.")
+				"This lock file has an entry for a module, but only providers can be locked. A later version may "+
+					"have written it. The next write of the file removes it.")
 			continue
 		}
 		entry, more := parseEntry(block)
@@ -169,7 +169,7 @@ func parseHashes(attr *hcl.Attribute) ([]Hash, diag.List) {
 
 var hashForm = regex.Lazy(`^[a-z0-9]+:.`)
 
-// stringOf evaluates a constant that can be a string.
+// stringOf evaluates a constant expression that converts to a string.
 func stringOf(attr *hcl.Attribute) (string, diag.List) {
 	value, hclDiags := attr.Expr.Value(nil)
 	diags := diag.List(nil).AppendHCL(hclDiags)

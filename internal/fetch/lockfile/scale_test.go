@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 )
 
-// A lock file comes with a project: one that is twice as long takes twice the work, whatever it is long of.
-func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
+// A lock file comes with a project: twice the length, of whatever kind, takes twice the work.
+func TestReadingALockFileTakesLinearWork(t *testing.T) {
 	for what, text := range map[string]func(n int) string{
 		"providers": func(n int) string {
 			var b strings.Builder
@@ -47,8 +47,8 @@ func TestReadingALockFileTakesWorkInItsLength(t *testing.T) {
 	}
 }
 
-// A lock file that is larger than any that is written is named with the bound, and not read.
-func TestALockFileHasABound(t *testing.T) {
+// A lock file beyond the size limit is not read, and the error contains the limit.
+func TestLockFilesHaveASizeLimit(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, lockfile.Name), bytes.Repeat([]byte("# long\n"), 15<<20/7),
 		0o600); err != nil {

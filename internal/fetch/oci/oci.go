@@ -1,12 +1,12 @@
-// Package oci fetches packages from registries of OCI artifacts, as those for container images are.
+// Package oci fetches packages from registries of OCI artifacts, such as those of container images.
 //
 //	repository, err := oci.New(client).Repository("example.com/corp/network")
 //	err = repository.Package(ctx, "1.0.0", oci.Module, file, nil)
 //
-// The forms are those of OpenTofu: a module is an image manifest with one layer that is a zip archive, a version of a
-// provider an index of such manifests, one for each platform. What comes must have the digest and the size that the
-// manifest, and for a digest the caller, states; all of it is bounded. Registries are asked over TLS alone; the user
-// and the tokens of a repository go to its registry, and to the server that this names for tokens.
+// The formats are OpenTofu's: a module is an image manifest with one layer, a zip archive; a version of a provider is
+// an index of such manifests, one for each platform. Content must have the digest and the size that the manifest states
+// or, for a digest, that the caller states; its size is limited. Registries are only accessed over TLS; the user and
+// the tokens of a repository are only sent to its registry, and to the token server that the registry names.
 package oci
 
 import (
@@ -33,13 +33,13 @@ import (
 // Types of artifacts.
 const (
 	Module   = "application/vnd.opentofu.modulepkg"
-	Provider = "application/vnd.opentofu.provider"        // a version, for all platforms
-	Target   = "application/vnd.opentofu.provider-target" // for one
+	Provider = "application/vnd.opentofu.provider"        // a version for all platforms
+	Target   = "application/vnd.opentofu.provider-target" // for one platform
 )
 
 const archive = "archive/zip"
 
-// Limits of a registry's answers.
+// Limits of a registry's responses.
 const (
 	maxManifest = 4 << 20
 	maxTags     = 100_000
@@ -47,23 +47,23 @@ const (
 	maxSays     = 300
 )
 
-// Client asks registries. It may be used by several goroutines.
+// Client accesses registries. It is safe for concurrent use.
 type Client struct {
 	web    *web.Client
 	tokens auth.Cache
 }
 
-// New returns a client that shares the connections of another one.
+// New returns a client that shares the connections of a web.Client.
 func New(client *web.Client) *Client { return &Client{client, auth.NewCache()} }
 
 // Repository is one repository of a registry.
 type Repository struct {
 	client *Client
 	remote *remote.Repository
-	at     *url.URL // for messages and the pauses between attempts
+	at     *url.URL // for messages, and for the pauses between tries
 }
 
-// Repository returns the repository of a name, HOST/NAME. The registry is not asked yet.
+// Repository returns the repository with a name, HOST/NAME. It sends no requests.
 func (c *Client) Repository(name string) (*Repository, error) {
 	ref, err := registry.ParseReference(name)
 	if err != nil || ref.Reference != "" {
@@ -93,7 +93,7 @@ func (c *Client) Repository(name string) (*Repository, error) {
 // String returns HOST/NAME.
 func (r *Repository) String() string { return r.at.Host + r.at.Path }
 
-// ask calls try, again where that may help.
+// ask calls try, and retries it if that may help.
 func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) error) error {
 	return r.client.web.Repeat(ctx, r.at, func() error {
 		err := try(ctx)
@@ -110,7 +110,7 @@ func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) erro
 	})
 }
 
-// says returns the message of a registry, shortened for a person.
+// says returns the message of a registry, truncated for messages.
 func says(errs errcode.Errors) string {
 	text := ""
 	if len(errs) > 0 {
@@ -139,7 +139,7 @@ func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
-// document reads the document of a tag or digest.
+// document reads the document with a tag or digest.
 func (r *Repository) document(ctx context.Context, reference, media string, into any) error {
 	return r.ask(ctx, func(ctx context.Context) error {
 		desc, body, err := r.remote.Manifests().FetchReference(ctx, reference)
@@ -150,7 +150,7 @@ func (r *Repository) document(ctx context.Context, reference, media string, into
 		if desc.Size > maxManifest {
 			return fmt.Errorf("the manifest of %s has more than %d bytes", reference, maxManifest)
 		}
-		text, err := content.ReadAll(body, desc) // which has the digest, or is an error
+		text, err := content.ReadAll(body, desc) // verifies the digest
 		if err != nil {
 			return err
 		}
@@ -164,12 +164,12 @@ func (r *Repository) document(ctx context.Context, reference, media string, into
 	})
 }
 
-// UnsuitableError reports an artifact of another type than the requested one.
+// UnsuitableError means that an artifact has another type than the requested one.
 type UnsuitableError struct{ Reason string }
 
 func (e *UnsuitableError) Error() string { return e.Reason }
 
-// check compares types of artifacts. Those of images and Helm charts share registries with ours.
+// check compares types of artifacts, because container images and Helm charts are in the same registries.
 func check(reference, is, wanted string) error {
 	if is == wanted {
 		return nil
@@ -177,7 +177,7 @@ func check(reference, is, wanted string) error {
 	if is == "" {
 		is = "none"
 	}
-	return &UnsuitableError{fmt.Sprintf("%s has the artifact type %.100q, and not %s", reference, is, wanted)}
+	return &UnsuitableError{fmt.Sprintf("%s has the artifact type %.100q, not %s", reference, is, wanted)}
 }
 
 // Index returns the manifests of a version of a provider, with their platforms.
@@ -198,7 +198,7 @@ func (r *Repository) Index(ctx context.Context, tag string) ([]ocispec.Descripto
 	return targets, nil
 }
 
-// Package writes the archive of an artifact, by a tag or digest, to an empty file. progress is called with the number
+// Package writes the archive of an artifact, with a tag or digest, to an empty file. progress is called with the number
 // of bytes so far; it may be nil. After an error the content of the file is undefined.
 func (r *Repository) Package(ctx context.Context, reference, artifact string, to web.File,
 	progress func(done, total int64)) error {
@@ -221,7 +221,7 @@ func (r *Repository) Package(ctx context.Context, reference, artifact string, to
 		}
 	}
 	if len(layers) != 1 {
-		return &UnsuitableError{fmt.Sprintf("%s has %d layers of the type %s, and must have one", reference,
+		return &UnsuitableError{fmt.Sprintf("%s has %d layers of the type %s, but must have one", reference,
 			len(layers), archive)}
 	}
 	layer := layers[0]
@@ -251,7 +251,7 @@ func (r *Repository) blob(ctx context.Context, layer ocispec.Descriptor, to web.
 	return verified.Verify()
 }
 
-// counter counts what is written.
+// counter counts the bytes that are written.
 type counter struct {
 	web.File
 	done, total int64

@@ -23,7 +23,7 @@ type registry struct {
 	*fetchtest.OCI
 	net    *fetchtest.Net
 	client *oci.Client
-	asked  []string // whose login was asked for
+	asked  []string // repositories whose login was requested
 	login  web.Login
 }
 
@@ -60,7 +60,7 @@ func (r *registry) fetch(t *testing.T, reference, artifact string) ([]byte, erro
 	return os.ReadFile(file.Name())
 }
 
-func TestAPackageIsWhatItsManifestSays(t *testing.T) {
+func TestPackagesMatchTheirManifest(t *testing.T) {
 	r := newRegistry(t)
 	digest := r.AddModule(name, "2.0.0", map[string]string{"main.tf": "# two"})
 	for _, reference := range []string{"2.0.0", digest} {
@@ -71,8 +71,8 @@ func TestAPackageIsWhatItsManifestSays(t *testing.T) {
 	}
 }
 
-// What a registry says wrongly is an error, and what says it is named.
-func TestWhatIsNotThePackageIsRefused(t *testing.T) {
+// An invalid response of a registry is an error that names the registry.
+func TestInvalidPackagesAreRefused(t *testing.T) {
 	archive := fetchtest.Zip(map[string]string{"main.tf": ""})
 	image := func(r *registry) map[string]any { return r.Image(name, oci.Module, "archive/zip", archive) }
 	cases := map[string]struct {
@@ -171,7 +171,7 @@ func TestTagsComeInPages(t *testing.T) {
 	if err != nil || strings.Join(tags, " ") != "1.0.0 1.1.0 1.2.0 1.3.0 latest" {
 		t.Errorf("%q, %v", tags, err)
 	}
-	// a list without an end
+	// an endless list
 	n := 0
 	r.net.Answer(host, "/v2/"+name+"/tags/list", func(w http.ResponseWriter, _ *http.Request) {
 		n++
@@ -183,7 +183,7 @@ func TestTagsComeInPages(t *testing.T) {
 	}
 }
 
-// A login goes to the registry that it is for, and to the server that it names for tokens. It is in no error.
+// A login is only sent to its registry, and to the token server that the registry names. Errors do not contain it.
 func TestLoginsGoToTheirRegistry(t *testing.T) {
 	for _, tokens := range []bool{false, true} {
 		r := newRegistry(t)
@@ -207,15 +207,15 @@ func TestLoginsGoToTheirRegistry(t *testing.T) {
 	}
 }
 
-// newClientLike is a client that knows no token yet.
+// newClientLike returns a client that has no tokens yet.
 func newClientLike(r *registry) *oci.Client {
 	return oci.New(web.New(web.Options{Transport: r.net.Transport(), Stall: time.Minute,
 		Logins: func(context.Context, string, string) (web.Login, error) { return r.login, nil }}))
 }
 
-// A registry redirects to where it keeps its blobs. Neither login nor token goes along, and the signature in the
-// address is in no error.
-func TestBlobsThatAreElsewhereGetNoLogin(t *testing.T) {
+// A registry redirects to the storage of its blobs. Neither login nor token is sent there, and errors do not contain
+// the signature in the address.
+func TestRedirectedBlobsGetNoLogin(t *testing.T) {
 	r := newRegistry(t)
 	r.User, r.Password = "me", "canary"
 	r.login = web.Login{Username: "me", Password: "canary"}
@@ -256,8 +256,8 @@ func TestBlobsThatAreElsewhereGetNoLogin(t *testing.T) {
 	}
 }
 
-// What fails and passes is asked again; what stays wrong is not.
-func TestFailuresThatPassAreRepeated(t *testing.T) {
+// Temporary failures are retried; permanent ones are not.
+func TestTemporaryFailuresAreRetried(t *testing.T) {
 	r := newRegistry(t)
 	failures := 2
 	at := "/v2/" + name + "/manifests/1.0.0"

@@ -17,15 +17,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Folder is where providers are installed, usually .terraform/providers.
+// Folder is the folder of installed providers, usually .terraform/providers.
 type Folder struct {
 	Dir string
-	// Base is a folder that links in Folder may not leave, since they may have come with the project; "" for a folder
-	// that is the user's own.
+	// Base is a folder out of which links in Folder must not lead, because they may have come with the project; ""
+	// means that the folder is the user's own.
 	Base string
 }
 
-// in returns the real path of the folder around a package.
+// in returns the real path of the folder that contains a package.
 func (f Folder) in(p Package) (string, error) {
 	dir := filepath.Dir(f.Path(p.Provider, p.Version))
 	if f.Base == "" {
@@ -34,12 +34,12 @@ func (f Folder) in(p Package) (string, error) {
 	return replace.Within(f.Base, dir)
 }
 
-// Path returns where a package of the present platform belongs.
+// Path returns the path of a package for the current platform.
 func (f Folder) Path(p addr.Provider, v versions.Version) string {
 	return filepath.Join(f.Dir, hostFolder(p.Host), p.Namespace, p.Type, v.String(), Current().String())
 }
 
-// Installed reports whether a package is there, and returns its program and hash.
+// Installed reports whether a package is installed, and returns its program and hash.
 func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Version) (program string, h lockfile.Hash,
 	err error) {
 	dir := f.Path(p, v)
@@ -50,11 +50,12 @@ func (f Folder) Installed(ctx context.Context, p addr.Provider, v versions.Versi
 	return program, h, err
 }
 
-// Install makes a package available: a directory is linked to, an archive unpacked. accept is called with the hash of
-// the package; its error refuses the package. The result is that hash. After an error, the former package is restored.
+// Install installs a package: it creates a link to a directory, or unpacks an archive. accept is called with the hash
+// of the package; its error refuses the package. The result is that hash. After an error, the previous package is
+// restored.
 //
-// Of several processes that install the same package at the same time the first one wins: a package with the same hash
-// stays, because others may be running it.
+// If several processes install the same package concurrently, the first one wins: a package with the same hash is kept,
+// because others may be running it.
 func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Hash) error) (lockfile.Hash, error) {
 	dir, err := f.in(p)
 	if err != nil {
@@ -69,14 +70,14 @@ func (f Folder) Install(ctx context.Context, p Package, accept func(lockfile.Has
 
 const stagedPrefix = ".install-"
 
-// stage creates a temporary folder, beside the place of the result.
+// stage creates a temporary folder beside the final location.
 func stage(dir string) (staged *replace.Work, err error) {
 	replace.Sweep(dir, stagedPrefix)
 	for range swapAttempts {
 		if err = os.MkdirAll(dir, 0o755); err != nil {
 			return nil, err
 		}
-		// Another process, which has failed, may remove the folder again before anything is in it.
+		// Another process that has failed may remove the folder again while it is empty.
 		if staged, err = replace.Unfinished(dir, stagedPrefix); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -84,11 +85,11 @@ func stage(dir string) (staged *replace.Work, err error) {
 	return staged, err
 }
 
-// prune removes empty folders, from one upwards. A link to a folder is foreign, and stays.
+// prune removes empty folders, from dir upwards. It does not remove links.
 func (f Folder) prune(dir string) {
 	for ; dir != f.Dir && len(dir) > len(f.Dir); dir = filepath.Dir(dir) {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || os.Remove(dir) != nil {
-			return // something is in it
+			return // it is not empty
 		}
 	}
 }
@@ -116,13 +117,13 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 		err = accept(h)
 	}
 	if err == nil {
-		err = context.Cause(ctx) // a cancelled call installs nothing any more
+		err = context.Cause(ctx) // a cancelled call installs nothing
 	}
 	if err != nil {
 		return "", err
 	}
 	if p.Packed {
-		// A rename onto a directory that is not empty fails, so no process sees a partial package, or two.
+		// Renaming to a directory that is not empty fails, so no process sees a partial package.
 		if err := os.Rename(fresh, target); err == nil {
 			return h, nil
 		}
@@ -133,16 +134,16 @@ func (f Folder) install(ctx context.Context, p Package, dir string, accept func(
 	return h, swap(fresh, target, filepath.Join(staged.Dir, "former"))
 }
 
-// startable checks that there is a program in an installed copy of a package.
+// startable checks that an installed copy of a package contains a program.
 func (p Package) startable(dir string) error {
 	_, err := Program(dir, p.Provider.Type)
 	if errors.Is(err, ErrNoProgram) {
-		err = noProgram(cmp.Or(p.From, p.Path), p.Provider.Type) // the copy goes away again
+		err = noProgram(cmp.Or(p.From, p.Path), p.Provider.Type) // the copy will be removed
 	}
 	return err
 }
 
-// place makes the content of a package be at a path that is not there yet.
+// place creates the content of a package at a path that does not exist yet.
 func (p Package) place(ctx context.Context, path string) error {
 	if p.Packed {
 		return unpack.Zip(ctx, p.Path, cmp.Or(p.From, p.Path), path, limits)
@@ -157,11 +158,11 @@ func (p Package) place(ctx context.Context, path string) error {
 	return os.CopyFS(path, os.DirFS(source)) // a file system without links
 }
 
-// swapAttempts limits the attempts at a place that another process fills at the same time.
+// swapAttempts limits the tries to install in a location that another process uses concurrently.
 const swapAttempts = 10
 
-// swap moves fresh to target, and the former target to former. Of several processes that do the same at the same time,
-// the last one wins.
+// swap moves fresh to target, and the previous target to former. If several processes do this concurrently, the last
+// one wins.
 func swap(fresh, target, former string) (err error) {
 	for i := range swapAttempts {
 		away := fmt.Sprintf("%s%d", former, i)
@@ -173,7 +174,7 @@ func swap(fresh, target, former string) (err error) {
 			return nil
 		}
 		if moved == nil {
-			_ = os.Rename(away, target) // fails if another process was faster, whose package is there then
+			_ = os.Rename(away, target) // fails if another process has already installed its package
 		}
 	}
 	return err

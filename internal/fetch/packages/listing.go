@@ -15,32 +15,32 @@ import (
 // Listing holds the versions of a provider at one source.
 type Listing struct {
 	Offers   []Offer
-	Warnings []string // messages of the source for users of the provider
+	Warnings []string // messages of the source to users of the provider
 }
 
-// Offer is a version that a place has.
+// Offer is an available version.
 type Offer struct {
 	Version versions.Version
-	// Platforms are those that it is there for; nil when that shows only when a package is asked for.
+	// Platforms are its platforms, or nil if they are unknown until a package is requested.
 	Platforms []Platform
-	// Protocols are the versions of the plugin protocol that it speaks, such as "5.0"; nil when that is not said.
+	// Protocols are its versions of the plugin protocol, such as "5.0", or nil if they are unknown.
 	Protocols []string
 }
 
-// Wish names one package.
+// Wish identifies one package.
 type Wish struct {
 	Provider addr.Provider
 	Version  versions.Version
 	Platform Platform
 }
 
-// PlatformError means that a version is there, but not for a platform.
+// PlatformError means that a version is not available for a platform.
 type PlatformError struct {
 	Wish
-	Available []Platform // the platforms that it is there for
+	Available []Platform // platforms for which it is available
 }
 
-// maxNames limits the platforms that an error names.
+// maxNames is the maximum number of platforms in an error.
 const maxNames = 30
 
 func (e *PlatformError) Error() string {
@@ -60,44 +60,44 @@ func (e *PlatformError) Error() string {
 		strings.Join(names, ", "))
 }
 
-// Trust is how it is known that a package is what its publisher made.
+// Trust is the kind of evidence that a package comes from its publisher.
 type Trust uint8
 
 // Kinds of evidence.
 const (
 	Unauthenticated Trust = iota // nothing
 	Checksum                     // the source states its checksum
-	SelfSigned                   // its publisher has signed it
-	PartnerSigned                // its publisher, whose key HashiCorp has signed
-	OfficialSigned               // HashiCorp
+	SelfSigned                   // signed by its publisher
+	PartnerSigned                // signed by its publisher, whose key HashiCorp has signed
+	OfficialSigned               // signed by HashiCorp
 )
 
 // Proof holds the evidence for the origin of a package.
 type Proof struct {
 	Trust Trust
-	KeyID string // of the key that signed; "" for none
-	// Hashes are those of the archives of all platforms, from a list that was signed, and of what they install where
-	// the registry states that; without a signature that of this archive, where the place names its archives by their
-	// hashes, or all that a trusted mirror states, or nil.
+	KeyID string // of the signing key, or ""
+	// Hashes are, for a signed list of checksums, the hashes of the archives of all platforms, and of their installed
+	// files if the registry states them. Without a signature they are the hash of this archive if the source names
+	// archives by hash, or all hashes that a trusted mirror states, or nil.
 	Hashes []lockfile.Hash
 }
 
-// String words it as tools know it.
+// String returns the description that tools use.
 func (p Proof) String() string {
 	return []string{"unauthenticated", "verified checksum", "self-signed", "signed by a HashiCorp partner",
 		"signed by HashiCorp"}[p.Trust]
 }
 
-// Fetched is a package that is on this machine now.
+// Fetched is a package on this machine.
 type Fetched struct {
 	Package
 	Proof
 }
 
-// Mirror is a filesystem mirror as a place that packages come from.
+// Mirror is a filesystem mirror as a source of packages.
 type Mirror struct{ Dir string }
 
-// String names the place.
+// String returns the name of the source.
 func (m Mirror) String() string { return m.Dir }
 
 // Versions lists the mirror's versions of a provider.
@@ -117,7 +117,7 @@ func (m Mirror) Versions(_ context.Context, p addr.Provider) (Listing, error) {
 	return list, nil
 }
 
-// Fetch returns a package of the mirror, where it is.
+// Fetch returns a package in place.
 func (m Mirror) Fetch(_ context.Context, w Wish, _ string, _ func(done, total int64)) (Fetched, error) {
 	found, err := Search(m.Dir, w.Provider)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package packages defines the forms of providers on disk: the layouts of filesystem mirrors and of the folder that
-// they are installed into, their hashes, and where in a package the program is.
+// Package packages defines how providers are stored on disk: the layouts of filesystem mirrors and of the install
+// folder, their hashes, and the location of the program in a package.
 //
-// A package is one version of a provider for one platform: a directory, or a zip archive of one. Mirrors hold
+// A package is one version of a provider for one platform: a directory, or a zip archive of one. Mirrors contain
 //
 //	HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/                               unpacked
 //	HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip    packed
 //
-// and the install folder, .terraform/providers, holds the unpacked form. Nothing here decides which package to take.
+// and the install folder, .terraform/providers, contains the unpacked form. This package does not select versions.
 package packages
 
 import (
@@ -37,13 +37,13 @@ import (
 // Platform is an operating system and a processor architecture, named as Go names them.
 type Platform struct{ OS, Arch string }
 
-// Current is the platform of this process.
+// Current returns the platform of this process.
 func Current() Platform { return Platform{runtime.GOOS, runtime.GOARCH} }
 
 // String returns OS_ARCH.
 func (p Platform) String() string { return p.OS + "_" + p.Arch }
 
-// ParsePlatform reads OS_ARCH.
+// ParsePlatform parses OS_ARCH.
 func ParsePlatform(text string) (Platform, error) {
 	system, arch, ok := strings.Cut(text, "_")
 	if !ok || system == "" || arch == "" || strings.ContainsAny(text, `/\. `) || strings.Contains(arch, "_") {
@@ -59,12 +59,12 @@ type Package struct {
 	Platform Platform
 	Path     string // of the directory or archive
 	Packed   bool
-	From     string // where it was downloaded, for messages; "" for what is on this machine
+	From     string // download address for messages, or ""
 }
 
 // Search lists the packages of a provider in a mirror, newest version first. The list is empty if the mirror does not
-// have the provider; for a missing mirror, the error wraps fs.ErrNotExist. Entries that are not packages are skipped:
-// mirrors hold other files, too.
+// have the provider; for a missing mirror, the error wraps fs.ErrNotExist. Entries that are not packages are skipped,
+// because mirrors contain other files as well.
 func Search(mirror string, p addr.Provider) ([]Package, error) {
 	if _, err := os.Stat(mirror); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Search(mirror string, p addr.Provider) ([]Package, error) {
 		}
 		list = append(list, found...)
 	}
-	// Of the same package in both forms, the unpacked one is taken: it needs no work.
+	// If a package exists in both forms, prefer the unpacked one, which needs no work.
 	slices.SortStableFunc(list, func(a, b Package) int {
 		return cmp.Or(require.Compare(b.Version, a.Version), strings.Compare(a.Platform.String(), b.Platform.String()),
 			compareBool(a.Packed, b.Packed))
@@ -98,12 +98,12 @@ func Search(mirror string, p addr.Provider) ([]Package, error) {
 	return list, nil
 }
 
-// ProviderPath is the folder of a mirror that has the packages of a provider.
+// ProviderPath returns the folder of a mirror with the packages of a provider.
 func ProviderPath(mirror string, p addr.Provider) string {
 	return filepath.Join(mirror, hostFolder(p.Host), p.Namespace, p.Type)
 }
 
-// ArchivePath is where a mirror has a packed package.
+// ArchivePath returns the path of a packed package in a mirror.
 func ArchivePath(mirror string, w Wish) string {
 	return filepath.Join(ProviderPath(mirror, w.Provider), fmt.Sprintf("terraform-provider-%s_%s_%s.zip",
 		w.Provider.Type, w.Version, w.Platform))
@@ -119,7 +119,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// hostFolder is the name of the folder of a host: a colon cannot be part of a name everywhere.
+// hostFolder returns the name of a host's folder. Some systems do not allow a colon in names.
 func hostFolder(host string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ReplaceAll(host, ":", "_")
@@ -171,7 +171,7 @@ func unpacked(p addr.Provider, dir string) ([]Package, error) {
 	return list, nil
 }
 
-// limits are far more than any provider has, and far less than fills a disk.
+// limits are far higher than any provider needs, and low enough not to fill a disk.
 var limits = unpack.Limits{Files: 20_000, Bytes: 4 << 30}
 
 // Hash returns the hash of a package's files, "h1:…", which is the same for both forms.
@@ -199,7 +199,7 @@ func (p Package) Hash(ctx context.Context) (lockfile.Hash, error) {
 	}))
 }
 
-// ArchiveHash returns the hash of a package's archive as a whole, "zh:…", by which publishers name their packages.
+// ArchiveHash returns the hash of a package's archive, "zh:…", with which publishers identify their packages.
 func (p Package) ArchiveHash(ctx context.Context) (h lockfile.Hash, err error) {
 	f, err := regular.Open(p.Path)
 	if err != nil {
@@ -213,7 +213,7 @@ func (p Package) ArchiveHash(ctx context.Context) (h lockfile.Hash, err error) {
 	return lockfile.Hash(fmt.Sprintf("zh:%x", sum.Sum(nil))), nil
 }
 
-// HashDir returns the hash of the files of an unpacked package. A directory behind a link is followed.
+// HashDir returns the hash of the files of an unpacked package. If dir is a link, it is followed.
 func HashDir(ctx context.Context, dir string) (lockfile.Hash, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -237,7 +237,7 @@ func HashDir(ctx context.Context, dir string) (lockfile.Hash, error) {
 	}))
 }
 
-// filesOf lists what is not a folder, with forward slashes.
+// filesOf lists everything except for folders, with forward slashes.
 func filesOf(ctx context.Context, dir string) (names []string, err error) {
 	entries := 0
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -256,10 +256,10 @@ func filesOf(ctx context.Context, dir string) (names []string, err error) {
 	return names, err
 }
 
-// maxHashed limits a package to hash: packages of mirrors may be larger than those that are unpacked here.
+// maxHashed limits the number of files to hash: packages in mirrors may be larger than those that are unpacked.
 const maxHashed = 200_000
 
-// stoppable is a file that cannot be read any more when the context ends.
+// stoppable returns a reader that fails after the context has ended.
 func stoppable(ctx context.Context, in io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader
@@ -269,11 +269,11 @@ func stoppable(ctx context.Context, in io.ReadCloser) io.ReadCloser {
 
 func hash(text string, err error) (lockfile.Hash, error) { return lockfile.Hash(text), err }
 
-// ErrNoProgram means that a package has no program in it.
-var ErrNoProgram = errors.New("no program in the package")
+// ErrNoProgram means that a package does not contain a program.
+var ErrNoProgram = errors.New("the package contains no program")
 
 // Program returns the path of the program in an unpacked package: the first file whose name is terraform-provider-TYPE,
-// or continues with _ (a version) or a dot (an extension).
+// or that continues with _ (a version) or a dot (an extension).
 func Program(dir, typ string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

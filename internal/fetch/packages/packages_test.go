@@ -24,7 +24,7 @@ import (
 
 var thing = addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}
 
-// files of a package whose hash terraform 1.11.4 wrote into a lock file as thingHash.
+// files are the files of a package whose hash in a lock file of terraform 1.11.4 is thingHash.
 var files = map[string]string{
 	"terraform-provider-thing_v1.0.0_x5": "#!/bin/sh\necho \"hi thing 1.0.0\"\nexit 1\n",
 	"README.md":                          "readme\n",
@@ -157,7 +157,7 @@ func TestBothFormsInstallToTheSameHash(t *testing.T) {
 	}
 }
 
-func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
+func TestPackagesWithoutProgramKeepThePreviousOne(t *testing.T) {
 	dir := t.TempDir()
 	good := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "good")}
@@ -171,8 +171,8 @@ func TestAPackageWithoutProgramLeavesWhatWasThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := folder.Install(t.Context(), bad, anything)
-	if want := "no program in the package: " + bad.Path + " has"; !errors.Is(err, packages.ErrNoProgram) ||
-		!strings.Contains(err.Error(), want) { // and not where it was for a moment
+	if want := "the package contains no program: " + bad.Path + " has"; !errors.Is(err, packages.ErrNoProgram) ||
+		!strings.Contains(err.Error(), want) { // and not the temporary path
 		t.Errorf("got %v, want %q", err, want)
 	}
 	if _, h, err := folder.Installed(t.Context(), good.Provider, good.Version); err != nil || h != thingHash {
@@ -228,9 +228,9 @@ func TestHostileArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// A bomb is refused for what it claims before it is unpacked, or read for its hash. What holds more than it claims is
-// no archive.
-func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
+// An archive bomb is refused because of its stated size, before it is unpacked or read for its hash. An archive with
+// more content than stated is invalid.
+func TestArchivesBeyondTheLimitAreNotRead(t *testing.T) {
 	for name, claims := range map[string][]uint64{
 		"one entry": {5 << 30}, "overflow": {1 << 63, 1 << 63}, "together": {3 << 30, 3 << 30}, "less than it holds": {
 			1},
@@ -269,7 +269,7 @@ func TestAnArchiveThatClaimsTooMuchIsNotRead(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
+func TestLeftoversOfKilledProcessesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "p.zip")
 	zipOf(t, path, files)
@@ -287,7 +287,7 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 	defer works.Remove()
 	old := filepath.Join(beside, ".install-old")
 	writeTree(t, old, files)
-	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without the lock on it
+	mark, err := os.ReadFile(filepath.Join(works.Dir, ".tombolo-unfinished")) // without its lock
 	long := time.Now().Add(-48 * time.Hour)
 	if err = errors.Join(err, os.WriteFile(filepath.Join(old, ".tombolo-unfinished"), mark, 0o600),
 		os.Chtimes(works.Dir, long, long)); err != nil {
@@ -302,8 +302,8 @@ func TestWhatAKilledProcessLeftIsRemovedLater(t *testing.T) {
 	}
 }
 
-// A folder that somebody has put on another disk by a link is theirs.
-func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
+// A folder that the user has replaced with a link to another disk is kept.
+func TestFailuresKeepLinksToFolders(t *testing.T) {
 	dir := t.TempDir()
 	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "p.zip"), Packed: true}
@@ -325,8 +325,8 @@ func TestAFailureLeavesLinksToFoldersAlone(t *testing.T) {
 	}
 }
 
-// Who reads a device or a pipe may wait for ever.
-func TestWhatIsNoFileIsNotRead(t *testing.T) {
+// Reading a device or a pipe could block for ever.
+func TestIrregularFilesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir, files)
 	if err := os.Symlink(os.DevNull, filepath.Join(dir, "device")); err != nil {
@@ -366,7 +366,7 @@ func TestSeveralProcessesMayInstallTheSamePackage(t *testing.T) {
 	}
 }
 
-func TestTheHashOfAnArchiveIsThatOfItsBytes(t *testing.T) {
+func TestTheHashOfAnArchiveCoversItsBytes(t *testing.T) {
 	p := packages.Package{Path: filepath.Join(t.TempDir(), "p.zip"), Packed: true}
 	if err := os.WriteFile(p.Path, []byte("abc"), 0o600); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func manyHeaders(n int) []zip.FileHeader {
 	return list
 }
 
-func TestWhatIsNoArchiveIsRefused(t *testing.T) {
+func TestOtherFilesAreNotArchives(t *testing.T) {
 	dir := t.TempDir()
 	p := packages.Package{Provider: thing, Version: versions.MustParseVersion("1.0.0"), Platform: packages.Current(),
 		Path: filepath.Join(dir, "p.zip"), Packed: true}
@@ -415,7 +415,7 @@ func FuzzInstallArchive(f *testing.F) {
 	})
 }
 
-// ending is a context that ends when it has been asked a number of times.
+// ending is a context that ends after a number of calls.
 type ending struct {
 	context.Context
 	asked, ends int
@@ -428,7 +428,7 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// TestHashingStopsWithTheContext has files of 8 GB, of which no more is read once the context has ended.
+// TestHashingStopsWithTheContext uses files of 8 GB, which are not read after the context has ended.
 func TestHashingStopsWithTheContext(t *testing.T) {
 	dir := t.TempDir()
 	writeTree(t, dir, files)

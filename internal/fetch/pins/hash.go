@@ -15,11 +15,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// history is the folder of a repository in its package, which is not of the package.
+// history is the folder with a repository's history, which does not belong to the package.
 const history = ".git"
 
-// Hash returns the hash of the files of a package: their names and contents, and where links lead. What git keeps for
-// itself does not count.
+// Hash returns the hash of the files of a package: their names and contents, and the targets of links. It ignores git's
+// own files.
 func Hash(ctx context.Context, dir string) (string, error) {
 	var names []string
 	links := map[string]string{}
@@ -40,7 +40,7 @@ func Hash(ctx context.Context, dir string) (string, error) {
 			if err != nil {
 				return err
 			}
-			rel += "/" // no file has such a name: a link is never taken for a file with the same text
+			rel += "/" // no file name ends in a slash, so a link is never taken for a file with the same text
 			links[rel] = filepath.ToSlash(to)
 			names = append(names, rel)
 		default:
@@ -66,11 +66,11 @@ func Hash(ctx context.Context, dir string) (string, error) {
 	return h, nil
 }
 
-// Commit returns the commit that a package from a repository is of, and "" for other packages.
+// Commit returns the commit of a package from a repository, or "" for other packages.
 func Commit(dir string) string {
 	head, err := regular.Read(filepath.Join(dir, history, "HEAD"), regular.Note)
 	if commit := strings.TrimSpace(string(head)); err == nil && IsCommit(commit) {
 		return commit
 	}
-	return "" // no repository, or a branch of it that somebody has chosen since
+	return "" // no repository, or one where a branch was checked out since
 }

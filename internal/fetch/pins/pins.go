@@ -1,9 +1,9 @@
-// Package pins reads and writes the lock file of modules, .tombolo.lock.hcl: which version of each called module was
-// installed, from which commit, and the hash of its files. Terraform and OpenTofu do not read the file. Their own lock
-// file cannot have these entries: what they do not know there is an error to them, or is gone when they write it.
+// Package pins reads and writes the lock file of modules, .tombolo.lock.hcl: the installed version of each called
+// module, its commit, and the hash of its files. Terraform and OpenTofu do not read the file. Their own lock file
+// cannot have these entries: they refuse unknown entries, or remove them when they write the file.
 //
-// A File is immutable; With gives a changed one. Parse is strict: an entry that is not understood would let
-// through unseen changes. Hash is the hash of a package on the disk.
+// A File is immutable; With returns a changed one. Parse is strict, because ignoring an unknown entry would allow
+// unnoticed changes. Hash returns the hash of a package on disk.
 package pins
 
 import (
@@ -28,22 +28,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Name is the name of the file, beside the root module.
+// Name is the name of the file, in the directory of the root module.
 const Name = ".tombolo.lock.hcl"
 
-// MaxSize bounds what is read of the file: ten thousand modules fit.
+// MaxSize limits the size of the file in bytes: ten thousand modules fit.
 const MaxSize = 4 << 20
 
 // Entry is the lock of one called module.
 type Entry struct {
-	// Key is the way to the module through the calls, such as "net.subnets".
+	// Key is the path of the module through the calls, such as "net.subnets".
 	Key string `hcl:"key,label"`
-	// Source is the source of the call, without what is secret in it.
+	// Source is the source of the call, without secrets.
 	Source string `hcl:"source"`
-	// Version is that of a module of a registry, and Commit that of a package from a repository; otherwise empty.
+	// Version is the version of a registry module, and Commit that of a package from a repository; otherwise they are
+	// "".
 	Version string `hcl:"version,optional"`
 	Commit  string `hcl:"commit,optional"`
-	// Hash is that of the package's files, "h1:…".
+	// Hash is the hash of the package's files, "h1:…".
 	Hash string `hcl:"hash"`
 
 	Range hcl.Range `hcl:",def_range"`
@@ -52,13 +53,13 @@ type Entry struct {
 // File is the content of the file. The zero value is an empty one.
 type File struct{ entries map[string]Entry }
 
-// Entry returns what the file says of a module; false if it says nothing.
+// Entry returns the entry of a module, or false if there is none.
 func (f File) Entry(key string) (Entry, bool) {
 	e, ok := f.entries[key]
 	return e, ok
 }
 
-// With returns a file in which the entry of its module is this one.
+// With returns a file with this entry, which replaces an existing entry of the same module.
 func (f File) With(e Entry) File {
 	entries := make(map[string]Entry, len(f.entries)+1)
 	maps.Copy(entries, f.entries)
@@ -66,7 +67,7 @@ func (f File) With(e Entry) File {
 	return File{entries}
 }
 
-// Entries returns all entries in the order of the file.
+// Entries returns all entries, sorted as in the file.
 func (f File) Entries() []Entry {
 	out := make([]Entry, 0, len(f.entries))
 	for _, key := range slices.Sorted(maps.Keys(f.entries)) {
@@ -101,10 +102,10 @@ var (
 	commitForm = regex.Lazy(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
-// IsCommit reports whether a text is the full name of a commit.
+// IsCommit reports whether a text is a complete commit ID.
 func IsCommit(text string) bool { return commitForm().MatchString(text) }
 
-// Parse reads the text of a lock file. All problems that it has are reported, each with its place.
+// Parse parses a lock file. It reports all problems, each with its position.
 func Parse(filename string, src []byte) (File, diag.List) {
 	if diags := nesting.Check(src, filename); diags.HasErrors() {
 		return File{}, diags
@@ -122,8 +123,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	}
 	entries := make(map[string]Entry, len(content.Modules))
 	for _, e := range content.Modules {
-		const summary, advice = "Invalid lock of a module", "Restore the file from version control, or remove the " +
-			"block: init writes it again from what it finds then."
+		const summary, advice = "Invalid lock of a module", "Restore the file from version control. Or remove the " +
+			"block: init then writes it again for the module that it downloads."
 		switch first, again := entries[e.Key]; {
 		case again:
 			diags = diags.Errorf(&e.Range, summary, "The module %q is locked at %s already. Remove one of the two "+
@@ -146,7 +147,7 @@ func Parse(filename string, src []byte) (File, diag.List) {
 	return File{entries}, diags
 }
 
-// Load reads the lock file of a directory; a missing one is an empty File.
+// Load reads the lock file in a directory; if it is missing, it returns an empty File.
 func Load(dir string) (File, diag.List) {
 	path := filepath.Join(dir, Name)
 	src, err := regular.Read(path, MaxSize)
@@ -163,7 +164,7 @@ func Load(dir string) (File, diag.List) {
 	return Parse(filepath.ToSlash(path), src)
 }
 
-// Save replaces the lock file of a directory as a whole. An empty file is not written when there is none.
+// Save replaces the lock file in a directory atomically. It does not create a file for an empty File.
 func (f File) Save(dir string) error {
 	path, text := filepath.Join(dir, Name), f.Bytes()
 	old, err := regular.Read(path, MaxSize)

@@ -13,7 +13,7 @@ import (
 
 const hash = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
-func TestWhatIsWrittenIsReadBack(t *testing.T) {
+func TestFilesRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	if err := (pins.File{}).Save(dir); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-func TestALockThatIsNotUnderstoodIsRefused(t *testing.T) {
+func TestUnknownLockEntriesAreRefused(t *testing.T) {
 	block := func(args string) string { return "module \"a\" {\n" + args + "\n}\n" }
 	good := "source = \"a/b/c\"\nhash = \"" + hash + "\""
 	if _, diags := pins.Parse("f", []byte(block(good))); diags.HasErrors() {
@@ -81,8 +81,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The hash is that of names, contents and links. What git keeps for itself does not count, and neither does the order
-// in which a folder is read.
+// The hash depends on names, contents and links. It ignores git's own files, and the order in which a folder is read.
 func TestTheHashIsThatOfTheFiles(t *testing.T) {
 	of := func(files map[string]string) string {
 		dir := t.TempDir()

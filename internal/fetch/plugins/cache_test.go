@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// installedIn returns where the program of hashicorp/null 3.1.0 really is.
+// installedIn returns the real path of the program of hashicorp/null 3.1.0.
 func (w *world) installedIn() string {
 	w.t.Helper()
 	path, err := filepath.EvalSymlinks(w.opts.Folder.Path(parse(w.t, "hashicorp/null"),
@@ -25,7 +25,7 @@ func (w *world) installedIn() string {
 
 func (w *world) lastStep() string { return strings.Fields(w.steps[len(w.steps)-1])[0] }
 
-func TestTheCacheServesOnlyWhatTheLockFileKnows(t *testing.T) {
+func TestTheCacheServesOnlyLockedPackages(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")
@@ -85,7 +85,7 @@ func TestAChangedPackageInTheCacheIsReplaced(t *testing.T) {
 		t.Error("the changed package was taken")
 	}
 
-	// Allowed to be unlocked is not allowed to be another one than what is locked.
+	// The permission to use unlocked packages does not allow a package that differs from the locked one.
 	os.RemoveAll(w.opts.Folder.Dir)
 	if err := os.WriteFile(filepath.Join(w.installed(cache), "more"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (w *world) installed(folder string) string {
 	return packages.Folder{Dir: folder}.Path(parse(w.t, "hashicorp/null"), versions.MustParseVersion("3.1.0"))
 }
 
-func TestWhatIsInstalledNeedsNoSource(t *testing.T) {
+func TestInstalledProvidersNeedNoSource(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")

@@ -24,15 +24,15 @@ type CopyOptions struct {
 	Locked    lockfile.File
 	Sources   Sources
 	Platforms []packages.Platform
-	Dir       string // of the mirror
-	// Selected is called with the chosen version of a provider, and whether the lock file has it; may be nil.
+	Dir       string // folder of the mirror
+	// Selected is called with the chosen version of a provider, and whether the lock file contains it. It may be nil.
 	Selected func(e lockfile.Entry, locked bool)
-	// Progress is called before and after each package is fetched; may be nil.
+	// Progress is called before and after each package is fetched. It may be nil.
 	Progress func(Fetching)
 }
 
-// Copy writes packed packages into a folder, with the documents of a network mirror for a web server. Existing files
-// stay. Versions are chosen as Lock does.
+// Copy writes packed packages into a folder, with the documents of a network mirror for a web server. It keeps existing
+// files. It chooses versions as Lock does.
 func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 	if opts.Selected == nil {
 		opts.Selected = func(lockfile.Entry, bool) {}
@@ -51,14 +51,14 @@ func Copy(ctx context.Context, opts CopyOptions) (diags diag.List) {
 			return diags.AppendError("Mirroring was canceled", err)
 		}
 		if err := opts.copy(ctx, p); err != nil {
-			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be put into %s: %s.",
+			diags = diags.Errorf(nil, "Failed to mirror provider", "Provider %s could not be copied to %s: %s.",
 				p.ForDisplay(), opts.Dir, strings.TrimSuffix(err.Error(), "."))
 		}
 	}
 	return diags
 }
 
-// check refuses a lock file that does not fit before anything is fetched.
+// check returns an error if the lock file does not match, before anything is fetched.
 func (o CopyOptions) check() (diags diag.List) {
 	for _, p := range o.Wanted.sorted() {
 		if e, ok := o.Locked.Entry(p); ok && !o.Wanted[p].Allow(e.Version) {
@@ -102,7 +102,7 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 	return writeIndex(ctx, o.Dir, p)
 }
 
-// keep copies an archive to its place atomically.
+// keep atomically copies an archive to its location.
 func keep(ctx context.Context, p packages.Package, mirror, target string) error {
 	if !p.Packed {
 		return fmt.Errorf("the package %s is not an archive, so its checksums differ from those of its publisher",
@@ -119,12 +119,12 @@ func keep(ctx context.Context, p packages.Package, mirror, target string) error 
 	})
 }
 
-// put writes a file of a mirror, whose links must not leave it.
+// put writes a file of a mirror, whose links must not lead out of it.
 func put(mirror, path string, write func(io.Writer) error) error {
 	return replace.Own(mirror, path, 0o666, write)
 }
 
-// writeIndex describes the packed packages that a mirror has of a provider.
+// writeIndex writes the documents for the packed packages of a provider in a mirror.
 func writeIndex(ctx context.Context, dir string, p addr.Provider) error {
 	found, err := packages.Search(dir, p)
 	if err != nil {
@@ -173,7 +173,7 @@ func writeJSON(mirror, path string, document any) error {
 	})
 }
 
-// Why words how the version of a provider was chosen.
+// Why describes how the version of a provider was chosen.
 func Why(locked bool, c require.Constraints) string {
 	switch {
 	case locked:

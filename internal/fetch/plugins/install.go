@@ -7,12 +7,13 @@ import (
 	"os"
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// isInstalled reports whether the locked version is in a folder already, unchanged.
+// isInstalled reports whether the locked version is installed unchanged in a folder.
 func isInstalled(ctx context.Context, in packages.Folder, locked lockfile.Entry) bool {
 	if in.Dir == "" {
 		return false
@@ -34,7 +35,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 	switch {
 	case t.installed || !t.cached && isInstalled(ctx, in.Folder, t.entry):
 		in.progress(step)
-		// The entry stays as it is: its constraints are those under which the version was chosen, and that was not done
+		// The entry does not change: its constraints are those under which the version was chosen, which did not happen
 		// again.
 		return
 	case t.cached || in.isCached(ctx, t.entry):
@@ -47,7 +48,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 		}
 	case len(t.found.sources) == 0:
 		t.queryFailed(
-			"version %s was installed a moment ago, but has disappeared. Another process uses the same directory",
+			"version %s was just installed, but is no longer there. Another process uses the same directory",
 			t.version)
 		return
 	default:
@@ -74,7 +75,7 @@ func (in *installer) install(ctx context.Context, t *task) {
 	t.locks = true
 }
 
-// understood removes hashes of unknown schemes.
+// understood returns the hashes with known schemes.
 func understood(hashes []lockfile.Hash) []lockfile.Hash {
 	return slices.DeleteFunc(slices.Clone(hashes), func(h lockfile.Hash) bool {
 		return h.Scheme() != "h1" &&
@@ -84,7 +85,7 @@ func understood(hashes []lockfile.Hash) []lockfile.Hash {
 
 const stagedPrefix = "tombolo-provider-"
 
-// staged calls f with a directory for what is fetched, which is gone afterwards.
+// staged calls f with a temporary directory for fetched files.
 func staged(f func(dir string) error) (err error) {
 	replace.Sweep(os.TempDir(), stagedPrefix)
 	work, err := replace.Unfinished(os.TempDir(), stagedPrefix)
@@ -95,7 +96,7 @@ func staged(f func(dir string) error) (err error) {
 	return f(work.Dir)
 }
 
-// fetch gets the package and installs it if the lock file allows, through the cache if there is one.
+// fetch fetches a package and installs it if the lock file allows it, through the cache if there is one.
 func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err error) {
 	err = staged(func(dir string) error {
 		found, err := t.found.fetch(ctx, t.wish(), dir, func(done, total int64) {
@@ -124,26 +125,27 @@ func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err e
 	return h, err
 }
 
-// accepts returns what decides whether a package may be installed: one that has a hash of the lock file, of its files
-// or its archive; any, if the lock file has none.
+// accepts returns a function that decides whether a package may be installed: it must have a hash in the lock file, of
+// its files or of its archive. If the lock file has no hashes, every package may.
 func accepts(hashes []lockfile.Hash, archive lockfile.Hash) func(lockfile.Hash) error {
 	return func(h lockfile.Hash) error {
 		if len(hashes) == 0 || slices.Contains(hashes, h) || archive != "" && slices.Contains(hashes, archive) {
 			return nil
 		}
-		return fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the package was "+
-			"changed after it was locked, or the lock file has only packages for other platforms; in that case, add "+
-			"this platform with \"providers lock -platform=%s\"", h, packages.Current())
+		return diag.Advised(fmt.Errorf("the package has none of the checksums of the lock file, but %s. Either the "+
+			"package was changed after it was locked, or the lock file has only packages for other platforms", h),
+			"In that case, add this platform with \"%s\".",
+			diag.Run("providers", "lock", "-platform="+packages.Current().String()))
 	}
 }
 
-// cached is the package of the cache.
+// cached returns the package in the cache.
 func (in *installer) cached(e lockfile.Entry) packages.Package {
 	return packages.Package{Provider: e.Provider, Version: e.Version, Platform: packages.Current(),
 		Path: in.Cache.Path(e.Provider, e.Version)}
 }
 
-// isCached reports whether the cache has a package that may be used: one that the lock file knows, or any if that is
+// isCached reports whether the cache contains a usable package: one with a hash in the lock file, or any if that is
 // allowed.
 func (in *installer) isCached(ctx context.Context, e lockfile.Entry) bool {
 	if in.Cache.Dir == "" {

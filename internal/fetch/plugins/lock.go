@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// LockOptions selects the packages to record.
+// LockOptions selects the packages to lock.
 type LockOptions struct {
 	Wanted    Wanted
 	Locked    lockfile.File
@@ -23,39 +23,39 @@ type LockOptions struct {
 	// Cache is a folder whose packages need not be fetched. Fetched packages for this platform are added to it. Its Dir
 	// is "" if there is none.
 	Cache packages.Folder
-	// Progress is called before and after each package is fetched, by one goroutine at a time; may be nil.
+	// Progress is called before and after each package is fetched, not concurrently. It may be nil.
 	Progress func(Fetching)
 }
 
-// Fetching is a step of getting a package for another machine.
+// Fetching is a step of fetching a package for another machine.
 type Fetching struct {
 	packages.Wish
-	// Ended means that it is here, and Proof how it was checked.
+	// Ended means that the package was fetched, and Proof how it was checked.
 	Ended bool
 	packages.Proof
-	// Done and Total are the bytes of a package that is on the way; both are 0 at first.
+	// Done and Total are the bytes of a package that is being fetched; both are 0 at first.
 	Done, Total int64
 }
 
-// Recorded reports how the lock file knew a package before.
+// Recorded is the content of the lock file before.
 type Recorded uint8
 
-// How the lock file knew a package.
+// Contents of the lock file before.
 const (
-	NewProvider Recorded = iota + 1 // nothing of the provider
-	NewHash                         // the provider, not this package
+	NewProvider Recorded = iota + 1 // no entry of the provider
+	NewHash                         // the provider, but not this package
 	NoChange                        // this package
 )
 
-// Record is the outcome for one provider on one platform.
+// Record is the result for one provider on one platform.
 type Record struct {
 	Provider addr.Provider
 	Platform packages.Platform
 	Recorded Recorded
 }
 
-// Lock adds the hashes of packages for several platforms to a lock file and installs nothing. Locked versions stay; for
-// other providers the newest allowed version is chosen.
+// Lock adds the hashes of packages for several platforms to a lock file and installs nothing. Locked versions are kept;
+// for other providers it chooses the newest allowed version.
 func Lock(ctx context.Context, opts LockOptions) (lockfile.File, []Record, diag.List) {
 	var mu sync.Mutex // held while Progress is called
 	if progress := opts.Progress; progress != nil {
@@ -124,7 +124,7 @@ func (o LockOptions) lock(ctx context.Context, p addr.Provider) (l locked) {
 	return l
 }
 
-// hash gets a package and returns its hash.
+// hash fetches a package and returns its hash.
 func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash,
 	proof packages.Proof, err error) {
 	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
@@ -161,14 +161,14 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 	return h, proof, err
 }
 
-// selection is the version of a provider that other machines are to have.
+// selection is the version of a provider for other machines.
 type selection struct {
 	entry lockfile.Entry
-	known bool // the lock file had it
+	known bool // the lock file contained it
 	found offer
 }
 
-// outdatedError is a locked version that the constraints do not allow any more.
+// outdatedError means that the constraints do not allow the locked version.
 type outdatedError struct{ locked, constraints string }
 
 func (e *outdatedError) Error() string {

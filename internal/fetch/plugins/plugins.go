@@ -1,16 +1,16 @@
-// Package plugins chooses and installs the providers that a configuration needs, and checks at every run that what is
-// installed is what was chosen.
+// Package plugins chooses and installs the providers that a configuration needs, and checks at every run that the
+// installed ones are the chosen ones.
 //
-// Install looks in the sources that the CLI configuration allows, in their order, takes the newest version that
-// satisfies all constraints (or the locked one), puts it into the install folder and gives the new lock file. Ready is
-// what every other command calls: it finds the program of each provider and compares its package with the lock file,
-// and installs nothing. Lock and Copy serve other machines: they record the hashes of packages for other platforms, and
-// fill a folder that can be used as a mirror.
+// Install searches the sources that the CLI configuration allows, in order, chooses the newest version that satisfies
+// all constraints (or the locked one), installs it and returns the new lock file. All other commands call Ready, which
+// finds the program of each provider and compares its package with the lock file, and installs nothing. Lock and Copy
+// are for other machines: they record the hashes of packages for other platforms, and fill a folder that can be used as
+// a mirror.
 //
-// Sources are asked and packages fetched by a few goroutines at a time, which have ended when a function returns.
+// Several goroutines access sources and fetch packages; they have ended when a function returns.
 //
-// Both report all problems of all providers together. The lock file is returned, not written: the caller writes it when
-// all went well.
+// The functions report the problems of all providers together. They return the lock file without writing it: the caller
+// writes it after success.
 package plugins
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Wanted are the constraints of each provider that the configuration and the state need, those of all modules together.
+// Wanted maps each provider that the configuration and the state need to the constraints of all modules.
 type Wanted map[addr.Provider]require.Constraints
 
 func (w Wanted) sorted() []addr.Provider {
@@ -47,65 +47,66 @@ func (w Wanted) sorted() []addr.Provider {
 type Options struct {
 	Wanted Wanted
 	Locked lockfile.File
-	// Folder is where providers are installed.
+	// Folder is the folder of installed providers.
 	Folder packages.Folder
-	// Sources are where packages come from; see Sources.
+	// Sources are the sources of packages; see Sources.
 	Sources Sources
-	// Cache is a folder that projects share: packages are installed there, and linked to. Its Dir is "" if there is
-	// none.
+	// Cache is a folder that projects share: packages are installed in it, and projects have links to it. Its Dir is ""
+	// if there is none.
 	Cache packages.Folder
-	// CacheUnlocked takes packages from the cache that the lock file does not know yet. The lock file then has their
-	// hashes for this platform alone.
+	// CacheUnlocked uses packages in the cache that the lock file does not contain yet. The lock file then only gets
+	// their hashes for this platform.
 	CacheUnlocked bool
-	// Overrides are providers under development: they are neither chosen nor locked.
+	// Overrides maps providers under development to their folders: they are neither chosen nor locked.
 	Overrides map[addr.Provider]string
-	// BuiltIn returns which providers are served by this program when no source has a package. They are not locked.
+	// BuiltIn reports whether this program itself serves a provider if no source has a package. Such a provider is not
+	// locked.
 	BuiltIn func(addr.Provider) bool
-	// Elsewhere returns which providers run already, and so need no package. What is locked of them stays; nil for
-	// none.
+	// Elsewhere reports whether a provider is already running, so that it needs no package. Its lock entry is kept. It
+	// may be nil.
 	Elsewhere func(addr.Provider) bool
-	// Upgrade chooses the newest version that the constraints allow, whatever is locked.
+	// Upgrade chooses the newest version that the constraints allow, even if another is locked.
 	Upgrade bool
-	// Progress is called for each step, by one goroutine at a time; nil for none.
+	// Progress is called for each step, not concurrently. It may be nil.
 	Progress func(Step)
 }
 
 // StepKind is the kind of a Step.
 type StepKind uint8
 
-// The steps of an installation, in the order in which they happen to a provider.
+// Steps of an installation, in the order in which they happen for a provider.
 const (
 	StepReuse      StepKind = iota + 1 // the locked version will be used
-	StepFind                           // versions that match Constraints are searched
-	StepUse                            // the version is installed already
+	StepFind                           // versions that match Constraints are being searched
+	StepUse                            // the version is already installed
 	StepInstall                        // a version is being installed
 	StepInstalled                      // it is installed; Proof is the evidence for its origin
-	StepCached                         // it is linked to from the cache
+	StepCached                         // a link to the cache was created
 	StepServedHere                     // the provider is part of this program
 	StepFetch                          // its package is being downloaded: Done of Total bytes
 )
 
-// Step is a piece of progress.
+// Step is one step of progress.
 type Step struct {
 	Kind        StepKind
 	Provider    addr.Provider
 	Version     versions.Version
 	Constraints require.Constraints
 	Proof       packages.Proof // of StepInstalled
-	Done, Total int64          // bytes of StepFetch; Total is -1 when it is not known
+	Done, Total int64          // bytes of StepFetch; Total is -1 if unknown
 }
 
 // Result is the result of an installation.
 type Result struct {
 	// Lock is the lock file for the installed packages.
 	Lock lockfile.File
-	// ThisPlatformOnly lists installed providers for which the lock file has only hashes of this machine's package.
+	// ThisPlatformOnly lists installed providers for which the lock file only has hashes of this platform's package.
 	ThisPlatformOnly []addr.Provider
 	// Signed means that an installed package is signed by a publisher other than HashiCorp.
 	Signed bool
 }
 
-// Install makes all wanted providers available.
+// Install installs all wanted providers.
 func Install(ctx context.Context, opts Options) (Result, diag.List) {
 	in := &installer{Options: opts}
 	var result Result
@@ -146,7 +147,7 @@ func Install(ctx context.Context, opts Options) (Result, diag.List) {
 	return result, diags
 }
 
-// parallel limits how many providers are processed at a time: most of the time they wait for servers.
+// parallel is the number of providers that are processed concurrently; they mostly wait for servers.
 const parallel = 4
 
 // inParallel calls f for 0 to n-1 until the context ends.
@@ -175,16 +176,16 @@ type installer struct {
 type task struct {
 	addr.Provider
 	version versions.Version
-	// found is where the version is; without sources when it is installed already.
+	// found is the version and its sources; it has no sources if it is already installed.
 	found offer
 
-	chosen bool // there is something to install
-	// installed and cached report that the locked version is in the folder or the cache, unchanged: hashing large
-	// packages takes time.
+	chosen bool // there is a package to install
+	// installed and cached report whether the locked version is in the folder or the cache, unchanged. They are stored
+	// because hashing large packages takes time.
 	installed, cached bool
 	served            bool // this program serves the provider itself
 
-	entry            lockfile.Entry // the new entry, if locks
+	entry            lockfile.Entry // new entry, if locks
 	locks            bool
 	proof            packages.Proof
 	thisPlatformOnly bool
@@ -200,10 +201,10 @@ func (in *installer) progress(s Step) {
 	in.Progress(s)
 }
 
-// legacyNamespace is the namespace in old states where it was not known.
+// legacyNamespace is the namespace in old states for providers whose namespace was unknown.
 const legacyNamespace = "-"
 
-// begin returns what is going to happen to a provider; false when nothing is.
+// begin decides what to do with a provider; it returns false if there is nothing to do.
 func (in *installer) begin(p addr.Provider) bool {
 	locked, reuse := in.reuse(p)
 	switch {
@@ -220,20 +221,20 @@ func (in *installer) begin(p addr.Provider) bool {
 	return true
 }
 
-// reuse returns the version that is to stay.
+// reuse returns the locked version if it is to be kept.
 func (in *installer) reuse(p addr.Provider) (lockfile.Entry, bool) {
 	locked, ok := in.Locked.Entry(p)
 	return locked, ok && !in.Upgrade
 }
 
-// choose chooses a version, or reports the obstacle.
+// choose chooses a version, or reports why it cannot.
 func (in *installer) choose(ctx context.Context, t *task) {
 	p, wanted := t.Provider, in.Wanted[t.Provider]
 	if p.Namespace == legacyNamespace {
 		t.diags = t.diags.Errorf(nil, "Invalid legacy provider address",
-			"The state has objects of provider %q, an address from before Terraform 0.13 without a namespace. Set "+
-				"the full address with: state replace-provider %s NAMESPACE/%s", p.String(), p,
-			p.Type)
+			"The state has objects of provider %q, an address from before Terraform 0.13 without a namespace.",
+			p.String()).Advise("Set the full address with \"%s\".",
+			diag.Run("state", "replace-provider", p.String(), "NAMESPACE/"+p.Type))
 		return
 	}
 	locked, reuse := in.reuse(p)
@@ -267,8 +268,8 @@ func (in *installer) choose(ctx context.Context, t *task) {
 	t.pick(available, wanted)
 }
 
-// search searches the sources for a provider. A built-in one is not searched in the network unless a version of it is
-// locked: otherwise the answer of a server, or a missing network, would decide which of two providers runs.
+// search searches the sources for a provider. A built-in provider is only searched on the network if a version of it is
+// locked: otherwise the response of a server, or a missing network, would determine which of two providers runs.
 func (in *installer) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	if _, locked := in.Locked.Entry(p); !locked && in.BuiltIn != nil && in.BuiltIn(p) {
 		return in.Sources.local().search(ctx, p)
@@ -299,7 +300,7 @@ func noMatch(wanted require.Constraints) string {
 	return fmt.Sprintf("no available releases match the constraint %s", wanted)
 }
 
-// pick chooses the source of the version.
+// pick selects the source of the version.
 func (t *task) pick(available catalog, wanted require.Constraints) {
 	found, ok := available.offer(t.version)
 	var elsewhere *packages.PlatformError
@@ -337,7 +338,7 @@ func (t *task) notForThisPlatform(problem *packages.PlatformError) {
 		t.ForDisplay(), problem, packages.Current())
 }
 
-// upgrade is the advice on a lock file that does not fit the constraints.
+// upgrade is the advice if the lock file does not match the constraints.
 const upgrade = "Run \"%s\" to choose a new version, or change the constraint."
 
 func (t *task) queryFailed(format string, args ...any) {
@@ -352,10 +353,10 @@ func (t *task) queryFailed(format string, args ...any) {
 		hint)
 }
 
-// maxWarnings limits the warnings of a registry that are shown.
+// maxWarnings is the maximum number of a registry's warnings that are shown.
 const maxWarnings = 10
 
-// warn passes on a registry's warnings about a provider.
+// warn reports a registry's warnings about a provider.
 func (t *task) warn(warnings []string) {
 	if len(warnings) == 0 {
 		return

@@ -32,7 +32,7 @@ func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no network here")
 }
 
-// world is a mirror and a place to install into.
+// world is a mirror, and a folder to install into.
 type world struct {
 	t      *testing.T
 	mirror string
@@ -64,7 +64,7 @@ func parse(t *testing.T, source string) addr.Provider {
 	return p
 }
 
-// has puts a package into the mirror.
+// has adds a package to the mirror.
 func (w *world) has(source, version string) {
 	w.t.Helper()
 	w.put(w.mirror, source, version, packages.Current().String())
@@ -180,7 +180,7 @@ func TestTheLockedVersionStaysUntilUpgrade(t *testing.T) {
 	}
 }
 
-func TestALockThatNoLongerFitsIsAnError(t *testing.T) {
+func TestOutdatedLocksAreErrors(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")
@@ -219,7 +219,7 @@ func TestAChangedPackageIsNeitherInstalledNorUsed(t *testing.T) {
 	}
 }
 
-func TestALockWithoutHashesLetsNothingRun(t *testing.T) {
+func TestLocksWithoutHashesRunNothing(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.wants("hashicorp/null", "")
@@ -256,7 +256,7 @@ func TestHashesOfOtherPlatformsAreKept(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotWantedAnyMoreLeavesTheLockFile(t *testing.T) {
+func TestUnneededProvidersLeaveTheLockFile(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.has("example.com/corp/thing", "1.0.0")
@@ -270,7 +270,7 @@ func TestWhatIsNotWantedAnyMoreLeavesTheLockFile(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyHasIsReportedForAllProvidersTogether(t *testing.T) {
+func TestMissingProvidersAreReportedTogether(t *testing.T) {
 	w := newWorld(t)
 	w.has("hashicorp/null", "3.1.0")
 	w.put(w.mirror, "hashicorp/other", "1.0.0", "plan9_mips")
@@ -288,7 +288,7 @@ func TestWhatNobodyHasIsReportedForAllProvidersTogether(t *testing.T) {
 	}
 }
 
-func TestBuiltInProvidersServeWhenNobodyElseDoes(t *testing.T) {
+func TestBuiltInProvidersServeWithoutOtherSources(t *testing.T) {
 	w := newWorld(t)
 	w.opts.BuiltIn = func(p addr.Provider) bool { return p.Type == "external" }
 	w.wants("hashicorp/external", "~> 2.0")
@@ -339,7 +339,7 @@ func TestProvidersThatRunAlreadyNeedNoPackageAndKeepTheirLock(t *testing.T) {
 	}
 }
 
-func TestImpliedFoldersGoBeforeRegistriesAndAreSearchedOnlyWithoutSettings(t *testing.T) {
+func TestImpliedFoldersPrecedeRegistriesUnlessConfigured(t *testing.T) {
 	w := newWorld(t)
 	implied, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
 	w.put(implied, "hashicorp/null", "1.0.0", packages.Current().String())
@@ -356,7 +356,7 @@ func TestImpliedFoldersGoBeforeRegistriesAndAreSearchedOnlyWithoutSettings(t *te
 	wantError(t, diags, "registry.terraform.io", "no network here", "not found in "+implied)
 }
 
-func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
+func TestMethodsAreUsedForTheirProviders(t *testing.T) {
 	w := newWorld(t)
 	second := t.TempDir()
 	w.has("hashicorp/null", "1.0.0")
@@ -374,7 +374,7 @@ func TestMethodsAreUsedForWhatTheyCover(t *testing.T) {
 	w.wants("example.com/a/b", "")
 	w.opts.Sources = plugins.NewSources(&settings.Settings{Explicit: true}, nil, offline)
 	_, diags := w.install()
-	wantError(t, diags, "has no method for it")
+	wantError(t, diags, "has no installation method for it")
 }
 
 func TestAMirrorThatCannotBeReadIsAnError(t *testing.T) {
@@ -386,7 +386,7 @@ func TestAMirrorThatCannotBeReadIsAnError(t *testing.T) {
 	wantError(t, diags, "cannot be searched")
 }
 
-func TestNothingSelectedYetSaysToRunInit(t *testing.T) {
+func TestMissingLockFileAdvisesInit(t *testing.T) {
 	w := newWorld(t)
 	w.wants("hashicorp/null", "")
 	_, diags := w.ready()

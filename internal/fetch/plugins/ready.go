@@ -22,19 +22,19 @@ type ReadyOptions struct {
 	Wanted Wanted
 	Locked lockfile.File
 	Folder packages.Folder
-	// Overrides are providers under development. They are never locked, so a state may need them that nothing wants any
-	// more.
+	// Overrides maps providers under development to their folders. They are never locked, so a state may need one that
+	// the configuration does not.
 	Overrides map[addr.Provider]string
-	// Elsewhere returns which providers come from elsewhere and need no package: built-in ones, ones that run already.
+	// Elsewhere reports whether a provider needs no package: it is built in or already running.
 	Elsewhere func(addr.Provider) bool
-	// BuiltIn returns which providers this program serves itself when no package of them is locked.
+	// BuiltIn reports whether this program itself serves a provider if no package of it is locked.
 	BuiltIn func(addr.Provider) bool
-	// Each makes its own problem of each provider that is missing, under the headlines by which programs that have
-	// a configuration validated know that init has to run again. Otherwise there is one problem for all.
+	// Each reports a separate problem for each missing provider, with the summaries by which programs that validate
+	// configurations recognize that init must run again. Otherwise there is one problem for all.
 	Each bool
 }
 
-// Ready returns the program of each wanted provider that has to be started. A provider that this program serves itself
+// Ready returns the program of each wanted provider that must be started. A provider that this program serves itself
 // has none.
 func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	programs := map[addr.Provider]string{}
@@ -48,8 +48,9 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case override != "":
 			program, err := overridden(override, p.Type)
 			if err != nil {
-				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration says that "+
-					"provider %s is in %s: %s. Build the provider there, or remove it from dev_overrides.", p, override,
+				diags = diags.Errorf(nil, "Development override cannot be used", "The CLI configuration sets the "+
+					"directory of provider %s to %s, which cannot be used: %s. Build the provider there, or remove "+
+					"it from dev_overrides.", p, override,
 					err)
 				continue
 			}
@@ -92,7 +93,7 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 	return programs, diags.Extend(notReady(opts, undecided, broken))
 }
 
-// notReady reports the providers that the lock file does not decide on, and those that are not installed as it says.
+// notReady reports providers without an entry in the lock file, and those that are not installed as locked.
 func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 	if len(undecided) > 0 {
 		how := "To choose versions by the constraints of the configuration, run:\n  %s"
@@ -105,7 +106,7 @@ func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 				"- ")).
 			Advise(how, command)
 	}
-	// Init, which decides on the others, installs these too.
+	// Init, which decides about the others, also installs these.
 	if len(broken) > 0 && len(undecided) == 0 {
 		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed providers are not those that "+
 			"the lock file selects:\n  - %s", strings.Join(broken, "\n  - ")).
@@ -114,7 +115,7 @@ func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
 	return diags
 }
 
-// overridden finds the program of a provider under development.
+// overridden returns the program of a provider under development.
 func overridden(dir, typ string) (string, error) {
 	program, err := packages.Program(dir, typ)
 	if err != nil {
@@ -123,10 +124,10 @@ func overridden(dir, typ string) (string, error) {
 	return filepath.Abs(program)
 }
 
-// finding is the result of a look at an installed package.
+// finding is the result of checking an installed package.
 type finding struct{ program, problem string }
 
-// installed checks packages on all processors: most of the time goes into their hashes.
+// installed checks packages on all processors, because hashing takes most of the time.
 func installed(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) []finding {
 	found := make([]finding, len(entries))
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

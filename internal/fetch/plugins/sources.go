@@ -21,36 +21,37 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/settings"
 )
 
-// Source is a place that packages come from. It may be used by several goroutines.
+// Source is a source of packages. It is safe for concurrent use.
 type Source interface {
-	// Versions lists what there is of a provider; an empty list when the place does not have it.
+	// Versions lists the versions of a provider; the list is empty if the source does not have the provider.
 	Versions(ctx context.Context, p addr.Provider) (packages.Listing, error)
-	// Fetch makes a package be on this machine: in the directory, if it was not here before. A platform that a version
-	// is not there for is a *packages.PlatformError. What the place states of a package has been checked.
+	// Fetch makes a package available on this machine, in the directory unless it was already local. If a version is
+	// not available for the platform, it returns a *packages.PlatformError. It has checked what the source states about
+	// the package.
 	Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error)
-	// String names the place in messages.
+	// String returns the name of the source in messages.
 	String() string
 }
 
-// place is a source and the providers that it is meant for.
+// place is a source and the providers for which it is used.
 type place struct {
 	Source
 	covers func(addr.Provider) bool
-	// local means that asking needs no network.
+	// local means that the source needs no network.
 	local bool
 }
 
-// Sources are where packages come from, in the order of preference.
+// Sources are the sources of packages in order of preference.
 type Sources struct {
-	// implied holds the default local folders, in their order. A provider in one of them is not searched elsewhere.
+	// implied are the default local folders, in order. A provider in one of them is not searched elsewhere.
 	implied []place
 	places  []place
 }
 
 func all(addr.Provider) bool { return true }
 
-// NewSources returns the sources that the settings configure. Without a provider_installation block those are the
-// implied folders, which need not exist, and then the registries.
+// NewSources returns the sources that the settings configure. Without a provider_installation block these are the
+// implied folders, which need not exist, followed by the registries.
 func NewSources(s *settings.Settings, implied []string, client *web.Client) Sources {
 	if s == nil || !s.Explicit {
 		sources := Registries(client)
@@ -88,12 +89,12 @@ func placeOf(m settings.Method, client *web.Client) place {
 	return p
 }
 
-// Registries are the registries that the addresses of providers name, and nothing else.
+// Registries returns only the registries in the addresses of providers.
 func Registries(client *web.Client) Sources {
 	return Sources{places: []place{{registries.Registry{Client: client}, all, false}}}
 }
 
-// NetworkMirror is one network mirror alone.
+// NetworkMirror returns only one network mirror.
 func NetworkMirror(location string, client *web.Client) (Sources, error) {
 	if err := settings.CheckMirrorURL(location); err != nil {
 		return Sources{}, err
@@ -102,7 +103,7 @@ func NetworkMirror(location string, client *web.Client) (Sources, error) {
 		nil
 }
 
-// OnlyFolders returns sources with the given folders alone, whatever the settings say.
+// OnlyFolders returns only the given folders, regardless of the settings.
 func OnlyFolders(dirs []string) Sources {
 	var s Sources
 	for _, dir := range dirs {
@@ -118,7 +119,7 @@ func (s Sources) local() Sources {
 	})}
 }
 
-// offer is a version and where it is.
+// offer is a version and its sources.
 type offer struct {
 	packages.Offer
 	sources []Source
@@ -130,7 +131,7 @@ type catalog struct {
 	warnings []string
 }
 
-// search searches all sources that cover a provider. The error is the reason why there is no version.
+// search searches all sources for a provider. The error is the reason why there is no version.
 func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 	found, looked, err := ask(ctx, p, s.implied, nil)
 	if err != nil || len(found.offers) > 0 {
@@ -141,13 +142,14 @@ func (s Sources) search(ctx context.Context, p addr.Provider) (catalog, error) {
 		return found, err
 	}
 	if len(looked) == 0 {
-		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no method for it")
+		return catalog{}, errors.New("the provider_installation block of the CLI configuration has no installation " +
+			"method for it")
 	}
-	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or put a package into a folder that is a "+
+	return catalog{}, fmt.Errorf("it was not found in %s. Check its name, or add a package to a folder that is a "+
 		"filesystem_mirror in the CLI configuration", strings.Join(looked, ", "))
 }
 
-// ask asks places. before are those that were looked in before; the result has all of them.
+// ask searches places. before are the names of places that were already searched; looked also contains them.
 func ask(ctx context.Context, p addr.Provider, places []place, before []string) (found catalog, looked []string,
 	err error) {
 	looked = before
@@ -182,7 +184,7 @@ func (c *catalog) add(list packages.Listing, from Source) {
 		i, ok := known[o.Version]
 		if !ok {
 			known[o.Version] = len(c.offers)
-			// what is added goes elsewhere, and growing costs little however often a version is named
+			// appending copies once per source, however often a version is listed
 			o.Platforms = slices.Clip(o.Platforms)
 			c.offers = append(c.offers, offer{o, []Source{from}})
 			continue
@@ -200,7 +202,7 @@ func (c *catalog) add(list packages.Listing, from Source) {
 	c.warnings = append(c.warnings, list.Warnings...)
 }
 
-// offer returns what there is of a version.
+// offer returns the offer of a version.
 func (c catalog) offer(v versions.Version) (offer, bool) {
 	for _, o := range c.offers {
 		if o.Version == v {
@@ -218,7 +220,7 @@ func (c catalog) versions() []versions.Version {
 	return out
 }
 
-// String lists the newest versions.
+// String returns the newest versions.
 func (c catalog) String() string {
 	texts := []string{}
 	for _, o := range c.offers {
@@ -230,7 +232,7 @@ func (c catalog) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// check reports that a version is not there for a platform, as far as that is known before it is asked for.
+// check returns an error if a version is known not to be available for a platform, before it is requested.
 func (o offer) check(w packages.Wish) error {
 	if o.Platforms != nil && !slices.Contains(o.Platforms, w.Platform) {
 		return &packages.PlatformError{Wish: w, Available: o.Platforms}
@@ -238,7 +240,7 @@ func (o offer) check(w packages.Wish) error {
 	return nil
 }
 
-// fetch takes a package from the first source that has it for the platform.
+// fetch fetches a package from the first source that has it for the platform.
 func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
 	problem := &packages.PlatformError{Wish: w, Available: slices.Clone(o.Platforms)}

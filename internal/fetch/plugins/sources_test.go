@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 )
 
-// A registry may name one version over and over, each time for another platform.
-func TestAVersionThatIsNamedOftenCostsLittle(t *testing.T) {
+// A registry may list one version many times, each time for another platform.
+func TestRepeatedVersionsCostLittle(t *testing.T) {
 	const n = 20_000
 	var list packages.Listing
 	for i := range n {

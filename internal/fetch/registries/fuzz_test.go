@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// servers answer each request with a document that is chosen by the end of its path.
+// servers responds to each request with a document selected by the end of its path.
 type servers map[string][]byte
 
 func (s servers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -33,7 +33,7 @@ func (s servers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 404, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-// client asks servers that the CLI configuration names, so that nothing is announced.
+// client returns a client with services from the CLI configuration, so that no host is asked to announce them.
 func (s servers) client() *web.Client {
 	return web.New(web.Options{Transport: s, Services: map[string]map[string]any{"example.com": {service: "/v1/"}}})
 }
@@ -55,7 +55,7 @@ func FuzzVersions(f *testing.F) {
 	})
 }
 
-// Whatever a registry says, a package that nobody signed is not taken, and no file is left.
+// Whatever a registry responds, an unsigned package is refused and no file is left.
 func FuzzDescription(f *testing.F) {
 	f.Add([]byte(`{"os":"linux","arch":"amd64","filename":"a.zip","download_url":"/a.zip","shasum":"` +
 		strings.Repeat("0", 64) +
@@ -71,7 +71,7 @@ func FuzzDescription(f *testing.F) {
 	})
 }
 
-// A mirror proves nothing of a package, but it cannot put anything else than one archive into the directory.
+// A mirror proves nothing about a package, but it cannot put anything except for one archive into the directory.
 func FuzzMirror(f *testing.F) {
 	f.Add([]byte(`{"versions":{"1.0.0":{},"2.0.0-x":{}}}`),
 		[]byte(`{"archives":{"linux_amd64":{"url":"../a.zip","hashes":["zh:0","h1:x"]}}}`))
@@ -116,9 +116,9 @@ func FuzzSums(f *testing.F) {
 	})
 }
 
-// No noise is a signature.
+// Random bytes are never a valid signature.
 func FuzzSignature(f *testing.F) {
-	// The same key in all processes: else an input that one finds is another one in the next.
+	// All processes use the same key, so that an input has the same effect in each.
 	key := fetchtest.NewKey(f, fetchtest.KeyOptions{Made: time.Unix(1_700_000_000, 0),
 		Rand: rand.NewChaCha8([32]byte{})})
 	text := []byte("text")
@@ -129,7 +129,7 @@ func FuzzSignature(f *testing.F) {
 		if proof, err := verify(text, signature, []signingKey{{Armor: public}}, Anchors{}); err == nil {
 			t.Errorf("signed: %v", proof)
 		}
-		// Keys that strangers make may sign what they like: it has to end, no more.
+		// Foreign keys may have signed it: verify only has to end.
 		_, _ = verify(text, signature, []signingKey{{Armor: armored, TrustSignature: armored}}, Anchors{})
 	})
 }

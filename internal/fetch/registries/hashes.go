@@ -20,16 +20,16 @@ type statedPackage struct {
 	Hashes []string `json:"hashes"`
 }
 
-// installedHashes returns the hashes of what the packages of all platforms install, which OpenTofu's registry states
-// beside those of their archives, so that a lock file that is made on one platform is good for all. Only what stands
-// beside an archive of the signed list counts. Other registries are not believed, as OpenTofu does not.
+// installedHashes returns the hashes of the installed files of all platforms, which OpenTofu's registry states beside
+// those of their archives, so that a lock file written on one platform is valid on all. Only hashes beside an archive
+// in the signed list are used. Like OpenTofu, it ignores those of other registries.
 func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p packages.Package,
 	signed []lockfile.Hash) (list []lockfile.Hash, err error) {
 	if flavor.OfRegistry(w.Provider.Host) != flavor.OpenTofu || len(a.Packages) == 0 {
 		return nil, nil
 	}
 	if len(a.Packages) > maxPlatforms {
-		return nil, fmt.Errorf("the registry %s states the hashes of %d platforms, more than %d", w.Provider.Host,
+		return nil, fmt.Errorf("the registry %s lists the hashes of %d platforms, more than %d", w.Provider.Host,
 			len(a.Packages), maxPlatforms)
 	}
 	for _, platform := range slices.Sorted(maps.Keys(a.Packages)) {
@@ -40,8 +40,8 @@ func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p p
 				return nil, err
 			}
 			if !slices.Contains(installed, own) {
-				return nil, fmt.Errorf("what was downloaded has the hash %s, but the registry states %.500s: it was "+
-					"changed in transit or on the server", own, fmt.Sprint(installed))
+				return nil, fmt.Errorf("the downloaded package has the hash %s, but the registry lists %.500s: it "+
+					"was changed in transit or on the server", own, fmt.Sprint(installed))
 			}
 			installed = []lockfile.Hash{own}
 		}
@@ -50,7 +50,7 @@ func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p p
 	return list, nil
 }
 
-// installed returns the hash of what a package installs, if its archive is one of those that were signed.
+// installed returns the hash of a package's installed files, if its archive is in the signed list.
 func (s statedPackage) installed(signed []lockfile.Hash) (list []lockfile.Hash) {
 	known := false
 	for _, h := range hashesIn(s.Hashes) {
@@ -60,12 +60,12 @@ func (s statedPackage) installed(signed []lockfile.Hash) (list []lockfile.Hash) 
 		}
 	}
 	if !known || len(list) > 1 {
-		return nil // an archive has one content
+		return nil // an archive has only one content
 	}
 	return list
 }
 
-// hashesIn returns the texts that are hashes of a kind that lock files have.
+// hashesIn returns those texts that are hashes of a kind in lock files.
 func hashesIn(texts []string) (list []lockfile.Hash) {
 	for _, text := range texts {
 		var raw []byte

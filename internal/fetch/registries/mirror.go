@@ -16,21 +16,21 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Mirror is a network mirror: a web server with packages of providers, wherever they come from.
+// Mirror is a network mirror: a web server with packages of providers from any registry.
 type Mirror struct {
 	Client *web.Client
 	URL    *url.URL
-	// TrustAll means that all hashes that the mirror states of a version are believed, of every platform, when one of
-	// them fits the package.
+	// TrustAll accepts all hashes that the mirror states for a version, for every platform, if one of them matches the
+	// package.
 	TrustAll bool
 }
 
-// String names the place, without possible secrets of its address.
+// String returns the name of the source, without parts of its address that may be secret.
 func (m Mirror) String() string {
 	return (&url.URL{Scheme: m.URL.Scheme, Host: m.URL.Host, Path: m.URL.Path}).String()
 }
 
-// at is the address of a document about a provider.
+// at returns the address of a document about a provider.
 func (m Mirror) at(p addr.Provider, name string) (*url.URL, error) {
 	host, err := svchost.ForComparison(p.Host)
 	if err != nil {
@@ -60,7 +60,7 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the network mirror %s cannot be queried: %w", m, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the network mirror %s names %d versions, more than %d", m,
+		return packages.Listing{}, fmt.Errorf("the network mirror %s lists %d versions, more than %d", m,
 			len(answer.Versions), maxVersions)
 	}
 	var list packages.Listing
@@ -111,7 +111,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	}
 	proof := packages.Proof{Trust: trust}
 	if len(answer.Archives) > maxPlatforms {
-		return packages.Fetched{}, discard(p, fmt.Errorf("the network mirror %s names %d platforms, more than %d", m,
+		return packages.Fetched{}, discard(p, fmt.Errorf("the network mirror %s lists %d platforms, more than %d", m,
 			len(answer.Archives), maxPlatforms))
 	}
 	if m.TrustAll && trust == packages.Checksum {
@@ -122,8 +122,8 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
-// stated compares a package with the hashes that the mirror states. One that states hashes, though none that can be
-// checked, is not taken for one that states nothing.
+// stated compares a package with the hashes that the mirror states. If it states hashes but none that can be checked,
+// that is an error.
 func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hashes []string) (packages.Trust, error) {
 	if len(hashes) == 0 {
 		return packages.Unauthenticated, nil
@@ -147,6 +147,6 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	if slices.Contains(hashes, string(files)) {
 		return packages.Checksum, nil
 	}
-	return packages.Unauthenticated, fmt.Errorf("what was downloaded has the hashes %s and %s, but the mirror lists "+
-		"%.500s: it was changed in transit or on the server", files, archive, strings.Join(hashes, ", "))
+	return packages.Unauthenticated, fmt.Errorf("the downloaded package has the hashes %s and %s, but the mirror "+
+		"lists %.500s: it was changed in transit or on the server", files, archive, strings.Join(hashes, ", "))
 }

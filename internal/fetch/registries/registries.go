@@ -1,16 +1,16 @@
-// Package registries downloads packages of providers from registries and network mirrors, and reports how far each can
-// be trusted.
+// Package registries downloads packages of providers from registries and network mirrors, and reports the evidence for
+// their origin.
 //
 //	registry := registries.Registry{Client: client}
 //	list, err := registry.Versions(ctx, provider)
 //	package, err := registry.Fetch(ctx, wish, dir, progress)
 //
-// A package of a registry is returned only if its checksum is in a list that is signed with one of the keys that the
-// registry names for the provider; a package of a mirror, if it has one of the hashes that the mirror states, if it
-// states any. A downloaded package is in a directory of the caller, packed as it was made, under a name that the
-// package chooses; names and paths that servers send are compared, never used.
+// A package from a registry is only returned if its checksum is in a list that is signed with one of the provider's
+// keys according to the registry; a package from a mirror, if it has one of the hashes that the mirror states, if any.
+// A downloaded package is an archive in a directory of the caller, under a name that this package chooses. Names and
+// paths from servers are only compared, never used.
 //
-// Answers of servers are bounded and read strictly: see package web. Nothing here decides which version to take.
+// Responses of servers are limited and decoded strictly: see package web. This package does not choose versions.
 package registries
 
 import (
@@ -30,14 +30,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Limits of a server's answers.
+// Limits of a server's responses.
 const (
 	maxVersions  = 20_000
 	maxPlatforms = 500 // of one version
 	maxArchive   = 2 << 30
 )
 
-// archiveOf is the file in the caller's directory that a package is fetched into.
+// archiveOf is the name of the downloaded archive in the caller's directory.
 const archiveOf = "package.zip"
 
 // download downloads an archive into a directory and returns its package and its hash.
@@ -58,15 +58,15 @@ func download(ctx context.Context, client *web.Client, from *url.URL, w packages
 	return p, h, err
 }
 
-// archiveHash is the hash of an archive with a SHA-256 checksum.
+// archiveHash returns the hash of an archive with a SHA-256 checksum.
 func archiveHash(sum [sha256.Size]byte) lockfile.Hash {
 	return lockfile.Hash(fmt.Sprintf("zh:%x", sum))
 }
 
-// discard removes what was fetched and turned out to be wrong.
+// discard removes an archive that turned out to be wrong.
 func discard(p packages.Package, err error) error { return errors.Join(err, os.Remove(p.Path)) }
 
-// parseVersion reads a version as a server names it; false for invalid ones.
+// parseVersion parses a version in the spelling of a server, or returns false.
 func parseVersion(text string) (versions.Version, bool) {
 	if len(text) > 256 || tooLargeNumber().MatchString(text) {
 		return versions.Version{}, false
@@ -75,7 +75,7 @@ func parseVersion(text string) (versions.Version, bool) {
 	return v, err == nil
 }
 
-// platforms returns the valid platforms of a list, each once.
+// platforms returns the valid platforms in a list without duplicates.
 func platforms(texts []string) []packages.Platform {
 	var unique []packages.Platform
 	for _, text := range texts[:min(len(texts), maxPlatforms)] {

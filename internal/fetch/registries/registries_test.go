@@ -36,7 +36,7 @@ var (
 	release = fetchtest.Release{Source: "corp/thing", Version: "1.2.0"}
 )
 
-// Where the registry of the tests has things.
+// Addresses in the test registry.
 const (
 	versionsPath = "/v1/providers/corp/thing/versions"
 	downloadPath = "/v1/providers/corp/thing/1.2.0/download/linux/amd64"
@@ -74,7 +74,7 @@ func (w *world) fetch() (packages.Fetched, error) {
 	return w.source().Fetch(context.Background(), wish, w.dir, nil)
 }
 
-// refuses checks that nothing is fetched, why, and that nothing is left behind.
+// refuses checks that nothing is fetched, the reason, and that no files are left.
 func (w *world) refuses(texts ...string) {
 	w.t.Helper()
 	got, err := w.fetch()
@@ -92,7 +92,7 @@ func (w *world) refuses(texts ...string) {
 	}
 }
 
-// says changes what the registry says of the package.
+// says changes the registry's description of the package.
 func (w *world) says(change func(map[string]any)) {
 	document := w.registry.Describe(release, "linux_amd64")
 	change(document)
@@ -103,7 +103,7 @@ func content(text []byte) http.HandlerFunc {
 	return func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write(text) }
 }
 
-func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
+func TestRegistryPackagesHaveProofs(t *testing.T) {
 	w := newWorld(t)
 	got, err := w.fetch()
 	if err != nil {
@@ -127,7 +127,7 @@ func TestAPackageOfARegistryComesWithItsProof(t *testing.T) {
 	}
 }
 
-func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
+func TestSignerTrustIsReported(t *testing.T) {
 	w := newWorld(t)
 	partners := fetchtest.NewKey(t, fetchtest.KeyOptions{})
 	w.trust = registries.Anchors{Official: fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public(),
@@ -146,9 +146,9 @@ func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	}
 	w.registry.Trust = partners.SignArmored([]byte("another key"))
 	w.dir = t.TempDir()
-	w.refuses("is signed by a partner program, but that signature is not valid")
+	w.refuses("as signed by the partner program, but that signature is not valid")
 	w.registry.Trust = "nonsense"
-	w.refuses("is signed by a partner program")
+	w.refuses("as signed by the partner program")
 	w.registry.Trust = ""
 	w.trust.Official = w.registry.Key.Public()
 	if got, err := w.fetch(); err != nil || got.Trust != packages.OfficialSigned ||
@@ -157,7 +157,7 @@ func TestWhoVouchesForTheSignerIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
+func TestMissingProvidersAndVersions(t *testing.T) {
 	w := newWorld(t)
 	other := thing
 	other.Type = "other"
@@ -178,8 +178,8 @@ func TestWhatARegistryDoesNotHaveIsNotThere(t *testing.T) {
 	}
 }
 
-// What a registry says of a package is checked, whoever may have changed it.
-func TestAWrongDescriptionIsRefused(t *testing.T) {
+// The description of a package is checked, because anyone may have changed it.
+func TestWrongDescriptionsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
 		change func(map[string]any)
@@ -187,22 +187,22 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 	}{
 		"no key": {
 			func(d map[string]any) { d["signing_keys"] = map[string]any{"gpg_public_keys": []any{}} },
-			"origin cannot be verified"},
-		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "origin cannot be verified"},
+			"origin is unknown"},
+		"no keys at all": {func(d map[string]any) { delete(d, "signing_keys") }, "origin is unknown"},
 		"broken key":     {func(d map[string]any) { d["signing_keys"] = keys("nonsense") }, "cannot be read"},
 		"another key": {
 			func(d map[string]any) { d["signing_keys"] = keys(fetchtest.NewKey(t, fetchtest.KeyOptions{}).Public()) },
-			"none of the publisher's keys"},
+			"not made with any of the publisher's keys"},
 		"too many keys": {func(d map[string]any) { d["signing_keys"] = keys(make([]string, 101)...) },
 			"more than 100"},
 		"a huge key": {func(d map[string]any) { d["signing_keys"] = keys(strings.Repeat("x", 300<<10)) },
 			"more than"},
-		"no list":          {func(d map[string]any) { delete(d, "shasums_url") }, "does not say where"},
-		"no signature":     {func(d map[string]any) { delete(d, "shasums_signature_url") }, "does not say where"},
+		"no list":          {func(d map[string]any) { delete(d, "shasums_url") }, "did not send its address"},
+		"no signature":     {func(d map[string]any) { delete(d, "shasums_signature_url") }, "did not send its address"},
 		"no checksum":      {func(d map[string]any) { delete(d, "shasum") }, "not a SHA-256 checksum"},
 		"a short checksum": {func(d map[string]any) { d["shasum"] = "00" }, "not a SHA-256 checksum"},
 		"another checksum": {func(d map[string]any) { d["shasum"] = strings.Repeat("0", 64) },
-			"the signed list says"},
+			"the signed list has"},
 		"another platform": {func(d map[string]any) { d["os"] = "windows" },
 			"describes a package for windows_amd64"},
 		"another file":        {func(d map[string]any) { d["filename"] = "x.zip" }, `has none for "x.zip"`},
@@ -219,7 +219,7 @@ func TestAWrongDescriptionIsRefused(t *testing.T) {
 			w.refuses(c.want)
 		})
 	}
-	// No address is that of the description itself, which is no archive.
+	// An empty address is that of the description itself, which is not an archive.
 	w.t = t
 	w.says(func(d map[string]any) { delete(d, "download_url") })
 	w.refuses("checksum")
@@ -253,12 +253,12 @@ func TestABadSignatureIsRefused(t *testing.T) {
 		signature []byte
 		want      string
 	}{
-		"empty":        {nil, "none of the publisher's keys"},
+		"empty":        {nil, "not made with any of the publisher's keys"},
 		"noise":        {[]byte("x"), "cannot be trusted"},
 		"text":         {[]byte(key.SignArmored(sums)), "cannot be trusted"},
 		"other text":   {key.Sign([]byte("other")), "cannot be trusted"},
 		"changed":      {flipped, "cannot be trusted"},
-		"other key":    {fetchtest.NewKey(t, fetchtest.KeyOptions{}).Sign(sums), "none of the publisher's keys"},
+		"other key":    {fetchtest.NewKey(t, fetchtest.KeyOptions{}).Sign(sums), "not made with any"},
 		"expired":      {key.SignAt(sums, time.Second), "expired"},
 		"very long":    {bytes.Repeat([]byte{0xff}, 1<<20), "more than"},
 		"not there":    {nil, "404"},
@@ -276,7 +276,7 @@ func TestABadSignatureIsRefused(t *testing.T) {
 	}
 }
 
-// A key may have expired since: what it signed while it was valid stays as it was.
+// A key may have expired since: its signatures stay valid if it was valid then.
 func TestASignatureOutlivesItsKey(t *testing.T) {
 	w := newWorld(t)
 	w.registry.Key = fetchtest.NewKey(t, fetchtest.KeyOptions{Made: time.Now().Add(-1000 * time.Hour),
@@ -314,7 +314,7 @@ func TestABadListOfChecksumsIsRefused(t *testing.T) {
 	}
 }
 
-func TestABadArchiveIsRefused(t *testing.T) {
+func TestInvalidArchivesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	_, archive := release.Archive("linux_amd64")
 	for name, c := range map[string]struct {
@@ -347,7 +347,7 @@ func TestABadArchiveIsRefused(t *testing.T) {
 	}
 }
 
-func TestVersionsThatMakeNoSenseAreLeftOut(t *testing.T) {
+func TestInvalidVersionsAreOmitted(t *testing.T) {
 	w := newWorld(t)
 	many := strings.Repeat(`{"version":"1.0.0"},`, 20_001)
 	for name, c := range map[string]struct {

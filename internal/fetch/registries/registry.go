@@ -15,17 +15,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// service is the name of registries of providers among the services of a host.
+// service is the name of provider registries among the services of a host.
 const service = "providers.v1"
 
-// Registry is the registry that the address of a provider names, whichever that is.
+// Registry uses the registry in the address of each provider.
 type Registry struct {
 	Client *web.Client
-	// Trust holds the keys that vouch for other keys; the zero value has those of HashiCorp.
+	// Trust holds the keys that vouch for other keys; the zero value means HashiCorp's.
 	Trust Anchors
 }
 
-// String names the place.
+// String returns the name of the source.
 func (r Registry) String() string { return "the registry of the provider" }
 
 // versionsAnswer is a registry's list of the versions of a provider.
@@ -55,18 +55,18 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 	case err != nil:
 		return packages.Listing{}, fmt.Errorf("the registry %s cannot be queried: %w", p.Host, err)
 	case len(answer.Versions) > maxVersions:
-		return packages.Listing{}, fmt.Errorf("the registry %s names %d versions, more than %d", p.Host,
+		return packages.Listing{}, fmt.Errorf("the registry %s lists %d versions, more than %d", p.Host,
 			len(answer.Versions), maxVersions)
 	}
 	list := packages.Listing{Warnings: answer.Warnings}
 	for _, said := range answer.Versions {
 		v, ok := parseVersion(said.Version)
 		if !ok {
-			continue // of a later format, perhaps; there is no asking for it
+			continue // perhaps in a later format; it cannot be requested
 		}
 		offer := packages.Offer{Version: v, Protocols: said.Protocols}
 		if len(said.Platforms) > maxPlatforms {
-			return packages.Listing{}, fmt.Errorf("the registry %s names %d platforms of version %s, more than %d",
+			return packages.Listing{}, fmt.Errorf("the registry %s lists %d platforms of version %s, more than %d",
 				p.Host, len(said.Platforms), v, maxPlatforms)
 		}
 		var on []string
@@ -92,7 +92,7 @@ type packageAnswer struct {
 	Keys         struct {
 		GPG []signingKey `json:"gpg_public_keys"`
 	} `json:"signing_keys"`
-	Packages map[string]statedPackage `json:"packages"` // by platform; in OpenTofu's registry
+	Packages map[string]statedPackage `json:"packages"` // by platform; only in OpenTofu's registry
 }
 
 // Fetch downloads a package into a directory.
@@ -130,8 +130,8 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 		return packages.Fetched{}, err
 	}
 	if want := archiveHash(sum); h != want {
-		return packages.Fetched{}, discard(p, fmt.Errorf("what was downloaded has the checksum %s, but the publisher "+
-			"has signed %s: it was changed in transit or on the server", h, want))
+		return packages.Fetched{}, discard(p, fmt.Errorf("the downloaded package has the checksum %s, but the "+
+			"publisher signed %s: it was changed in transit or on the server", h, want))
 	}
 	installed, err := said.installedHashes(ctx, w, p, proof.Hashes)
 	if err != nil {
@@ -141,7 +141,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	return packages.Fetched{Package: p, Proof: proof}, nil
 }
 
-// check compares an answer with the request, and returns the checksum that it states.
+// check compares a response with the request, and returns the checksum that it states.
 func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error) {
 	raw, err := hex.DecodeString(a.SHASum)
 	switch {
@@ -154,7 +154,7 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 		return sum, fmt.Errorf("%.100q is not the name of a file", a.Filename)
 	case len(a.Keys.GPG) == 0:
 		return sum,
-			errors.New("there is no key to check the signature of the package with, so its origin cannot be verified")
+			errors.New("there is no key to verify the signature of the package, so its origin is unknown")
 	case len(a.Keys.GPG) > maxKeys:
 		return sum, fmt.Errorf("there are %d keys, more than %d", len(a.Keys.GPG), maxKeys)
 	case len(a.Protocols) > 0 && !slices.ContainsFunc(a.Protocols, Speaks):
@@ -163,7 +163,7 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	return [sha256.Size]byte(raw), nil
 }
 
-// ProtocolError means that a provider cannot be talked to.
+// ProtocolError means that a provider uses an unsupported version of the plugin protocol.
 type ProtocolError struct {
 	packages.Wish
 	Protocols []string
@@ -174,13 +174,13 @@ func (e *ProtocolError) Error() string {
 		e.Version, strings.Join(e.Protocols, ", "))
 }
 
-// Speaks reports whether a version of the plugin protocol is one that this program speaks.
+// Speaks reports whether this program supports a version of the plugin protocol.
 func Speaks(protocol string) bool {
 	major, _, _ := strings.Cut(protocol, ".")
 	return major == "5" || major == "6"
 }
 
-// proof reads the list of checksums and its signature, and finds the package in it.
+// proof reads and verifies the signed list of checksums, and finds the package in it.
 func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, sum [sha256.Size]byte) (packages.Proof,
 	error) {
 	sums, err := r.document(ctx, base, said.SumsURL, maxSums)
@@ -205,7 +205,8 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", said.Filename)
 	case signed != sum:
 		return packages.Proof{},
-			fmt.Errorf("the registry says that %.200s has the checksum %x, and the signed list says %x", said.Filename,
+			fmt.Errorf("the registry lists the checksum %[2]x for %.200[1]s, but the signed list has %[3]x",
+				said.Filename,
 				sum, signed)
 	}
 	proof.Hashes = list.hashes()
@@ -214,7 +215,7 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 
 func (r Registry) document(ctx context.Context, base *url.URL, text string, limit int64) ([]byte, error) {
 	if text == "" {
-		return nil, errors.New("the registry does not say where it is")
+		return nil, errors.New("the registry did not send its address")
 	}
 	u, err := web.Resolve(base, text)
 	if err != nil {

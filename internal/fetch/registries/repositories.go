@@ -15,7 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Repositories are a mirror in a registry of OCI artifacts: one repository for each provider, one tag for each version.
+// Repositories is a mirror in a registry of OCI artifacts, with one repository for each provider and one tag for each
+// version.
 type Repositories struct {
 	Client *oci.Client
 	// Template is the template for names of repositories, for messages; Named returns such a name.
@@ -23,18 +24,19 @@ type Repositories struct {
 	Named    func(p addr.Provider) (string, error)
 }
 
-// String names the place.
+// String returns the name of the source.
 func (m *Repositories) String() string { return "the OCI mirror " + m.Template }
 
 func (m *Repositories) of(p addr.Provider) (*oci.Repository, error) {
 	name, err := m.Named(p)
 	if err != nil {
-		return nil, fmt.Errorf("%s has no name for a repository of %s: %w", m, p.ForDisplay(), err)
+		return nil, fmt.Errorf("%s has no repository name for %s: %w", m, p.ForDisplay(), err)
 	}
 	return m.Client.Repository(name)
 }
 
-// Versions lists the mirror's versions of a provider; none if it has no repository for it. Other tags are skipped.
+// Versions lists the mirror's versions of a provider; the list is empty if there is no repository for it. It skips
+// other tags.
 func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.Listing, error) {
 	repository, err := m.of(p)
 	if err != nil {
@@ -49,7 +51,7 @@ func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.
 	}
 	var list packages.Listing
 	for _, tag := range tags {
-		// a tag cannot have a plus sign, which begins the build metadata
+		// a tag cannot contain a plus sign, which begins build metadata
 		if v, ok := parseVersion(strings.ReplaceAll(tag, "_", "+")); ok && tagOf(v.String()) == tag {
 			list.Offers = append(list.Offers, packages.Offer{Version: v})
 		}

@@ -22,7 +22,7 @@ const (
 	maxKey       = 256 << 10
 )
 
-// signingKey is a key with which the releases of a provider are signed, as a registry names it.
+// signingKey is a key that signs the releases of a provider, according to a registry.
 type signingKey struct {
 	Armor string `json:"ascii_armor"`
 	// TrustSignature is a signature of the key by a key that vouches for its owner.
@@ -32,7 +32,7 @@ type signingKey struct {
 // Anchors holds keys that vouch for signers, in armor.
 type Anchors struct{ Official, Partners string }
 
-// The keys that HashiCorp publishes: that of its own releases, and that with which it signs the keys of its partners.
+// The keys that HashiCorp publishes: the one of its own releases, and the one that signs the keys of its partners.
 var (
 	//go:embed keys/hashicorp.asc
 	officialKey string
@@ -47,7 +47,7 @@ func (a Anchors) orHashiCorp() Anchors {
 	return a
 }
 
-// verify returns the trusted signer of a text; the error is the reason why there is none.
+// verify returns the trusted signer of a text, or an error with the reason why there is none.
 func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof packages.Proof, err error) {
 	defer guard(&err)
 	anchors = anchors.orHashiCorp()
@@ -74,18 +74,18 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 			if err := vouched(key, anchors.Partners); err != nil {
 				return packages.Proof{},
 					fmt.Errorf(
-						"the registry says that the key %s of the publisher is signed by a partner program, but %w",
+						"the registry lists the publisher's key %s as signed by the partner program, but %w",
 						proof.KeyID, err)
 			}
 			proof.Trust = packages.PartnerSigned
 		}
 		return proof, nil
 	}
-	return packages.Proof{}, errors.New("none of the publisher's keys in the registry has made it")
+	return packages.Proof{}, errors.New("it was not made with any of the publisher's keys in the registry")
 }
 
-// check returns who of a ring has signed a text. An expired key is accepted: releases keep their signatures, and the
-// registry still names the key. An expired signature is not, which the library checks last.
+// check returns the owner of a key in the ring who has signed a text. An expired key is accepted: releases keep their
+// signatures, and the registry still lists the key. An expired signature, which the library checks last, is refused.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {
 	made, signer, err := openpgp.VerifyDetachedSignature(ring, bytes.NewReader(text), bytes.NewReader(signature), nil)
 	switch {
@@ -100,7 +100,7 @@ func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error
 	return signer, err
 }
 
-// vouched checks the signature of a key by the owner of another one.
+// vouched verifies the signature of a key by another key.
 func vouched(key signingKey, by string) error {
 	ring, err := keyring(by)
 	if err != nil {
@@ -138,7 +138,7 @@ func dearmor(text string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(block.Body, maxKey))
 }
 
-// guard turns a panic of the library, which reads what strangers wrote, into an error.
+// guard converts a panic of the library, which parses untrusted input, to an error.
 func guard(err *error) {
 	if problem := recover(); problem != nil {
 		*err = fmt.Errorf("it cannot be read: %v", problem)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheKeysOfHashiCorpAreThosePublished(t *testing.T) {
+func TestHashiCorpsKeysEqualThePublishedOnes(t *testing.T) {
 	for want, text := range map[string]string{
 		"c874011f0ab405110d02105534365d9472d7468f": Anchors{}.orHashiCorp().Official,
 		"51890657c5acdb4b823086567d72d4268e4660fc": Anchors{}.orHashiCorp().Partners,

@@ -11,15 +11,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// tooLargeNumber matches what does not fit into the numbers of a version: the library would panic.
+// tooLargeNumber matches numbers that are too large for a version: the library would panic.
 var tooLargeNumber = regex.Lazy(`[0-9]{19,}`)
 
 const (
 	maxSums      = 1 << 20
-	maxSumsLines = 2_000 // the hashes of all of them go into the lock file
+	maxSumsLines = 2_000 // the hashes of all of them are written to the lock file
 )
 
-// checksums is a list as sha256sum writes it.
+// checksums is a list in the format of sha256sum.
 type checksums []checksum
 
 type checksum struct {
@@ -27,7 +27,7 @@ type checksum struct {
 	name string
 }
 
-// parseSums reads a list: a checksum, blanks and a name on each line.
+// parseSums parses a list: a checksum, spaces and a name on each line.
 func parseSums(text []byte) (checksums, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("it is not text")
@@ -45,10 +45,10 @@ func parseSums(text []byte) (checksums, error) {
 		if _, err := hex.Decode(one.sum[:], fields[0]); err != nil {
 			return nil, fmt.Errorf("line %d has no SHA-256 checksum", number+1)
 		}
-		one.name = string(bytes.TrimPrefix(fields[1], []byte("*"))) // the mark of a binary file
+		one.name = string(bytes.TrimPrefix(fields[1], []byte("*"))) // mark of a binary file
 		for _, other := range list {
 			if other.name == one.name && other.sum != one.sum {
-				return nil, fmt.Errorf("it has two checksums of %.100q", one.name)
+				return nil, fmt.Errorf("it has two checksums for %.100q", one.name)
 			}
 		}
 		if list = append(list, one); len(list) > maxSumsLines {
@@ -67,7 +67,7 @@ func (list checksums) sum(name string) ([sha256.Size]byte, bool) {
 	return [sha256.Size]byte{}, false
 }
 
-// hashes returns all checksums as hashes of the lock file.
+// hashes returns all checksums as hashes for the lock file.
 func (list checksums) hashes() []lockfile.Hash {
 	hashes := make([]lockfile.Hash, len(list))
 	for i, c := range list {

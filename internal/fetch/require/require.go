@@ -1,13 +1,13 @@
-// Package require holds the version requirements of providers: constraints such as ">= 3.0, < 4.0", how they are read,
-// combined, written in their one normal form, and which version satisfies them.
+// Package require handles the version requirements of providers, constraints such as ">= 3.0, < 4.0": it parses and
+// combines them, writes them in a normal form, and selects versions that satisfy them.
 //
-// The rules are those of provider requirements, which differ from those of module versions and of required_version in
-// how they treat pre-releases: one is accepted only if a condition requires exactly that version.
+// The rules are those of provider requirements, which treat pre-releases in another way than those of module versions
+// and of required_version: one is accepted only if a condition requires exactly that version.
 //
 //	c, err := require.Parse(">= 3.0, < 4")
 //	c = c.And(other)
 //	v, ok := c.Newest(available)
-//	c.String()                                // ">= 3.0.0, < 4.0.0", as lock files hold it
+//	c.String()                                // ">= 3.0.0, < 4.0.0", as in lock files
 package require
 
 import (
@@ -29,27 +29,27 @@ type Constraints struct {
 	terms []term
 }
 
-// term is one condition in a normal form of its own.
+// term is one condition in its normal form.
 type term struct {
 	op       string
-	rank     int // the place of the operator among conditions on the same version
+	rank     int // rank of the operator among conditions on the same version
 	boundary versions.Version
-	// minorOnly marks ~> with two numbers, which leaves the minor number free.
+	// minorOnly marks ~> with two numbers, which does not restrict the minor version.
 	minorOnly bool
 	spec      constraints.SelectionSpec
 }
 
-// hugeNumber matches what does not fit the library's integers: it would panic.
+// hugeNumber matches numbers that are too large for the library: it would panic.
 var hugeNumber = regex.Lazy(`[0-9]{19,}`)
 
-// Parse reads a comma-separated list of conditions. The empty text has none.
+// Parse parses a comma-separated list of conditions. An empty text has none.
 func Parse(text string) (Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return Constraints{}, nil
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
-			return Constraints{}, fmt.Errorf("version constraint %q: there is nothing between or after the commas",
+			return Constraints{}, fmt.Errorf("version constraint %q: a constraint between or after the commas is empty",
 				text)
 		}
 	}
@@ -72,7 +72,7 @@ func Parse(text string) (Constraints, error) {
 	return c, nil
 }
 
-// operators in the order in which conditions on the same version are written.
+// operators are in the order in which conditions on the same version are written.
 var operators = []struct {
 	op   constraints.SelectionOp
 	text string
@@ -121,8 +121,7 @@ func (c *Constraints) normalize() {
 	c.terms = slices.CompactFunc(c.terms, func(a, b term) bool { return a.String() == b.String() })
 }
 
-// Compare orders versions as releases follow each other; build metadata decides between equal ones, so that the order
-// is total.
+// Compare orders versions by precedence; equal ones are ordered by build metadata, so that the order is total.
 func Compare(a, b versions.Version) int {
 	switch {
 	case a.LessThan(b):
@@ -133,17 +132,17 @@ func Compare(a, b versions.Version) int {
 	return strings.Compare(string(a.Metadata), string(b.Metadata))
 }
 
-// And returns the constraints that hold when both do.
+// And returns constraints that require both c and other.
 func (c Constraints) And(other Constraints) Constraints {
 	both := Constraints{terms: slices.Concat(c.terms, other.terms)}
 	both.normalize()
 	return both
 }
 
-// IsEmpty reports that there is no condition.
+// IsEmpty reports whether there are no conditions.
 func (c Constraints) IsEmpty() bool { return len(c.terms) == 0 }
 
-// String returns the normal form, which is the same for the same set of conditions in any order and spelling.
+// String returns the normal form, which is the same for equal sets of conditions, whatever their order and spelling.
 func (c Constraints) String() string {
 	texts := make([]string, len(c.terms))
 	for i, t := range c.terms {

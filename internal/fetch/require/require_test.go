@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 )
 
-// The normal forms were taken from what terraform 1.11.4 prints in `terraform providers` and writes into lock files.
+// The normal forms are from the output of `terraform providers` 1.11.4 and its lock files.
 func TestConstraintsHaveOneNormalForm(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                             "",

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// link is a symbolic link that waits until everything else is there, so that nothing is ever written through one.
+// link is a symbolic link that is created after everything else, so that nothing is ever written through one.
 type link struct{ name, to string }
 
-// maxLink limits the target of a link, which some archives have as the content of an entry.
+// maxLink limits the target of a link, in bytes, which is the content of an entry in some archives.
 const maxLink = 4096
 
-// link takes down a symbolic link. Where its target is not in the header, it is the content.
+// link records a symbolic link. If its target is not in the header, it is the content.
 func (t *target) link(name, to string, content io.Reader) error {
 	if t.ctx.Err() != nil {
 		return context.Cause(t.ctx)
@@ -66,9 +66,9 @@ func (t *target) makeLinks(dir string) error {
 	return CheckTree(t.ctx, dir, "", t.limits)
 }
 
-// CheckTree checks an untrusted folder: it refuses links that lead out of it, also through others, entries that are
-// neither file, folder nor link, and an excessive size. The folder at its top with the name apart is not checked; ""
-// for none.
+// CheckTree checks an untrusted folder: it refuses links that lead out of it, even through other links, entries that
+// are neither file, folder nor link, and an excessive size. It does not check the folder with the name apart at the
+// top; "" means that there is none.
 func CheckTree(ctx context.Context, dir, apart string, limits Limits) error {
 	top, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -115,7 +115,7 @@ func checkLink(top, name, rel string) error {
 	if err := staysInside(filepath.ToSlash(rel), filepath.ToSlash(to)); err != nil {
 		return err
 	}
-	// The way to the target may lead over other links, and then ".." leads from where they lead.
+	// The path to the target may contain other links, and then ".." is relative to their targets.
 	real, err := filepath.EvalSymlinks(name)
 	// It is broken or circular, and must not lead out if its target is created later.
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package unpack extracts archives that strangers made: of providers and of modules.
+// Package unpack extracts untrusted archives of providers and modules.
 //
-// An archive may hold regular files and folders under plain relative names, and nothing else, except for symbolic links
-// that stay in the folder, where the caller allows them. One that wants to write elsewhere, to make other links,
-// devices or programs with special permissions, or that holds more than the limits allow, is refused with the reason.
+// An archive may only contain regular files and folders with plain relative names and, if the caller allows them,
+// symbolic links that stay in the folder. An archive that contains anything else, such as paths outside of the folder,
+// other links, devices or programs with special permissions, or that exceeds the limits, is refused with the reason.
 //
 //	err := unpack.Zip(ctx, "p.zip", "https://example.com/p.zip", dir, unpack.Limits{Files: 1000, Bytes: 1 << 30})
 //
-// The folder is made by the call and must not be there before. After an error, or when the context ends, it is gone,
-// whatever had been extracted by then. What an archive claims to hold is judged before anything is written, where it
-// makes claims; what comes out is counted in any case. Permissions are those of the archive as far as they are 0755, so
-// that nobody else may write; times are not kept.
+// The functions create the folder, which must not exist before. After an error, or if the context ends, the folder does
+// not exist, whatever was extracted by then. The sizes that an archive states are checked before anything is written,
+// if it states any; the extracted bytes are counted in any case. Permissions are those of the archive, limited to 0755,
+// so that no other user may write; times are not kept.
 package unpack
 
 import (
@@ -35,7 +35,7 @@ import (
 
 // Limits limits the content of an archive.
 type Limits struct {
-	Files int   // files and folders together, with those folders that only names of files imply
+	Files int   // files and folders, including folders that are only implied by names of files
 	Bytes int64 // of all files together
 	// Links allows symbolic links inside of the folder.
 	Links bool
@@ -74,7 +74,7 @@ func Zip(ctx context.Context, archive, name, dir string, limits Limits) error {
 	})
 }
 
-// CheckZip refuses a zip archive for what it claims to hold, before any of it is read.
+// CheckZip refuses a zip archive whose stated content exceeds the limits, before any of it is read.
 func CheckZip(archive string, limits Limits) error {
 	file, err := regular.Open(archive)
 	if err != nil {
@@ -87,11 +87,11 @@ func CheckZip(archive string, limits Limits) error {
 	return nil
 }
 
-// directoryBytes limits the size of a zip archive's directory for each entry: it is in memory before anything is
-// counted.
+// directoryBytes limits the size of a zip archive's directory per entry, in bytes, because the directory is in memory
+// before anything can be counted.
 const directoryBytes = 1 << 10
 
-// openZip reads the directory of an archive and checks its claims.
+// openZip reads the directory of an archive and checks the stated sizes.
 func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -112,7 +112,7 @@ func openZip(file *os.File, limits Limits) (*zip.Reader, error) {
 	return r, limits.check(r)
 }
 
-// metered passes a number of bytes on and then fails.
+// metered forwards a number of bytes and then fails.
 type metered struct {
 	io.ReaderAt
 	left int64
@@ -135,7 +135,7 @@ func (limits Limits) check(r *zip.Reader) error {
 		if err := seen.enter(f.Name, f.Mode()); err != nil {
 			return err
 		}
-		// The reader gives no more of an entry than it claims; none alone can make the sum overflow.
+		// The reader returns no more of an entry than its stated size; no single entry can make the sum overflow.
 		if size += min(f.UncompressedSize64, uint64(limits.Bytes)+1); size > uint64(limits.Bytes) {
 			return limits.tooLarge()
 		}
@@ -170,7 +170,7 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 			case err != nil:
 				return err
 			case h.Typeflag == tar.TypeXGlobalHeader:
-				continue // a remark on the whole archive, such as the commit that it was made of
+				continue // metadata of the entire archive, such as its commit
 			case h.Typeflag == tar.TypeLink:
 				return fmt.Errorf("the entry %q is neither a file nor a folder but a link to another entry", h.Name)
 			case h.Typeflag == tar.TypeSymlink:
@@ -186,7 +186,7 @@ func Tar(ctx context.Context, name string, r io.Reader, dir string, limits Limit
 	})
 }
 
-// damage returns our own wording of a decompression error.
+// damage returns a decompression error in our own words.
 func damage(err error) error {
 	var bzip2Problem bzip2.StructuralError
 	var deflateProblem flate.CorruptInputError
@@ -201,11 +201,11 @@ func damage(err error) error {
 	return err
 }
 
-// headerBytes limits the headers and remarks of a tar archive for each entry: well-compressed headers take long to read
-// without using the disk.
+// headerBytes limits the headers and metadata of a tar archive per entry, in bytes: well-compressed headers take long
+// to read without using the disk.
 const headerBytes = 4 << 10
 
-// stream is a tar archive of a length that makes sense.
+// stream is a tar archive of limited length.
 type stream struct {
 	io.Reader
 	left   int64
@@ -220,7 +220,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxPadding limits the bytes after the end of a tar archive: writers fill up their last block.
+// maxPadding limits the bytes after the end of a tar archive, because writers fill their last block.
 const maxPadding = 1 << 20
 
 // drain reads to the end, so that the checksum of a compressed archive is verified.
@@ -251,13 +251,13 @@ func extract(ctx context.Context, name, dir string, limits Limits, fill func(*ta
 	if err := fill(t); err != nil {
 		return err
 	}
-	if t.contents == 0 { // links lead nowhere then
+	if t.contents == 0 { // then links would have no target
 		return errors.New("there are no files in it")
 	}
 	return t.makeLinks(dir)
 }
 
-// Reader returns a reader that fails after the end of the context.
+// Reader returns a reader that fails after the context has ended.
 func Reader(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
 
 type stoppable struct {
@@ -275,7 +275,7 @@ func (s *stoppable) Read(p []byte) (int, error) {
 func (limits Limits) tooMany() error  { return fmt.Errorf("it has more than %d entries", limits.Files) }
 func (limits Limits) tooLarge() error { return fmt.Errorf("it holds more than %d bytes", limits.Bytes) }
 
-// target is a folder that is being filled. Names are checked before, and the root would stop any that escaped the
+// target is a folder that is being filled. Names are checked first, and os.Root would refuse any that escaped the
 // check.
 type target struct {
 	ctx context.Context
@@ -286,14 +286,14 @@ type target struct {
 	links    []link
 }
 
-// entries counts the entries of an archive on the disk, and the folders that they are in.
+// entries counts the entries of an archive on the disk, and the folders that contain them.
 type entries struct {
 	limits  Limits
 	files   int
 	folders map[string]bool
 }
 
-// enter checks an entry and counts it, and each folder around it the first time.
+// enter checks an entry and counts it, and each folder that contains it the first time.
 func (e *entries) enter(name string, mode fs.FileMode) error {
 	if e.files++; e.files > e.limits.Files {
 		return e.limits.tooMany()
@@ -331,7 +331,7 @@ func (t *target) add(name string, mode fs.FileMode, in io.Reader) error {
 	if err := t.folder(filepath.Dir(local), name); err != nil {
 		return err
 	}
-	// The same name twice fails: which of the two is meant would depend on who reads.
+	// The same name twice is an error, because programs differ in which of the two they use.
 	out, err := t.root.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode.Perm()&0o755|0o600)
 	if err != nil {
 		return refusal(name, err)
@@ -356,7 +356,7 @@ func (t *target) folder(local, entry string) error {
 	return refusal(entry, err)
 }
 
-// refusal words why an entry cannot be created.
+// refusal returns the error for an entry that cannot be created.
 func refusal(name string, err error) error {
 	if err == nil {
 		return nil

@@ -111,7 +111,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	for i := range many {
 		many[i] = file(fmt.Sprint("f", i), "")
 	}
-	remarks := make([]entry, 2500) // which are no entries, so that nothing counts them
+	remarks := make([]entry, 2500) // not entries, so they are not counted
 	for i := range remarks {
 		remarks[i] = entry{header: tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{
 			"comment": strings.Repeat("x", 1000)}}}
@@ -155,7 +155,7 @@ func TestHostileTarArchivesAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// The directory of a zip archive is in memory before it can be judged, so that its size alone has to stop the reading.
+// The directory of a zip archive is in memory before it can be checked, so its size must be limited.
 func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)
@@ -181,7 +181,7 @@ func TestAZipArchiveWithAHugeDirectoryIsNotRead(t *testing.T) {
 	}
 }
 
-func TestACutArchiveLeavesNothing(t *testing.T) {
+func TestTruncatedArchivesLeaveNothing(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("abc", 1000)), file("b", "b"))
 	for n := 0; n < len(whole); n += 7 {
 		parent := t.TempDir()
@@ -195,8 +195,8 @@ func TestACutArchiveLeavesNothing(t *testing.T) {
 	}
 }
 
-// stays checks that nothing was written beside the folder, and nothing but files and folders into it: no more than the
-// limits say, which nobody else may write to, and links only where they are allowed and to what is in the folder.
+// stays checks that nothing was written beside the folder, that it contains only files and folders within the limits,
+// which no other user may write, and that links are only created if they are allowed and stay in the folder.
 func stays(t *testing.T, parent string, links bool, err error) {
 	out, entries, size := filepath.Join(parent, "out"), 0, int64(0)
 	walkErr := filepath.WalkDir(out, func(name string, d fs.DirEntry, err error) error {
@@ -242,7 +242,7 @@ func left(t *testing.T, parent string, err error) {
 }
 
 // Folders need no entries of their own, and cost as much as files.
-func TestFoldersThatNamesImplyCount(t *testing.T) {
+func TestImpliedFoldersCount(t *testing.T) {
 	var entries []entry
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
@@ -276,7 +276,7 @@ func TestFoldersThatNamesImplyCount(t *testing.T) {
 	}
 }
 
-func TestArchivesThatAreNoneAreNamed(t *testing.T) {
+func TestInvalidArchivesAreNamed(t *testing.T) {
 	whole := tarGz(t, file("a", strings.Repeat("x", 4000)))
 	for name, c := range map[string]struct {
 		content []byte
@@ -298,7 +298,7 @@ func TestArchivesThatAreNoneAreNamed(t *testing.T) {
 	}
 }
 
-// A context that ends while an archive is read ends the reading, and nothing stays.
+// If the context ends while an archive is read, reading stops and nothing remains.
 func TestUnpackingStopsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := errors.New("asked to stop")
@@ -356,8 +356,8 @@ func FuzzZip(f *testing.F) {
 	})
 }
 
-// TestRandomArchivesStayInside creates archives out of names and links that try to get out, or to be there twice, in
-// any order.
+// TestRandomArchivesStayInside creates archives with names and links that try to lead out, or that occur twice, in any
+// order.
 func TestRandomArchivesStayInside(t *testing.T) {
 	names := []string{"a", "a/b", "a/b/c", "./a", "a//b", "l", "l/x", "l/l2/x", "..", "../x", "a/../../x", "/x", "d/",
 		"d/e", ".", "", "A", `a\b`, "c:x", "d/e/../f", strings.Repeat("n/", 40) + "x"}

@@ -13,13 +13,13 @@ import (
 
 const mediaJSON = "application/json"
 
-// maxDepth limits the nesting of a document: those of the protocols have five levels.
+// maxDepth limits the nesting of a document; those of the protocols have five levels.
 const maxDepth = 64
 
-// maxMembers limits one list or object: a name and its value count each. The largest are those of versions.
+// maxMembers limits one list or object; a name and its value count as one each. The largest ones are lists of versions.
 const maxMembers = 100_000
 
-// JSON reads a document into a value.
+// JSON decodes a document into a value.
 func (c *Client) JSON(ctx context.Context, r Request, into any) (Document, error) {
 	r.Accept = mediaJSON
 	doc, err := c.Get(ctx, r)
@@ -32,8 +32,8 @@ func (c *Client) JSON(ctx context.Context, r Request, into any) (Document, error
 	return doc, nil
 }
 
-// Decode reads JSON as strictly as it can be read: UTF-8, one value, no name twice in an object, whatever its case,
-// because readers differ in which of the two they take. Members that are not known are left alone.
+// Decode decodes JSON strictly: it must be UTF-8, a single value, and have no duplicate names in an object, even in
+// different case, because parsers differ in which one they use. It ignores unknown members.
 func Decode(text []byte, into any) error {
 	if !utf8.Valid(text) {
 		return errors.New("the answer is not JSON: it is not UTF-8")
@@ -53,7 +53,7 @@ func Decode(text []byte, into any) error {
 }
 
 func found(value string) string {
-	kind, literal, _ := strings.Cut(value, " ") // of a number, the text may follow
+	kind, literal, _ := strings.Cut(value, " ") // for a number, its text may follow
 	switch kind {
 	case "object":
 		return "an object"
@@ -76,12 +76,12 @@ func expected(e *json.UnmarshalTypeError) string {
 	}
 }
 
-// checkJSON walks over a text without recursion.
+// checkJSON checks a text without recursion.
 func checkJSON(text []byte) error {
 	type level struct {
-		names map[string]bool // of an object; nil in a list
-		value bool            // a name was read, its value comes next
-		count int             // of its content
+		names map[string]bool // of an object; nil for a list
+		value bool            // a name was read, and its value is next
+		count int             // number of its members
 	}
 	var open []level
 	reader := json.NewDecoder(bytes.NewReader(text))
@@ -89,7 +89,7 @@ func checkJSON(text []byte) error {
 	for {
 		token, err := reader.Token()
 		if errors.Is(err, io.EOF) {
-			return nil // an end that comes too early is found by who decodes
+			return nil // the decoder detects a premature end
 		}
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func checkJSON(text []byte) error {
 		}
 		if top := len(open) - 1; top >= 0 && open[top].names != nil && token != json.Delim('}') {
 			if name, ok := token.(string); ok && !open[top].value {
-				folded := strings.ToLower(strings.ToUpper(name)) // as readers do: the long s, for one, is an s to them
+				folded := strings.ToLower(strings.ToUpper(name)) // as parsers do, for example with the long s
 				if open[top].names[folded] {
 					return fmt.Errorf("an object has the member %.100q twice", name)
 				}
@@ -119,7 +119,7 @@ func checkJSON(text []byte) error {
 			open = open[:len(open)-1]
 		}
 		if len(open) > maxDepth {
-			return fmt.Errorf("it nests more than %d levels deep", maxDepth)
+			return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// constant answers every request with the same document.
+// constant responds to every request with the same document.
 type constant []byte
 
 func (c constant) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -87,8 +87,8 @@ func FuzzService(f *testing.F) {
 	})
 }
 
-// A list that is longer than any that is meant is refused where it gets too long, not when all of it has been read.
-func TestLongListsCostNoMoreThanTheirBound(t *testing.T) {
+// A list beyond the limit is refused when it exceeds the limit, not when all of it was read.
+func TestLongListsAreRefusedAtTheLimit(t *testing.T) {
 	work := func(n int) float64 {
 		text := []byte(`{"versions": [{}` + strings.Repeat(`,{}`, n) + `]}`)
 		return testing.AllocsPerRun(1, func() {

@@ -13,32 +13,32 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// discoveryPath is where a host announces its services, as an object from their names to addresses.
+// discoveryPath is the path of the document with which a host announces its services: an object of names and addresses.
 const discoveryPath = "/.well-known/terraform.json"
 
-// maxDiscovery limits an announcement: real ones have some hundred bytes.
+// maxDiscovery limits that document, in bytes; real ones have some hundred.
 const maxDiscovery = 1 << 20
 
-// NoServiceError means that a host can be reached, but does not have a service.
+// NoServiceError means that a host was reached but does not have a service.
 type NoServiceError struct{ Host, Service string }
 
 func (e *NoServiceError) Error() string {
 	return fmt.Sprintf("the host %s does not offer the service %s", e.Host, e.Service)
 }
 
-// announced holds the announcement of a host, which is fetched once.
+// announced holds the services of a host, which are fetched once.
 type announced struct {
 	once     sync.Once
-	found    atomic.Bool // what follows is there
+	found    atomic.Bool // the fields below are set
 	base     *url.URL
 	services map[string]any
-	forced   bool // the services are those of the CLI configuration
-	moved    bool // the announcement is that of another host, to which this one has redirected
+	forced   bool // the services come from the CLI configuration
+	moved    bool // the document comes from another host, to which this one has redirected
 	err      error
 }
 
-// Service returns the address of a service of a host, such as providers.v1, with a slash at its end. Hosts are asked
-// once, also when that fails: it was repeated then as often as is allowed.
+// Service returns the address of a service of a host, such as providers.v1, ending in a slash. It requests the services
+// of a host only once, even if that fails, because the request includes the allowed retries.
 func (c *Client) Service(ctx context.Context, host, id string) (*url.URL, error) {
 	c.mu.Lock()
 	known := c.hosts[host]
@@ -100,8 +100,8 @@ func (c *Client) discover(ctx context.Context, host string, to *announced) error
 	return nil
 }
 
-// Resolve returns the address that a document at base means by a text: one of the web, with no password but that of
-// base, if it is on the same host.
+// Resolve resolves an address in a document at base. The result must be an HTTP address. It has no password, except for
+// that of base if it is on the same host.
 func Resolve(base *url.URL, text string) (*url.URL, error) {
 	ref, err := url.Parse(text)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// StatusError is an answer that says no.
+// StatusError is a response with an error status.
 type StatusError struct {
 	Code int
-	// Says is the server's message beside its status; "" if it is not worth showing.
+	// Says is the server's message, or "" if there is none worth showing.
 	Says       string
 	retryAfter string
 }
@@ -28,10 +28,10 @@ func (e *StatusError) Error() string {
 	}
 	switch e.Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Sprintf("the server says: %d %s; a token of the host may be missing or not valid any more", e.Code,
+		return fmt.Sprintf("the server answered: %d %s; a token for the host may be missing or no longer valid", e.Code,
 			text)
 	}
-	return fmt.Sprintf("the server says: %d %s", e.Code, text)
+	return fmt.Sprintf("the server answered: %d %s", e.Code, text)
 }
 
 // IsNotFound reports whether a server does not have the requested document.
@@ -40,7 +40,7 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
-// refusedError is a reason on our side: a retry would not help.
+// refusedError means that we refuse to continue: a retry would not help.
 type refusedError struct{ text string }
 
 func (e *refusedError) Error() string { return e.text }
@@ -51,12 +51,12 @@ func (e *tooLargeError) Error() string {
 	return fmt.Sprintf("the answer has more than %d bytes, which is too large to be read", e.limit)
 }
 
-// localError is a failure on this machine.
+// localError is an error on this machine.
 type localError struct{ error }
 
 func (e *localError) Unwrap() error { return e.error }
 
-// limited reads no more than a number of bytes and fails when there are more.
+// limited returns a reader that fails after a number of bytes.
 func limited(r io.Reader, limit int64) io.Reader { return &limitedReader{r, limit, limit} }
 
 type limitedReader struct {
@@ -75,7 +75,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// because replaces the error of a context by what ended it.
+// because returns the context's cause instead of the context's error.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil &&
 		(errors.Is(err, ctx.Err()) || errors.Is(err, context.DeadlineExceeded)) {
@@ -90,7 +90,7 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// repeat tries until it goes well, or it cannot, or all attempts are used up.
+// repeat calls try until it succeeds, fails permanently, or all attempts are used.
 func (c *Client) repeat(ctx context.Context, retries int, u *url.URL, try func() error) error {
 	for attempt := 0; ; attempt++ {
 		err := try()
@@ -112,7 +112,7 @@ func (c *Client) repeat(ctx context.Context, retries int, u *url.URL, try func()
 	}
 }
 
-// mayPass reports whether a failure may be gone a moment later.
+// mayPass reports whether an error may be temporary.
 func mayPass(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {
@@ -136,11 +136,11 @@ func backOff(attempt int, err error) time.Duration {
 			wait = time.Duration(min(seconds, 3600)) * time.Second
 		}
 	}
-	// A little chance keeps many that failed together from coming back together.
+	// A random part prevents clients that failed together from retrying together.
 	return min(wait, longestPause) + rand.N(firstPause/2)
 }
 
-// pace ends a download that does not come forward: within each period it has to bring paceBytes.
+// pace ends a download without progress: in each period it must receive paceBytes.
 type pace struct {
 	timer  *time.Timer
 	period time.Duration
@@ -152,7 +152,7 @@ const paceBytes = 16 << 10
 func newPace(period time.Duration, cancel context.CancelCauseFunc) *pace {
 	p := &pace{period: period}
 	p.timer = time.AfterFunc(period, func() {
-		cancel(fmt.Errorf("the download is too slow: less than %d KiB within %s", paceBytes>>10, period))
+		cancel(fmt.Errorf("the download is too slow: less than %d KiB in %s", paceBytes>>10, period))
 	})
 	return p
 }
@@ -166,7 +166,7 @@ func (p *pace) brought(n int) {
 
 func (p *pace) stop() { p.timer.Stop() }
 
-// counted watches over what is read.
+// counted counts the bytes that are read.
 type counted struct {
 	r           io.Reader
 	watch       *pace

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/web"
 )
 
-// Real registries speak HTTP/2, in which a server has other means to be a nuisance.
-func TestWhatServersDoWithHTTP2IsBoundedToo(t *testing.T) {
+// Real registries use HTTP/2, which gives servers other ways to waste resources.
+func TestHTTP2IsLimitedToo(t *testing.T) {
 	mux := http.NewServeMux()
 	server := httptest.NewUnstartedServer(mux)
 	server.EnableHTTP2, server.Config.ErrorLog = true, log.New(io.Discard, "", 0)

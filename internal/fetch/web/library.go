@@ -14,15 +14,15 @@ type Login struct {
 	AccessToken, RefreshToken string
 }
 
-// HTTP returns a client for libraries that speak protocols of their own. It has this client's connections and rules for
-// redirects, uses only TLS, and gives up an answer that makes no progress. It does not retry, limit sizes or send
-// tokens of hosts.
+// HTTP returns a client for libraries with their own protocols. It has this client's connections and rules for
+// redirections, only uses TLS, and abandons a response without progress. It does not retry, limit sizes or send tokens
+// of hosts.
 func (c *Client) HTTP() *http.Client {
 	return &http.Client{Transport: watched{c}, CheckRedirect: redirect}
 }
 
-// Repeat calls try until it goes well, it cannot, or all attempts are used up. try sends requests to u with HTTP; a
-// refusal is a *StatusError. Connections that fail or break and statuses that may pass are retried.
+// Repeat calls try until it succeeds, fails permanently, or all attempts are used. try sends requests to u with HTTP,
+// and returns a *StatusError for an error status. Failed or broken connections and temporary statuses are retried.
 func (c *Client) Repeat(ctx context.Context, u *url.URL, try func() error) error {
 	return c.repeat(ctx, c.Retries, u, func() error {
 		err := try()
@@ -30,7 +30,7 @@ func (c *Client) Repeat(ctx context.Context, u *url.URL, try func() error) error
 		var status *StatusError
 		switch {
 		case errors.As(err, &outer):
-			return outer.Err // the address may have a signature in it
+			return outer.Err // the address may contain a signature
 		case err == nil, errors.As(err, &status), errors.Is(err, io.ErrUnexpectedEOF):
 			return err
 		}
@@ -38,14 +38,14 @@ func (c *Client) Repeat(ctx context.Context, u *url.URL, try func() error) error
 	})
 }
 
-// finalError is one that another attempt does not change.
+// finalError is an error that a retry would not change.
 type finalError struct{ error }
 
 func (e *finalError) Unwrap() error { return e.error }
 
 type watched struct{ *Client }
 
-// RoundTrip sends one request.
+// RoundTrip implements http.RoundTripper.
 func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
 		return nil, &refusedError{bare(r.URL) + " is not protected by TLS"}
@@ -65,11 +65,11 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// watchedBody is read under the watch of a pace, which ends with it.
+// watchedBody is a body whose progress a pace checks.
 type watchedBody struct {
 	counted
 	body   io.Closer
-	ctx    context.Context // the cause of an early end stands in it
+	ctx    context.Context // its cause is the reason of an early end
 	cancel context.CancelCauseFunc
 }
 
@@ -81,7 +81,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the watch.
+// Close ends the checks.
 func (b *watchedBody) Close() error {
 	b.watch.stop()
 	b.cancel(nil)

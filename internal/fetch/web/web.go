@@ -5,15 +5,15 @@
 //	base, err := client.Service(ctx, "example.com", "providers.v1")
 //	err = client.JSON(ctx, web.Request{URL: base.JoinPath("corp", "thing", "versions"), Host: "example.com"}, &answer)
 //
-// Every answer is limited: a document in size and time, a download in size and by how much has to come within half a
-// minute. Requests that failed in a way that may pass are repeated, a little later each time; the caller's context ends
-// all waiting.
+// Every response is limited: a document in size and time, a download in size and in the bytes that must arrive within
+// half a minute. Requests with temporary failures are repeated, with increasing pauses; the caller's context ends all
+// waits.
 //
-// The token of a host goes where the caller says, over TLS or to this machine only; a redirect to any other host, port
-// or scheme continues without it, and one from https to http is refused. Errors name the address that failed, without
-// passwords in it, and the number of attempts.
+// The token of a host is sent where the caller requests, but only over TLS or to this machine. A redirection to another
+// host, port or scheme is followed without it, and one from https to http is refused. Errors contain the address that
+// failed, without passwords, and the number of attempts.
 //
-// A Client may be used by several goroutines. It starts none that outlive a call.
+// A Client is safe for concurrent use. It starts no goroutines that outlive a call.
 package web
 
 import (
@@ -35,23 +35,22 @@ import (
 
 // Options configures a client. The zero value is usable.
 type Options struct {
-	// Transport replaces the connections to servers; nil means those of the system, through the proxies that the
-	// environment names.
+	// Transport replaces the connections to servers; nil means those of the system, through the proxies of the
+	// environment.
 	Transport http.RoundTripper
-	// Credentials returns the token of a host, in the form in which hosts are written in addresses; "" when it has
-	// none. nil means no tokens.
+	// Credentials returns the token of a host, whose name is in the form used in addresses, or "". Nil means no tokens.
 	Credentials func(ctx context.Context, host string) (string, error)
-	// Logins returns the login for a repository of artifacts; nil means none.
+	// Logins returns the login for a repository of artifacts. Nil means none.
 	Logins func(ctx context.Context, host, repository string) (Login, error)
-	// Services replace what hosts would announce of themselves.
+	// Services replaces the services that hosts announce.
 	Services map[string]map[string]any
 	// Retries is how often a request for a document is repeated.
 	Retries int
 	// Timeout limits one attempt to read a document; 0 means 10 seconds.
 	Timeout time.Duration
-	// Stall is the time in which a download has to bring its next 16 KiB; 0 means 30 seconds.
+	// Stall is the time in which a download must receive its next 16 KiB; 0 means 30 seconds.
 	Stall time.Duration
-	// Pause waits before an attempt is repeated; nil for time itself.
+	// Pause waits before a retry; nil means waiting in real time.
 	Pause func(ctx context.Context, d time.Duration) error
 	// Agent is the User-Agent of all requests.
 	Agent string
@@ -60,21 +59,21 @@ type Options struct {
 const (
 	defaultTimeout = 10 * time.Second
 
-	// timedOut is how net/http and programs that wrap Terraform know it: they run a command again that has failed so.
+	// timedOut is the text of net/http for a timeout. Programs that wrap Terraform repeat a command that fails with it.
 	timedOut     = "(Client.Timeout exceeded while awaiting headers)"
 	defaultStall = 30 * time.Second
-	// downloadRetries is how often a download is started again.
+	// downloadRetries is how often a download is restarted.
 	downloadRetries = 2
 	maxRedirects    = 5
-	maxDocument     = 8 << 20 // the list of versions of the largest provider has a tenth of it
+	maxDocument     = 8 << 20 // ten times the list of versions of the largest provider
 	maxHeaders      = 256 << 10
 )
 
-// Client asks servers.
+// Client sends requests to servers.
 type Client struct {
 	Options
 	mu    sync.Mutex
-	hosts map[string]*announced // what hosts announce; guarded by mu
+	hosts map[string]*announced // services of hosts; guarded by mu
 }
 
 // New returns a client.
@@ -97,7 +96,7 @@ func New(opts Options) *Client {
 	return &Client{Options: opts, hosts: map[string]*announced{}}
 }
 
-// Transport returns a transport with this package's limits on what a server may do before it answers.
+// Transport returns a transport with this package's limits for servers before they respond.
 func Transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -127,21 +126,21 @@ func pause(ctx context.Context, d time.Duration) error {
 // Request is a request for a document.
 type Request struct {
 	URL *url.URL
-	// Host is the host whose token goes along, if it has one; "" for none.
+	// Host is the host whose token is sent, if there is one; "" means none.
 	Host string
-	// Accept is the media type that is wanted; "" for any.
+	// Accept is the requested media type; "" means any.
 	Accept string
-	// Limit is how many bytes the answer may have; 0 means 8 MiB.
+	// Limit is the maximum size of the response in bytes; 0 means 8 MiB.
 	Limit int64
-	// Empty allows an answer without content (204), whose headers say it all.
+	// Empty allows a response without content (204), whose headers contain the result.
 	Empty bool
 }
 
-// Document is an answer that was read as a whole.
+// Document is a response that was read completely.
 type Document struct {
 	Body   []byte
 	Header http.Header
-	URL    *url.URL // where it came from, after redirects
+	URL    *url.URL // its address after redirections
 }
 
 // Get reads a document.
@@ -166,7 +165,7 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 		if doc.Body, err = io.ReadAll(limited(answer.Body, r.Limit)); err != nil {
 			return because(ctx, err)
 		}
-		// A server that notices our end may complete its answer just then.
+		// A server that notices our cancellation may complete its response just then.
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
@@ -176,8 +175,8 @@ func (c *Client) Get(ctx context.Context, r Request) (Document, error) {
 	return doc, err
 }
 
-// Download writes an answer to an empty file, and returns its length. progress is called with the bytes so far, and the
-// total if it is known; it may be nil. After an error the content of the file is undefined.
+// Download writes a response to an empty file, and returns its length. progress is called with the bytes so far, and
+// the total if known; it may be nil. After an error the content of the file is undefined.
 func (c *Client) Download(ctx context.Context, r Request, to File, progress func(done, total int64)) (n int64,
 	err error) {
 	token, err := c.token(ctx, r)
@@ -210,7 +209,7 @@ func (c *Client) Download(ctx context.Context, r Request, to File, progress func
 			return because(ctx, err)
 		}
 		if err != nil {
-			return &localError{err} // the disk, not the server
+			return &localError{err} // an error of the disk, not of the server
 		}
 		return context.Cause(ctx)
 	})
@@ -224,8 +223,8 @@ type File interface {
 	Truncate(size int64) error
 }
 
-// token returns what goes along with a request. It is found out before the time of the answer begins: a program of the
-// user's may have to be asked, which has its own time.
+// token returns the token of a request. It is called before the time limit of the response begins, because it may run a
+// program of the user, which has its own time limit.
 func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	if r.Host == "" || c.Credentials == nil || !private(r.URL) {
 		return "", nil
@@ -240,7 +239,7 @@ func (c *Client) token(ctx context.Context, r Request) (string, error) {
 	return token, nil
 }
 
-// movedAway reports whether an address is known only because the host has redirected to another one, which chose it.
+// movedAway reports whether an address comes from another host, to which the host has redirected.
 func (c *Client) movedAway(r Request) bool {
 	c.mu.Lock()
 	known := c.hosts[r.Host]
@@ -249,13 +248,13 @@ func (c *Client) movedAway(r Request) bool {
 	return known != nil && known.found.Load() && known.moved && (err != nil || r.URL.Host != string(name))
 }
 
-// Entrusted reports whether the token of a host may go to an address that the host announces: TLS protects it, or it is
-// on this machine, and no other host has chosen it.
+// Entrusted reports whether the token of a host may be sent to an address that the host announces: the address uses TLS
+// or is on this machine, and no other host has chosen it.
 func (c *Client) Entrusted(host string, u *url.URL) bool {
 	return private(u) && !c.movedAway(Request{URL: u, Host: host})
 }
 
-// ask sends one request. The caller closes the body of the answer; a status of failure is an error.
+// ask sends one request. The caller closes the body of the response; an error status is an error.
 func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Response, error) {
 	if r.URL.Scheme != "https" && r.URL.Scheme != "http" {
 		return nil, &refusedError{fmt.Sprintf("the scheme %q cannot be used: expected https", r.URL.Scheme)}
@@ -268,7 +267,7 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	if r.Accept != "" {
 		request.Header.Set("Accept", r.Accept)
 	} else {
-		request.Header.Set("Accept-Encoding", "identity") // a file as it is: its checksum is known
+		request.Header.Set("Accept-Encoding", "identity") // unmodified, because its checksum is known
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -278,7 +277,7 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	if err != nil {
 		var outer *url.Error
 		if errors.As(err, &outer) {
-			err = outer.Err // the caller names the address
+			err = outer.Err // the caller adds the address
 		}
 		return nil, because(ctx, err)
 	}
@@ -289,10 +288,11 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	return answer, nil
 }
 
-// readable refuses a redirect to what is not an address. The error of net/http has all of the text, with its secrets.
+// readable refuses a redirection to an invalid address. The error of net/http would contain all of the text with its
+// secrets.
 type readable struct{ http.RoundTripper }
 
-// RoundTrip sends one request.
+// RoundTrip implements http.RoundTripper.
 func (r readable) RoundTrip(request *http.Request) (*http.Response, error) {
 	answer, err := r.RoundTripper.RoundTrip(request)
 	if err != nil {
@@ -300,12 +300,12 @@ func (r readable) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if _, err := request.URL.Parse(answer.Header.Get("Location")); err != nil && answer.StatusCode/100 == 3 {
 		answer.Body.Close()
-		return nil, &refusedError{"it redirects to something that is not a web address"}
+		return nil, &refusedError{"it redirects to an address that is not a URL"}
 	}
 	return answer, nil
 }
 
-// redirect decides whether and how to follow.
+// redirect decides whether and how to follow a redirection.
 func redirect(next *http.Request, via []*http.Request) error {
 	first, last := via[0].URL, via[len(via)-1].URL
 	switch {
@@ -314,13 +314,12 @@ func redirect(next *http.Request, via []*http.Request) error {
 	case next.URL.Scheme != "https" && (next.URL.Scheme != "http" || last.Scheme != "http"):
 		return &refusedError{fmt.Sprintf("it redirects to %s, which is not protected by TLS", bare(next.URL))}
 	case next.URL.User != nil && (next.URL.Host != last.Host || last.User == nil || *next.URL.User != *last.User):
-		return &refusedError{fmt.Sprintf("it redirects to an address with a user or password in it, %s",
+		return &refusedError{fmt.Sprintf("it redirects to an address that contains a user or password, %s",
 			bare(next.URL))}
 	}
 	next.Header.Del("Referer")
 	for _, hop := range append(via, next) {
-		// After a redirect to another host, everything counts as elsewhere: that host's redirects are not the first
-		// one's.
+		// After a redirection to another host, all further ones are foreign, too, because that host has chosen them.
 		if hop.URL.Host != first.Host || hop.URL.Scheme != first.Scheme {
 			next.Header.Del("Authorization")
 		}
@@ -328,8 +327,8 @@ func redirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// private reports whether a request cannot be read or changed on the way: TLS protects it, or it stays on this machine,
-// where wrappers have servers that require a token (Terragrunt's cache of providers).
+// private reports whether a request cannot be read or changed on the way: it uses TLS, or it stays on this machine,
+// where wrappers run servers that require a token (Terragrunt's provider cache).
 func private(u *url.URL) bool {
 	return u.Scheme == "https" || onThisMachine(u)
 }
@@ -340,7 +339,7 @@ func onThisMachine(u *url.URL) bool {
 	return name == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// SameOrigin reports whether two addresses are of the same server: of one scheme, host and port.
+// SameOrigin reports whether two addresses have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
@@ -351,7 +350,7 @@ func port(u *url.URL) string {
 }
 
 // Protected returns an error if an address in a document at base is less protected than the document: it has no TLS.
-// Within this machine it needs none. A server elsewhere may not refer to services here that have no TLS.
+// Within this machine TLS is not needed. A server elsewhere must not refer to services on this machine without TLS.
 func Protected(base, u *url.URL) error {
 	if base.Scheme == "https" && u.Scheme != "https" && !(onThisMachine(base) && onThisMachine(u)) {
 		return fmt.Errorf("%s is not protected by TLS", bare(u))
@@ -359,7 +358,7 @@ func Protected(base, u *url.URL) error {
 	return nil
 }
 
-// bare returns an address without possible secrets.
+// bare returns an address without parts that may be secret.
 func bare(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	text := plain.String()
@@ -369,5 +368,5 @@ func bare(u *url.URL) string {
 	return text
 }
 
-// maxShown limits the part of an address in an error.
+// maxShown limits the part of an address in an error, in bytes.
 const maxShown = 500

@@ -21,7 +21,7 @@ import (
 
 const host, elsewhere = "example.com", "elsewhere.example"
 
-// world is a net, a client, and how long the client waited between attempts.
+// world is a net, a client, and the pauses of the client between attempts.
 type world struct {
 	t *testing.T
 	*fetchtest.Net
@@ -86,12 +86,12 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// silent begins an answer and never ends it.
+// silent begins a response and never ends it.
 func silent(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
-	panic(http.ErrAbortHandler) // otherwise the end of the answer may still arrive
+	panic(http.ErrAbortHandler) // otherwise the end of the response could still arrive
 }
 
 func (w *world) get(path string) (string, error) {
@@ -112,7 +112,7 @@ func wantError(t *testing.T, err error, texts ...string) {
 	}
 }
 
-func TestServicesAreWhatAHostAnnounces(t *testing.T) {
+func TestServicesAreDiscovered(t *testing.T) {
 	w := newWorld(t)
 	service := func(h string) (string, error) {
 		u, err := w.Service(context.Background(), h, "providers.v1")
@@ -139,7 +139,7 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 	if got, err := service("moved.example"); err != nil || got != "https://relative.example/v1/p/" {
 		t.Errorf("got %s, %v", got, err)
 	}
-	// A name that is not ASCII is asked for as certificates have it.
+	// A name outside of ASCII is requested in the form that certificates contain.
 	w.Answer("xn--bcher-kva.example", "/.well-known/terraform.json", document(`{"providers.v1": "/v1/"}`))
 	if got, err := service("bücher.example"); err != nil || got != "https://xn--bcher-kva.example/v1/" {
 		t.Errorf("got %s, %v", got, err)
@@ -183,8 +183,8 @@ func TestServicesAreWhatAHostAnnounces(t *testing.T) {
 	wantError(t, err, "not a host")
 }
 
-// The first host gets its token; nobody else does, whichever way they come in.
-func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
+// The first host gets its token, and no other host does, in whatever way it is reached.
+func TestTheTokenOfAHostIsOnlySentThere(t *testing.T) {
 	w := newWorld(t)
 	w.Serve(elsewhere, answer("elsewhere"))
 	w.Serve(host+":8443", answer("another port"))
@@ -228,7 +228,7 @@ func TestTheTokenOfAHostGoesNowhereElse(t *testing.T) {
 	}
 }
 
-// Nobody listens between two programs of one machine, and wrappers have servers there that want to know who asks.
+// Connections on one machine cannot be intercepted, and wrappers run local servers that require a token.
 func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
@@ -249,7 +249,7 @@ func TestAServerOnThisMachineGetsATokenWithoutTLS(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreFollowedWithCare(t *testing.T) {
+func TestRedirectsAreRestricted(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/loop", redirect("/loop"))
 	w.Answer(host, "/plain", redirect("http://"+elsewhere+"/?q=secret"))
@@ -275,8 +275,8 @@ func TestRedirectsAreFollowedWithCare(t *testing.T) {
 	}
 }
 
-// A program of the user's that knows tokens may take longer than a server.
-func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
+// A credentials helper may take longer than a server.
+func TestFindingATokenDoesNotCountTowardsTheTimeout(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", answer("x"))
 	var asked int
@@ -294,8 +294,8 @@ func TestFindingATokenIsNoPartOfTheAnswer(t *testing.T) {
 	}
 }
 
-// Some mirrors know who asks by the user and password in their address.
-func TestAPasswordOfTheUserGoesWithWhatIsOnTheSameHost(t *testing.T) {
+// Some mirrors require the user and password in their address.
+func TestPasswordsAreSentToTheSameHost(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/x", redirect("/y"))
 	w.Answer(host, "/y", answer("y"))
@@ -339,7 +339,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	for _, path := range []string{"/endless", "/more", "/bomb"} {
-		// Accept makes the transport ask for compression.
+		// Accept makes the transport request compression.
 		_, err := w.Get(context.Background(), web.Request{URL: at("https://" + host + path), Accept: "application/json",
 			Limit: 1 << 16})
 		wantError(t, err, "more than 65536 bytes")
@@ -361,7 +361,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatMayPassIsTriedAgain(t *testing.T) {
+func TestTemporaryErrorsAreRetried(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct {
 		status   int
@@ -382,7 +382,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 		w.Requests()
 		w.waited = nil
 		_, err := w.get("/x")
-		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), // as programs know it
+		wantError(t, err, fmt.Sprintf(": %d %s", c.status, http.StatusText(c.status)), // as programs expect it
 			"https://example.com/x")
 		if got := len(w.Requests()); got != c.attempts {
 			t.Errorf("%d: %d attempts", c.status, got)
@@ -413,7 +413,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestACanceledRequestEndsAtOnce(t *testing.T) {
+func TestCancelledRequestsEndImmediately(t *testing.T) {
 	w := newWorld(t)
 	w.Answer(host, "/silent", silent)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -444,7 +444,7 @@ func (w *world) download(path string) (string, error) {
 	return string(content), err
 }
 
-func TestADownloadIsWholeOrFails(t *testing.T) {
+func TestDownloadsAreCompleteOrFail(t *testing.T) {
 	w := newWorld(t)
 	content := strings.Repeat("0123456789", 1000)
 	w.Answer(host, "/good", answer(content))
@@ -475,8 +475,8 @@ func TestADownloadIsWholeOrFails(t *testing.T) {
 	}
 }
 
-// A server that sends a byte now and then keeps nobody waiting for ever.
-func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
+// A server that sends single bytes cannot block a download for ever.
+func TestDownloadsWithoutProgressEnd(t *testing.T) {
 	w := newWorld(t)
 	w.Stall = 100 * time.Millisecond
 	w.Answer(host, "/drip", func(out http.ResponseWriter, r *http.Request) {
@@ -495,8 +495,8 @@ func TestADownloadThatDoesNotComeForwardEnds(t *testing.T) {
 	}
 }
 
-// What a host announces may be elsewhere, and gets the token then. An announcement that the host only redirects to is
-// another host's word.
+// An announced service may be on another host, and still gets the token. But if the host only redirects to the
+// announcement, another host has chosen the address.
 func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 	announces := `{"modules.v1": "/v1/", "own.v1": "https://` + host + `/v1/"}`
 	for redirected, want := range map[bool]string{false: "Bearer secret-token", true: ""} {

@@ -64,8 +64,8 @@ func (g *guard) prepare(cmd *exec.Cmd) { g.group.Join(cmd) }
 
 func (g *guard) adopt(*os.Process) {}
 
-// end kills the group, including the guard. The guard is waited for last: until then its number cannot belong to
-// another group.
+// end kills the group including the guard. It waits for the guard last: until then, the ID of the group cannot be
+// reused.
 func (g *guard) end() {
 	g.once.Do(func() {
 		g.group.Kill()

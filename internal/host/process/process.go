@@ -10,7 +10,7 @@
 //	p, err := process.Start(process.Spec{Path: program, Env: env})
 //	defer p.Kill()
 //
-// Start owns one goroutine, which waits for the program and ends with it.
+// Start owns a goroutine that waits for the program, and on Linux another with a thread. They end with the program.
 package process
 
 import (
@@ -61,7 +61,7 @@ func Start(spec Spec) (_ *Process, err error) {
 	}
 	if p.guard, err = newGuard(spec.Temp); err == nil {
 		p.guard.prepare(p.cmd)
-		if err = p.cmd.Start(); err == nil {
+		if err = p.start(); err == nil {
 			p.guard.adopt(p.cmd.Process)
 		} else {
 			p.guard.end()

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_STOPPED") != "" {
 		script = stubborn
 	}
+	if os.Getenv("PROCESS_TEST_LONELY") != "" {
+		script = lonely
+	}
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", script},
 		Temp: os.Getenv("PROCESS_TEST_ENGINE")})
 	if err != nil {
@@ -47,6 +50,9 @@ const wrapper = `sleep 600 & echo $$ $!; wait`
 
 // stubborn is a wrapper whose processes ignore the usual signals and are stopped.
 const stubborn = `trap '' HUP INT QUIT PIPE TERM; sleep 600 & echo $$ $!; kill -STOP $! $$; wait`
+
+// lonely is a program without children.
+const lonely = `echo $$; exec sleep 600`
 
 func waitGone(t *testing.T, pids []int) {
 	t.Helper()
@@ -74,7 +80,7 @@ func readPids(t *testing.T, r io.Reader) []int {
 	return pids
 }
 
-func TestKillEndsTheChildrenOfAWrapperToo(t *testing.T) {
+func TestKillEndsChildrenOfWrappers(t *testing.T) {
 	p, err := process.Start(process.Spec{Path: "/bin/sh", Args: []string{"-c", wrapper}})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +157,7 @@ func watched(name string) {
 	select {}
 }
 
-func TestWatchedGroupsAndFilesGoWithTheEngine(t *testing.T) {
+func TestWatchedGroupsAndFilesEndWithTheEngine(t *testing.T) {
 	engine := exec.Command(os.Args[0])
 	name := filepath.Join(t.TempDir(), `a 'key' \with "marks`)
 	engine.Env = append(os.Environ(), "PROCESS_TEST_ENGINE=1", "PROCESS_TEST_WATCHED="+name)
@@ -246,7 +252,7 @@ func TestStreamsEndThoughADaemonHoldsThem(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+func TestFailedStartsAreErrors(t *testing.T) {
 	if _, err := process.Start(process.Spec{Path: "/nonexistent/program"}); err == nil {
 		t.Error("started")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// bell is a configuration of the action toy_ring.
+// bell returns a configuration of the action toy_ring.
 func bell(given map[string]cty.Value) cty.Value {
 	vals := map[string]cty.Value{"text": cty.StringVal("hey"), "times": cty.NullVal(cty.Number),
 		"key": cty.NullVal(cty.String), "do": cty.NullVal(cty.String)}
@@ -105,8 +105,8 @@ func TestActionsAreRefusedBeforeTheyBegin(t *testing.T) {
 	}
 }
 
-// TestLostActionsAreToldApart has an action end in each way: only where nobody knows what it did is it lost.
-func TestLostActionsAreToldApart(t *testing.T) {
+// TestLostActionsAreDistinguished makes an action end in each way: it only counts as lost if its result is unknown.
+func TestLostActionsAreDistinguished(t *testing.T) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -118,7 +118,7 @@ func TestLostActionsAreToldApart(t *testing.T) {
 		"nothing to say":  {saying{text: ""}, false, false},
 		"an object":       {saying{text: "{}"}, false, false},
 		"a warning":       {saying{text: `{"diagnostics": [{"severity": "warning", "summary": "w"}]}`}, false, false},
-		"noise":           {saying{text: "done!"}, false, false}, // with a warning: what was asked for is done
+		"noise":           {saying{text: "done!"}, false, false}, // with a warning: the action was performed
 		"its own error":   {saying{text: `{"diagnostics": [{"severity": "error", "summary": "e"}]}`}, false, true},
 		"an exit status":  {saying{failed: true}, false, true},
 		"a signal":        {ending{&handler.Answer{Failure: &handler.Failure{Killed: true}}, nil}, true, true},
@@ -138,7 +138,7 @@ func TestLostActionsAreToldApart(t *testing.T) {
 	}
 }
 
-// ending is a caller whose calls end in one way.
+// ending is a caller whose calls all end in the same way.
 type ending struct {
 	answer *handler.Answer
 	err    error
@@ -150,7 +150,7 @@ func (ending) Prepare(context.Context, func(string)) error { return nil }
 
 func (ending) Close() error { return nil }
 
-// TestActionsAreAskedForByName makes the calls that `provider call` makes.
+// TestActionsAreAskedForByName performs the calls of the command `provider call`.
 func TestActionsAreAskedForByName(t *testing.T) {
 	f, dir := newToy(t, handler.Options{})
 	d := drive(t, f)

@@ -29,20 +29,20 @@ const (
 	sumAnswer     = "Invalid answer of a provider program"
 )
 
-// answer is the answer to a call.
+// answer is the decoded response to a call.
 type answer struct {
-	root    *strictjson.Value // nil: nothing that can be read
-	text    []byte            // what root was read from
+	root    *strictjson.Value // nil if nothing could be decoded
+	text    []byte            // text from which root was decoded
 	program string
-	started bool // the program ran, and so may have changed something
-	lost    bool // the program ran, with an unknown result
-	failed  bool // the program itself reported a failure, by its status or in diagnostics, so its result is known
+	started bool // the program ran, so it may have changed something
+	lost    bool // the program ran, and its result is unknown
+	failed  bool // the program itself reported a failure, with its status or in diagnostics, so its result is known
 }
 
-// get finds a member of the answer, or nil if there is none.
+// get returns a member of the answer, or nil if it does not exist.
 func (a *answer) get(name string) *strictjson.Value { return a.root.Get(name) }
 
-// gone reports that the answer is that there is no object.
+// gone reports whether the answer means that the object does not exist.
 func (a *answer) gone() bool {
 	if a.root == nil {
 		return false
@@ -51,7 +51,7 @@ func (a *answer) gone() bool {
 	return a.root.Kind == strictjson.Null || state != nil && state.Kind == strictjson.Null
 }
 
-// read reads the output of a program.
+// read decodes the output of a program.
 func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	r.conceal(got.Result)
 	if got.Failure != nil {
@@ -77,7 +77,7 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	if err != nil {
 		d := r.unreadable(got, err, expected)
 		if r.silent {
-			// What was asked for is done; that the answer cannot be read changes nothing of it.
+			// The action was performed, even if the answer cannot be read.
 			d.Severity = diag.Warning
 			return a, diag.List{d}
 		}
@@ -94,7 +94,7 @@ func (r *request) read(got *Answer, expected string) (*answer, diag.List) {
 	return a, diags
 }
 
-// salvage finds the readable part of an invalid output: an object by itself, or between lines of other text.
+// salvage returns the valid part of invalid output: an object, perhaps between lines of other text.
 func (r *request) salvage(got *Answer) *answer {
 	a := &answer{text: got.Result, program: got.Program, started: true}
 	if root, err := strictjson.Parse(got.Result); err == nil {
@@ -122,7 +122,7 @@ func (r *request) salvage(got *Answer) *answer {
 	return a
 }
 
-// asked returns the action that the program was called for.
+// asked returns a clause that names the action for which the program was called.
 func (r *request) asked() string { return r.was("asked") }
 
 func (r *request) was(asked string) string {
@@ -141,7 +141,7 @@ func (r *request) was(asked string) string {
 	return what
 }
 
-// party is who answers: a program, or without one the server that requests are sent to.
+// party names the party that responds: the program, or the server if there is no program.
 func (r *request) party() string {
 	if r.h.m().HTTP != nil {
 		return "server"
@@ -149,7 +149,7 @@ func (r *request) party() string {
 	return "program"
 }
 
-// failed is the summary of a call that failed.
+// failed returns the summary for a failed call.
 func (r *request) failed() string {
 	if r.h.m().HTTP != nil {
 		return sumRequest
@@ -157,7 +157,7 @@ func (r *request) failed() string {
 	return sumFailed
 }
 
-// called returns what was called, for the end of a message.
+// called returns the name of the call, for the end of a message.
 func (r *request) called(name string) string {
 	if r.h.m().HTTP != nil {
 		return "Request: " + r.quote(name)
@@ -165,7 +165,7 @@ func (r *request) called(name string) string {
 	return "Program: " + name
 }
 
-// unreadable is the problem of an output that is not JSON, or not only.
+// unreadable returns the problem with output that is not JSON, or not only JSON.
 func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diagnostic {
 	problem := err.Error()
 	var bad *strictjson.Error
@@ -175,7 +175,7 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	if len(bytes.TrimSpace(got.Result)) == 0 {
 		problem = "it printed nothing on standard output"
 		if got.Held {
-			problem += ", which a background process that it started still has open: redirect the output of such " +
+			problem += ", which is still open in a background process that it started: redirect the output of such " +
 				"processes"
 		}
 	} else {
@@ -188,7 +188,7 @@ func (r *request) unreadable(got *Answer, err error, expected string) *diag.Diag
 	return r.invalid(got.Program, problem+". Expected: "+expected, got.Result)
 }
 
-// badAnswer returns the problem of an answer that can be read, but is not valid.
+// badAnswer returns the problem with an answer that was decoded but is invalid.
 func (r *request) badAnswer(a *answer, problem string) *diag.Diagnostic {
 	return r.invalid(a.program, problem, a.text)
 }
@@ -217,7 +217,7 @@ func (r *request) problems(a *answer, where string, list []value.PathError) diag
 	return diags
 }
 
-// placed writes a problem with its place, in which keys of maps may be the program's.
+// placed formats a problem with its path, in which map keys may come from the program.
 func (r *request) placed(where string, p value.PathError) string {
 	for _, step := range p.Path {
 		if at, ok := step.(cty.IndexStep); ok && at.Key.Type() == cty.String {
@@ -229,8 +229,8 @@ func (r *request) placed(where string, p value.PathError) string {
 	return where + ": " + r.redactIn(p.Problem, p.Quoted...)
 }
 
-// valid returns the part of a path that the schema has: a path of an answer may lead to what does not exist, or into a
-// set. It ends before a key that is secret.
+// valid returns the part of a path that exists in the schema. A path in an answer may not exist or may lead into a set.
+// The result ends before a secret key.
 func (r *request) valid(path cty.Path) cty.Path {
 	if r.block == nil {
 		return nil
@@ -245,8 +245,8 @@ func (r *request) valid(path cty.Path) cty.Path {
 	return path
 }
 
-// reachable returns the part of a path that leads to something in every object of a block: the elements of a set have
-// no place.
+// reachable returns the part of a path that leads to a value in every object of a block: elements of a set have no
+// index.
 func reachable(b *provider.Block, path cty.Path) cty.Path {
 	ty := b.ImpliedType()
 	for i, step := range path {
@@ -263,12 +263,12 @@ func reachable(b *provider.Block, path cty.Path) cty.Path {
 	return path
 }
 
-// failure reports a call that failed without diagnostics.
+// failure returns the problem of a call that failed without diagnostics.
 func (r *request) failure(got *Answer) *diag.Diagnostic {
 	f := got.Failure
 	state := f.State
 	if r.h.m().HTTP != nil {
-		state = r.quote(state) // which has parts of the answer
+		state = r.quote(state) // contains parts of the answer
 	}
 	detail := r.asked() + ", and " + state + "."
 	if f.Advice != "" {
@@ -286,12 +286,12 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	return r.problem(r.failed(), detail+"\n\n"+r.called(got.Program))
 }
 
-// unmade returns why the call was not made.
+// unmade returns the reason why the call was not performed.
 func (r *request) unmade(err error) *diag.Diagnostic {
 	return r.problem(sumNotCalled, fmt.Sprintf("%s: %s. Nothing was changed.", r.was("not asked"), err))
 }
 
-// unanswered returns why there is no answer.
+// unanswered returns the reason why there is no answer.
 func (r *request) unanswered(err error) *diag.Diagnostic {
 	say := func(summary, format string, args ...any) *diag.Diagnostic {
 		return r.problem(summary, fmt.Sprintf(format, args...))
@@ -317,14 +317,14 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program,
 			lookup.Err, lookupAdvice(lookup))
 	case errors.As(err, &start):
-		return say(sumNotReady, "Provider %s runs %s, which the operating system refuses to start: %s. %s",
+		return say(sumNotReady, "Provider %s runs %s, which the operating system did not start: %s. %s",
 			r.h.m().Name, start.Path, start.Err, startAdvice(start))
 	case errors.As(err, &limit):
 		return say(sumAnswer, "%s: %s. An answer must be one JSON value; print messages on standard error.", r.asked(),
 			limit)
 	case errors.As(err, &full):
 		return say(sumAnswer,
-			"%s, but %s. It is not known what the program did. Check the object before you apply again.",
+			"%s, but %s. The outcome is not known. Check the object before you apply again.",
 			r.asked(), full)
 	case errors.As(err, &output):
 		return r.invalid(output.Program, output.Problem+
@@ -341,7 +341,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	return say(r.failed(), "%s, but %s.", r.asked(), r.quote(err.Error()))
 }
 
-// diagnostics reads those of an answer.
+// diagnostics decodes the diagnostics of an answer.
 func (r *request) diagnostics(a *answer) diag.List {
 	given := a.get("diagnostics")
 	if given == nil || given.Kind == strictjson.Null {
@@ -390,7 +390,7 @@ func (r *request) diagnostic(a *answer, given *strictjson.Value) *diag.Diagnosti
 	return d
 }
 
-// words returns the names and keys of a path as an answer writes it.
+// words returns the names and keys of a path as it is written in an answer.
 func words(path *strictjson.Value) (list []string) {
 	for _, step := range path.Items {
 		if step.Text != "" {
@@ -400,7 +400,7 @@ func words(path *strictjson.Value) (list []string) {
 	return list
 }
 
-// merge reads an object of an answer and merges it over the known values. The first result is usable even when there
+// merge decodes an object of an answer and merges it into the known values. The first result is usable even if there
 // are errors.
 func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Value) (cty.Value, diag.List) {
 	given := a.get(member)
@@ -410,7 +410,7 @@ func (r *request) merge(a *answer, member string, b *provider.Block, base cty.Va
 	return v, r.problems(a, member, problems)
 }
 
-// remembered returns the private data after a call: that of the answer, or else the former.
+// remembered returns the private data after a call: that of the answer, or else the previous one.
 func (a *answer) remembered(before []byte) []byte {
 	given := a.get("private")
 	switch {
@@ -422,8 +422,8 @@ func (a *answer) remembered(before []byte) []byte {
 	return bytes.Clone(a.text[given.Offset:given.End])
 }
 
-// identified returns the identity after a call: that of the answer, or else the former, or else the attributes of the
-// same names and types. It is null while any part of it is missing.
+// identified returns the identity after a call: that of the answer, or else the previous one, or else attributes with
+// the same names and types. It is null if any part of it is missing.
 func (r *request) identified(a *answer, rt *provider.ResourceType, before, state cty.Value) (cty.Value, diag.List) {
 	if rt.Identity == nil {
 		return cty.NilVal, nil
@@ -434,7 +434,7 @@ func (r *request) identified(a *answer, rt *provider.ResourceType, before, state
 		for name, want := range ty.AttributeTypes() {
 			vals[name] = cty.NullVal(want)
 			if !state.IsNull() && state.Type().HasAttribute(name) && state.GetAttr(name).Type().Equals(want) &&
-				!state.GetAttr(name).RawEquals(cty.StringVal("")) { // which names nothing
+				!state.GetAttr(name).RawEquals(cty.StringVal("")) { // identifies nothing
 				vals[name] = state.GetAttr(name)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/web"
 )
 
-// NewAPI returns the caller for a manifest without a program: its calls are requests of HTTP.
+// NewAPI returns the caller for a manifest without a program: its calls are HTTP requests.
 func NewAPI(m *manifest.Manifest, s Surroundings) Caller {
 	return &api{name: m.Name, client: web.New(m, web.Surroundings{Env: s.Env})}
 }
@@ -39,7 +39,7 @@ func (c *api) Call(ctx context.Context, call Call) (*Answer, error) {
 	return a, nil
 }
 
-// Prepare implements Caller: there is nothing to prepare.
+// Prepare implements Caller. There is nothing to prepare.
 func (c *api) Prepare(context.Context, func(string)) error { return nil }
 
 // Close implements Caller.

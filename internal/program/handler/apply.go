@@ -54,7 +54,7 @@ func (h *handler) write(ctx context.Context, rt *provider.ResourceType, t *manif
 	return resp
 }
 
-// written converts an answer to the response to a creation or an update.
+// written converts an answer to the response to a create or update.
 func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	action := r.action
@@ -64,7 +64,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	switch {
 	case diags.HasErrors() && (state == nil || a.gone()):
 		if action == "create" && a.started && !a.failed {
-			resp.State = cty.NilVal // its fate is unknown
+			resp.State = cty.NilVal // its result is unknown
 		}
 		return resp
 	case a.gone():
@@ -77,7 +77,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	}
 	base := req.Planned
 	if diags.HasErrors() {
-		base = req.Prior // that the rest of the plan came true is not known
+		base = req.Prior // it is unknown whether the rest of the plan was applied
 	}
 	v, problems := r.merge(a, "state", rt.Block, base)
 	resp.Diagnostics = resp.Diagnostics.Extend(problems)
@@ -92,7 +92,7 @@ func (r *request) written(a *answer, diags diag.List, rt *provider.ResourceType,
 	return resp
 }
 
-// delete deletes an object. A type that does not implement this is only forgotten.
+// delete deletes an object. If the type does not implement delete, the object is only removed from the state.
 func (h *handler) delete(ctx context.Context, rt *provider.ResourceType, t *manifest.Type,
 	req provider.ApplyRequest) provider.ApplyResponse {
 	if !t.Does("delete") {
@@ -126,8 +126,8 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 }
 
 // Answered returns the response to a call of Apply whose program ended after its caller. In the planned value of the
-// request, null may mean unknown, so null promises nothing. A program whose end was not seen has succeeded if its
-// answer is complete and says so; a state of cty.NilVal means that the result is unknown.
+// request, null may mean unknown, so null is not checked. If the end of a program was not observed, it has succeeded if
+// its answer is complete and reports success; a state of cty.NilVal means that the result is unknown.
 func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 	found *program.Spooled) provider.ApplyResponse {
 	unknown := provider.ApplyResponse{State: cty.NilVal}
@@ -156,10 +156,10 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 			Killed: found.ExitCode < 0}
 	}
 	if r.silent && !found.Known {
-		return unknown // that it printed nothing is no sign of success
+		return unknown // no output does not mean success
 	}
 	a, diags := r.salvage(got), diag.List(nil)
-	if found.Refused != nil { // as where the run waited for it
+	if found.Refused != nil { // as if the run had waited for it
 		diags = diag.List{r.unanswered(found.Refused)}
 	} else {
 		a, diags = r.read(got, stateAnswer)

@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// driver calls one provider for a test.
+// driver calls a provider in a test.
 type driver struct {
 	t *testing.T
 	p provider.Provider
@@ -41,7 +41,7 @@ func drive(t *testing.T, f provider.Factory) driver {
 	return driver{t, p, s}
 }
 
-// config completes the configuration of a type.
+// config returns a complete configuration of a type.
 func (d driver) config(typ string, given map[string]cty.Value) cty.Value {
 	vals := d.s.Resources[typ].Block.EmptyValue().AsValueMap()
 	for name, v := range given {
@@ -87,7 +87,7 @@ func named(name string) (o addr.Object) {
 	return o
 }
 
-// thing creates a toy_thing that does something.
+// thing creates a toy_thing with the attribute "do".
 func (d driver) thing(do string, more map[string]cty.Value) provider.ApplyResponse {
 	d.t.Helper()
 	given := map[string]cty.Value{"name": cty.StringVal("thing"), "do": cty.StringVal(do)}
@@ -105,9 +105,9 @@ func texts(diags diag.List) string {
 	return b.String()
 }
 
-// TestBadAnswersSayWhatToChange runs programs that answer something other than they should. State is what the engine
-// gets to store: "" for nobody knows, null for nothing, or the id.
-func TestBadAnswersSayWhatToChange(t *testing.T) {
+// TestInvalidAnswersHaveAdvice runs programs with invalid answers. State is the state that the engine has to store: ""
+// means unknown, null means no object, otherwise it is the ID.
+func TestInvalidAnswersHaveAdvice(t *testing.T) {
 	t.Run("pipes", func(t *testing.T) {
 		f, _ := newToy(t, handler.Options{})
 		badAnswers(t, drive(t, f))
@@ -115,7 +115,7 @@ func TestBadAnswersSayWhatToChange(t *testing.T) {
 	t.Run("spool", func(t *testing.T) { badAnswers(t, drive(t, newSpooled(t))) })
 }
 
-// TestProblemsOfProgramsAreCutAndCounted holds programs to the bounds that plugins have.
+// TestProblemsOfProgramsAreCutAndCounted checks that programs have the same limits as plugins.
 func TestProblemsOfProgramsAreCutAndCounted(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	resp := drive(t, f).thing("create: many problems", nil)
@@ -139,7 +139,7 @@ func badAnswers(t *testing.T, d driver) {
 			"may already have changed something"}},
 		"no json": {"", []string{"line 1, column 1", "and messages on standard error",
 			"Output: created 42"}},
-		"two values":      {"a", []string{"line 1, column 24", "something follows after the end"}},
+		"two values":      {"a", []string{"line 1, column 24", "there is text after the end"}},
 		"array":           {"", []string{"an object was expected, not an array"}},
 		"null":            {"", []string{"only read and import"}},
 		"null state":      {"", []string{`"state" is null`}},
@@ -212,7 +212,7 @@ func TestOddAnswersAreAccepted(t *testing.T) {
 	for _, do := range []string{"bom", "large number", "daemon", "empty"} {
 		start := time.Now()
 		resp := d.thing("create: "+do, nil)
-		if do == "empty" { // there is an identity, and nothing to take it from
+		if do == "empty" { // there is an identity, but no value for it
 			if !strings.Contains(texts(resp.Diagnostics), "no value for its id") {
 				t.Errorf("%s: %s", do, texts(resp.Diagnostics))
 			}
@@ -225,7 +225,7 @@ func TestOddAnswersAreAccepted(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatFailsLeavesWhatWas(t *testing.T) {
+func TestFailedUpdatesKeepTheObject(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	made := d.thing("update: exit 3", nil)
@@ -279,7 +279,7 @@ func TestATimeoutEndsTheProgram(t *testing.T) {
 	}
 }
 
-func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
+func TestStatus75IsRetriedForReads(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	f, _ := newToy(t, handler.Options{}, "TOY_LOG="+log)
 	d := drive(t, f)
@@ -300,7 +300,7 @@ func TestStatus75IsTriedAgainWhereNothingChanges(t *testing.T) {
 	}
 }
 
-// collector collects the messages of programs.
+// collector records the messages of programs.
 type collector struct {
 	mu   sync.Mutex
 	said []handler.Output
@@ -312,7 +312,7 @@ func (c *collector) take(o handler.Output) {
 	c.said = append(c.said, o)
 }
 
-func TestWhatIsSaidUnderWayArrivesWithItsLevel(t *testing.T) {
+func TestMessagesArriveWithTheirLevel(t *testing.T) {
 	var c collector
 	f, _ := newToy(t, handler.Options{Output: c.take})
 	d := drive(t, f)
@@ -342,7 +342,7 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	for _, o := range c.said {
 		size += len(o.Line)
 	}
-	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "printed too much") {
+	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "output is too long") {
 		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.said), c.said[len(c.said)-1].Line)
 	}
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// kept is the place of one answer that is used again: named by the files of the program, the call and all of its input.
-// The zero value is no place at all.
+// kept is the location of an answer that is stored for reuse: its name depends on the program's files, the call and all
+// of its input. The zero value means that the answer is not stored.
 type kept struct {
 	path string
 	age  time.Duration
 }
 
-// kept returns the place for the answer of a call. What is secret is not kept.
+// kept returns the location for the answer of a call. Secret answers are not stored.
 func (r *request) kept() kept {
 	if r.h.opts.Private != nil && r.h.opts.Private() {
 		return kept{}
 	}
 	if api := r.h.m().HTTP; api != nil && len(api.Env) > 0 {
-		return kept{} // the environment decides about the answer, too
+		return kept{} // the answer also depends on the environment
 	}
 	if r.cache <= 0 || r.h.opts.Cache == "" || r.h.hash() == "" || r.h.secrets.Any() || r.secrets.Any() {
 		return kept{}
@@ -39,7 +39,7 @@ func (r *request) kept() kept {
 	return kept{filepath.Join(r.h.opts.Cache, hex.EncodeToString(sum.Sum(nil))+".json"), r.cache}
 }
 
-// hasSecrets reports that a schema has sensitive attributes.
+// hasSecrets reports whether a schema has sensitive attributes.
 func hasSecrets(b *provider.Block) bool {
 	for _, nb := range b.Blocks {
 		if hasSecrets(&nb.Block) {
@@ -58,10 +58,10 @@ func secretAmong(attrs map[string]*provider.Attribute) bool {
 	return false
 }
 
-// CacheDir names the folder in which a provider may keep things.
+// CacheDir returns the folder in which a provider may store files.
 func CacheDir(m *manifest.Manifest, s Surroundings) (string, error) { return cacheDir(m, s) }
 
-// read returns a stored answer that is not too old, or nil if there is none.
+// read returns a stored answer that has not expired, or nil.
 func (k kept) read(r *request, expected string) *answer {
 	if k.path == "" {
 		return nil
@@ -81,12 +81,12 @@ func (k kept) read(r *request, expected string) *answer {
 	return a
 }
 
-// write keeps an answer. That it cannot be kept is no reason to fail.
+// write stores an answer. Errors are ignored.
 func (k kept) write(text []byte) {
 	if k.path == "" || os.MkdirAll(filepath.Dir(k.path), 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(filepath.Dir(k.path), "new-*") // only for the user
+	f, err := os.CreateTemp(filepath.Dir(k.path), "new-*") // readable only by the user
 	if err != nil {
 		return
 	}
@@ -96,13 +96,13 @@ func (k kept) write(text []byte) {
 	}
 }
 
-// maxAnswer limits a stored answer; a program may not send more.
+// maxAnswer limits a stored answer, in bytes, as it does the output of a program.
 const maxAnswer = 64 << 20
 
-// maxHashed is how large the folder of a program may be that has its answers kept.
+// maxHashed limits the size of a program's folder, in bytes, for storing its answers.
 const maxHashed = 256 << 20
 
-// hashFolder distinguishes folders by names, contents and modes of all files. It is empty when that cannot be done.
+// hashFolder returns a hash of the names, contents and modes of all files in a folder, or "" if that is not possible.
 func hashFolder(dir string) string {
 	sum, size := sha256.New(), int64(0)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestAnswersAreUsedAgainWhereTheManifestSaysSo(t *testing.T) {
+func TestAnswersAreReusedIfTheManifestAllows(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

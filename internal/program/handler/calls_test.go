@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestAProgramCanTellItsSchema(t *testing.T) {
+func TestProgramsCanReportTheirSchema(t *testing.T) {
 	const text = `{"protocol": 1, "name": "p", "command": ["x"], "implements": ["schema"]}`
 	for answer, want := range map[string]string{
 		`{"schema": {"resource_schemas": {"p_t": {"attributes": {"id": {"type": "string", "computed": true}}}}}}`: "",
@@ -45,7 +45,7 @@ func TestAProgramCanTellItsSchema(t *testing.T) {
 	}
 }
 
-func TestImportsOfWhatIsNotThereSaySo(t *testing.T) {
+func TestImportsOfMissingObjectsFail(t *testing.T) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -69,7 +69,7 @@ func TestImportsOfWhatIsNotThereSaySo(t *testing.T) {
 	}
 }
 
-// noting is a caller that remembers its calls.
+// noting is a caller that records its calls.
 type noting struct {
 	saying
 	calls *[]string
@@ -80,7 +80,7 @@ func (n noting) Call(ctx context.Context, c handler.Call) (*handler.Answer, erro
 	return n.saying.Call(ctx, c)
 }
 
-func TestWhatWasOpenedIsClosedWhenItsAnswerIsBad(t *testing.T) {
+func TestResourcesWithInvalidAnswersAreClosed(t *testing.T) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -185,7 +185,7 @@ func TestStopEndsCallsThatReadOnly(t *testing.T) {
 	}
 }
 
-func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
+func TestQueuedChangesAreNotMadeAfterAnInterrupt(t *testing.T) {
 	text := strings.Replace(sprintManifest(`["x"]`), `"protocol": 1,`, `"protocol": 1, "concurrency": 1,`, 1)
 	m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
 	if diags.HasErrors() {
@@ -221,7 +221,7 @@ func TestChangesThatWaitForTheirTurnAreNotMadeAfterAnInterrupt(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan measures the cost of an instance that is planned without the program.
+// BenchmarkPlan measures the cost of planning an instance without the program.
 func BenchmarkPlan(b *testing.B) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
@@ -242,7 +242,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-func TestMistakesInElementsOfSetsAreAtTheSet(t *testing.T) {
+func TestMistakesInElementsOfSetsHaveThePathOfTheSet(t *testing.T) {
 	const text = `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"p_t": {
 		"block_types": {
 			"some":  {"nesting_mode": "set", "block": {"attributes": {"kind": {"type": "string", "required": true, "json_schema": {"enum": ["A"]}}}}},

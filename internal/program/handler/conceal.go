@@ -11,17 +11,17 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Values of sensitive and write-only attributes in an answer may be new, such as a generated password. They are left
-// out where the answer, or a message about it, is shown as text. They are found by the names of the attributes, since
-// an answer that cannot be read is shown as well.
+// Values of sensitive and write-only attributes in an answer may be new, such as a generated password. They are removed
+// when the answer, or a message about it, is shown as text. They are found by attribute name, because invalid answers
+// are shown as well.
 
-// maxConcealed is the maximum length of a text that is searched elsewhere in the program's output.
+// maxConcealed is the maximum length of a secret that is also searched for in the program's other output, in bytes.
 const maxConcealed = 4 << 10
 
-// span is a part of a text, from its first byte to the one behind its last.
+// span is a half-open range of bytes in a text.
 type span struct{ from, to int }
 
-// secretNames returns the names of all attributes of a block, at any depth, that are sensitive or write-only.
+// secretNames returns the names of all sensitive or write-only attributes of a block, at any depth.
 func secretNames(b *provider.Block) []string {
 	if b == nil {
 		return nil
@@ -45,7 +45,7 @@ func secretNames(b *provider.Block) []string {
 	return slices.Compact(names)
 }
 
-// secretSpans finds the values of members with these names in a text that is JSON, or resembles it.
+// secretSpans returns the ranges of values of members with these names in a text that is JSON or resembles it.
 func secretSpans(text []byte, names []string) []span {
 	var spans []span
 	for _, name := range names {
@@ -73,7 +73,8 @@ func secretSpans(text []byte, names []string) []span {
 	return spans
 }
 
-// valueLength is how long the JSON value is that a text begins with; one without an end goes to the end of the text.
+// valueLength returns the length of the JSON value at the beginning of a text. An incomplete value extends to the end
+// of the text.
 func valueLength(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -101,7 +102,7 @@ func valueLength(text []byte) int {
 	return len(text)
 }
 
-// conceal remembers the secret attributes of an answer, and returns the answer as it may be shown.
+// conceal records the secret attributes of an answer, and returns the answer without them.
 func (r *request) conceal(text []byte) []byte {
 	spans := secretSpans(text, append(secretNames(r.block), secretNames(r.hidden)...))
 	if len(spans) == 0 {
@@ -111,7 +112,7 @@ func (r *request) conceal(text []byte) []byte {
 	end := 0
 	for _, s := range spans {
 		if s.from < end {
-			continue // within another one
+			continue // inside of another one
 		}
 		out.Write(text[end:s.from])
 		if part := text[s.from:s.to]; string(part) == "null" {
@@ -126,7 +127,7 @@ func (r *request) conceal(text []byte) []byte {
 	return out.Bytes()
 }
 
-// keep takes in the texts and numbers of a value, so that they are found elsewhere.
+// keep records the strings and numbers of a value, so that they are removed from other texts.
 func (r *request) keep(part []byte) {
 	var v any
 	decoder := json.NewDecoder(bytes.NewReader(part))

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Wherever an answer is cut off, and however its secrets are nested, none of it is shown; all else is.
-func TestNoSecretOfAnAnswerIsShownHoweverItIsCut(t *testing.T) {
+// Wherever an answer is cut off, and however its secrets are nested, no secret is shown, and everything else is.
+func TestTruncatedAnswersShowNoSecrets(t *testing.T) {
 	block := &provider.Block{Attributes: map[string]*provider.Attribute{
 		"name":   {Type: cty.String, Optional: true},
 		"secret": {Type: cty.DynamicPseudoType, Optional: true, Sensitive: true},

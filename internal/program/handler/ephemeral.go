@@ -37,20 +37,20 @@ func (h *handler) OpenEphemeral(ctx context.Context, req provider.OpenEphemeralR
 				`"renew_at" requests a renewal, but the manifest does not list "renew" for the type`)
 		}
 		if problem != nil {
-			// The output is not shown again: it also contains secrets.
+			// Do not show the output again, because it also contains secrets.
 			resp.Diagnostics = diags.Append(h.requestFor(ctx, "open", rt, t, req.Type, addr.Object{}).badAnswer(&answer{
 				program: a.program}, problem.Error()))
 		}
 	}
 	if resp.Diagnostics.HasErrors() && a != nil && a.root != nil && !a.failed {
-		// Something was opened that only this call knows.
+		// Only this call can close what was opened.
 		resp.Diagnostics = resp.Diagnostics.Extend(h.CloseEphemeral(ctx, provider.CloseEphemeralRequest{
 			Type: req.Type, Private: a.remembered(nil)}))
 	}
 	return resp
 }
 
-// renewal reads the time of the next renewal.
+// renewal returns the time of the next renewal.
 func renewal(a *answer) (time.Time, error) {
 	given := a.get("renew_at")
 	if given == nil || given.Kind == strictjson.Null {
@@ -83,7 +83,7 @@ func (h *handler) RenewEphemeral(ctx context.Context,
 	return resp
 }
 
-// CloseEphemeral implements provider.Provider. Stop does not cancel it: an interrupted run has to clean up.
+// CloseEphemeral implements provider.Provider. Stop does not cancel it, because an interrupted run has to clean up.
 func (h *handler) CloseEphemeral(ctx context.Context, req provider.CloseEphemeralRequest) diag.List {
 	rt, t := h.typeOf(provider.EphemeralResource, req.Type)
 	if rt == nil || !t.Does("close") {
@@ -147,7 +147,7 @@ func (h *handler) CallFunction(ctx context.Context, name string, args []cty.Valu
 	return v, nil
 }
 
-// functionError is the only way in which a function reports problems.
+// functionError is the error of a function, which has no other way to report problems.
 type functionError struct {
 	text   string
 	quoted []string
@@ -155,14 +155,14 @@ type functionError struct {
 
 func (e *functionError) Error() string { return e.text }
 
-// Quoted returns the parts of the text that the program wrote; see funcs.OfProvider.
+// Quoted returns the parts of the text that come from the program; see funcs.OfProvider.
 func (e *functionError) Quoted() []string { return e.quoted }
 
 func (r *request) functionError(diags diag.List) error {
 	return &functionError{firstError(diags), r.theirs}
 }
 
-// firstError writes the first error as a clause.
+// firstError returns the first error as a clause.
 func firstError(diags diag.List) string {
 	for _, d := range diags {
 		switch {
@@ -176,7 +176,7 @@ func firstError(diags diag.List) string {
 	return ""
 }
 
-// functionFailure reads the error that a function answered with.
+// functionFailure decodes an error from a function's answer.
 func (r *request) functionFailure(given *strictjson.Value, args int) error {
 	text := "the program gave no reason"
 	if m := given.Get("message"); m != nil && m.Kind == strictjson.String && m.Text != "" {

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// preparedFolder is a folder whose content is made once for all processes of a machine: what takes long to make, or
-// must not be seen half made.
+// preparedFolder is a folder whose content is created once for all processes of a machine, because that takes long or
+// because a partial folder must not be used.
 //
-// Of several processes one works, under a lock beside the folder, and the others wait for it. A mark in the folder,
-// which is written last, says that it is whole. What a process that was killed has left behind is removed, and made
-// again from the beginning. A folder that is whole is only looked at, so that it may be on a disk that cannot be
-// written to. On a file system without locks, nothing waits.
+// One of several processes creates the content, under a lock beside the folder, and the others wait. A mark in the
+// folder, which is written last, shows that it is complete. A partial folder of a killed process is removed and created
+// again. A complete folder is only read, so it may be on a read-only disk. On a file system without locks, processes do
+// not wait.
 type preparedFolder struct {
 	Dir string
-	// Again prepares the folder even if it is complete, over its content.
+	// Again creates the content even if the folder is complete, on top of the existing content.
 	Again bool
-	// Whole, if it is set, is asked of a folder with a mark: someone may have removed a part of it.
+	// Whole, if set, checks a folder with a mark, because a part of it may have been removed.
 	Whole func() bool
-	// Waiting is called once if another process works.
+	// Waiting is called once if another process has the lock.
 	Waiting func()
-	// Make writes the content into the folder, which exists. What it starts and does not see to its end, because this
-	// process is killed, ought to inherit the files hold: as long as one has them, no other process begins.
+	// Make writes the content of the folder, which exists. Child processes that may outlive this process should inherit
+	// the files in hold: while any process has them open, no other process begins.
 	Make func(ctx context.Context, hold []*os.File) error
 }
 
-// wholeMark is the name of the file that marks a complete folder.
+// wholeMark is the name of the mark in a complete folder.
 const wholeMark = ".whole"
 
-// lockInterval is how often it is tried to get the lock.
+// lockInterval is the interval between tries to get the lock.
 const lockInterval = 50 * time.Millisecond
 
-// prepareOnce completes the folder. The error is that of Make, or of the system, or the cause of the context.
+// prepareOnce completes the folder. The error is that of Make or of the system, or the cause of the context.
 func prepareOnce(ctx context.Context, w preparedFolder) error {
 	if !w.Again && w.done() {
 		return nil
@@ -52,7 +52,7 @@ func prepareOnce(ctx context.Context, w preparedFolder) error {
 	if err := awaitLock(ctx, lock, w.Waiting); err != nil {
 		return err
 	}
-	defer unlock(lock) // whatever has inherited it
+	defer unlock(lock) // even if other processes have inherited it
 	switch {
 	case w.Again:
 		if err := os.Remove(filepath.Join(w.Dir, wholeMark)); err != nil && !os.IsNotExist(err) {
@@ -62,7 +62,7 @@ func prepareOnce(ctx context.Context, w preparedFolder) error {
 		return nil
 	default:
 		if err := removeTree(w.Dir); err != nil {
-			return fmt.Errorf("remove what was left unfinished: %w", err)
+			return fmt.Errorf("remove unfinished files: %w", err)
 		}
 	}
 	if err := os.MkdirAll(w.Dir, 0o700); err != nil {
@@ -74,7 +74,7 @@ func prepareOnce(ctx context.Context, w preparedFolder) error {
 	return w.finish()
 }
 
-// removeTree removes a folder, including read-only folders, as in module caches.
+// removeTree removes a folder, even with read-only subfolders, as in module caches.
 func removeTree(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -17,7 +17,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
+func TestOneProcessPreparesAndOthersWait(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	begun, finish := make(chan struct{}), make(chan struct{})
 	var works, waited atomic.Int32
@@ -49,7 +49,7 @@ func TestOneWorksAndTheOthersWaitForIt(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotFinishedIsMadeFromTheBeginning(t *testing.T) {
+func TestUnfinishedFoldersAreRecreated(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
 	try := func(w preparedFolder, err error) (made bool) {
 		w.Dir = dir
@@ -105,14 +105,14 @@ func TestTheWaitEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
+func TestCompleteFoldersMayBeReadOnly(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "d")
 	make := func(context.Context, []*os.File) error { return nil }
 	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: make}); err != nil {
 		t.Fatal(err)
 	}
-	// Without its lock file, which a disk that cannot be written to would not let anybody open.
+	// Remove the lock file, which could not be opened on a read-only disk.
 	if err := os.Remove(dir + ".lock"); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestAFolderThatIsWholeNeedNotBeWritable(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotFinishedIsRemovedEvenIfItsFoldersAreReadOnly(t *testing.T) {
+func TestUnfinishedReadOnlyFoldersAreRemoved(t *testing.T) {
 	dir, broken := filepath.Join(t.TempDir(), "d"), errors.New("broken")
 	cache := filepath.Join(dir, "module", "cache")
 	err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Make: func(context.Context, []*os.File) error {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestWhatWasLeftBehindDoesNotKeepTheLock(t *testing.T) {
+func TestLeftoverProcessesDoNotKeepTheLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "d")
 	child := exec.Command("cat")
 	in, err := child.StdinPipe()

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// saying is a caller that answers everything with one text.
+// saying is a caller whose answer is always the same text.
 type saying struct {
 	text   string
 	failed bool
@@ -30,7 +30,7 @@ func (saying) Prepare(context.Context, func(string)) error { return nil }
 
 func (saying) Close() error { return nil }
 
-// FuzzAnswers answers every call with anything: whatever comes back must be something that the engine can work with.
+// FuzzAnswers answers every call with arbitrary output: the engine must be able to use every result.
 func FuzzAnswers(f *testing.F) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {

@@ -1,13 +1,13 @@
 // Package handler implements a provider with a manifest and a program: level 2 of docs/program-protocol.md.
 //
-// It does the half of a provider's work that is the same in every language: schema, validation by keywords, defaults,
-// the plan, the merge of answers with what is known, unknown values, exact numbers, write-only attributes, secrets in
-// messages, partial results of failures, timeouts, retries. What is left for the program are calls (action, params) ->
-// result, and only those actions that its manifest says it implements. The program is not started for schemas, nor for
-// validation and plans that it takes no part in.
+// It implements the parts of a provider that are the same in every language: schema, validation by keywords, defaults,
+// the plan, merging answers with known values, unknown values, exact numbers, write-only attributes, secrets in
+// messages, partial results of failures, timeouts, retries. The program only implements calls (action, params) ->
+// result, and only for the actions in its manifest. It is not started for schemas, nor for validation and plans unless
+// it implements these actions.
 //
-// A Caller brings a call to the program: that of NewOneShot starts the program once for each call, that of NewSession
-// once for all of them.
+// A Caller transports calls to the program: NewOneShot starts the program for each call, NewSession once for all of
+// them.
 //
 //	m, diags := manifest.Load("./notes")
 //	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
@@ -28,21 +28,21 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Options holds the surroundings of a handler.
+// Options configures a handler.
 type Options struct {
-	// Output gets messages of programs, from several goroutines at once; may be nil.
+	// Output is called with messages of programs, concurrently. It may be nil.
 	Output func(Output)
-	// MayRead decides about every call that changes nothing, before the program is started for it: an error refuses it.
-	// Nil allows all.
+	// MayRead is called before the program is started for a call that changes nothing; an error refuses it. Nil allows
+	// all.
 	MayRead func() error
-	// Redact removes from the output of programs what is secret for other reasons than the schema, which this package
-	// knows; nil removes nothing.
+	// Redact removes secrets from the output of programs that are not secret according to the schema, which this
+	// package handles itself. Nil removes nothing.
 	Redact func(string) string
-	// RemoteState reads states of other configurations for programs that ask for them; nil refuses it.
+	// RemoteState reads states of other configurations for programs that request them; nil refuses such requests.
 	RemoteState RemoteState
-	// Cache is the folder for answers that are used again; empty: none are.
+	// Cache is the folder for answers that are stored for reuse; "" means that none are.
 	Cache string
-	// Private reports that no answer may be kept, because what is stored is encrypted; nil never does.
+	// Private reports whether answers must not be stored because states are encrypted. Nil means false.
 	Private func() bool
 }
 
@@ -61,27 +61,27 @@ func New(m *manifest.Manifest, caller Caller, opts Options) provider.Provider {
 	return h
 }
 
-// listener is a caller whose program says things that belong to no call. Lines come from one goroutine at a time.
+// listener is a caller whose program writes lines that belong to no call. Lines are not reported concurrently.
 type listener interface{ Listen(fn func(line string)) }
 
 type handler struct {
 	provider.Base
 	caller Caller
 	opts   Options
-	slots  chan struct{} // nil: no limit
+	slots  chan struct{} // nil means no limit
 
 	manifest atomic.Pointer[manifest.Manifest]
 	asking   sync.Mutex // held while the program is asked for its schema, which completes the manifest
 
-	hash    func() string                 // of the program's files; "" when they cannot be told
-	config  atomic.Pointer[configuration] // set by Configure, while others may be validating
+	hash    func() string                 // hash of the program's files, or "" if it is unknown
+	config  atomic.Pointer[configuration] // set by Configure, perhaps during validation
 	secrets *value.Secrets                // of the configuration
 	recent  recent
 
 	stopping *provider.Stopping
 }
 
-// configuration holds the values of the provider block, and the tree of unknown ones.
+// configuration holds the values of the provider block, and the tree of its unknown values.
 type configuration struct{ values, unknown json.RawMessage }
 
 // Schema implements provider.Provider.
@@ -111,7 +111,7 @@ func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 
 func (h *handler) m() *manifest.Manifest { return h.manifest.Load() }
 
-// withoutRanges moves the positions in a text that is not a file into the details.
+// withoutRanges moves source positions in a text that is not a file into the details.
 func withoutRanges(in diag.List) diag.List {
 	out := make(diag.List, len(in))
 	for i, d := range in {
@@ -192,7 +192,7 @@ func (h *handler) Configure(ctx context.Context, req provider.ConfigureRequest) 
 	return provider.ConfigureResponse{Diagnostics: diags}
 }
 
-// typeOf finds a type; rt is nil when there is none.
+// typeOf returns a type; rt is nil if it does not exist.
 func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.ResourceType, *manifest.Type) {
 	if h.m().Schema == nil {
 		return nil, nil
@@ -200,8 +200,8 @@ func (h *handler) typeOf(kind provider.ResourceKind, name string) (*provider.Res
 	return h.m().Schema.Type(kind, name), h.m().Type(kind, name)
 }
 
-// Stop implements provider.Provider. It ends calls that only read. Those that change something are not cancelled, since
-// they could leave unknown objects behind; a caller that cannot wait for them ends the context of their call.
+// Stop implements provider.Provider. It cancels calls that only read. It does not cancel calls that change something,
+// because they could leave unknown objects behind; a caller that cannot wait for them cancels their context.
 func (h *handler) Stop(ctx context.Context) error { return h.stopping.Stop(ctx) }
 
 // Close implements provider.Provider.

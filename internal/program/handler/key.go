@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// keyOf names the attribute by which an object is found again and that only the program can tell: the one that takes
-// the id of an import, or else "id". It is empty for types that have none.
+// keyOf returns the attribute that identifies an object and that only the program can determine: the one with the ID of
+// an import, or else "id". It is "" for types without one.
 func keyOf(rt *provider.ResourceType, t *manifest.Type) string {
 	name := "id"
 	if t != nil && t.Import != "" {
@@ -23,21 +23,21 @@ func keyOf(rt *provider.ResourceType, t *manifest.Type) string {
 	return name
 }
 
-// blank reports that a value names nothing.
+// blank reports whether a value identifies nothing.
 func blank(v cty.Value) bool {
 	return !v.IsKnown() || v.IsNull() || v.Type() == cty.String && v.AsString() == ""
 }
 
-// nameless reports that an object cannot be found again: its key names nothing, and there is no identity.
+// nameless reports whether an object cannot be found again: its key is blank, and it has no identity.
 func (r *request) nameless(rt *provider.ResourceType, v, identity cty.Value) bool {
 	key := keyOf(rt, r.t)
 	return key != "" && v != cty.NilVal && !v.IsNull() && blank(v.GetAttr(key)) &&
 		(identity == cty.NilVal || identity.IsNull())
 }
 
-// named ensures that the object which a creation or an update leaves in the state can be found again. An object whose
-// key was known keeps it. One that was made without a key is not stored: it could not be found to be read or deleted,
-// and a program that asks its service for the object "null" may be told that it is gone. Its result is unknown then,
+// named checks that the object which a create or update leaves in the state can be found again. An object with a key
+// keeps it. An object that was created without a key is not stored, because it could not be read or deleted, and a
+// program that asks its service for the object "null" may answer that it does not exist. The result is then unknown,
 // which the engine reports. A program that reports a failure returns the object itself, with or without a key.
 func (r *request) named(a *answer, rt *provider.ResourceType, req provider.ApplyRequest, resp *provider.ApplyResponse) {
 	if !r.nameless(rt, resp.State, resp.Identity) {
@@ -50,7 +50,7 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 	was := known.GetAttr(key)
 	switch {
 	case was.IsKnown() && !was.IsNull() && was.RawEquals(resp.State.GetAttr(key)):
-		return // it is configured so
+		return // configured that way
 	case !blank(was):
 		vals := resp.State.AsValueMap()
 		vals[key] = was
@@ -68,12 +68,13 @@ func (r *request) named(a *answer, rt *provider.ResourceType, req provider.Apply
 	}
 }
 
-// withoutKey warns of an object that is stored though it cannot be found again.
+// withoutKey returns a warning about an object that is stored although it cannot be found again.
 func (r *request) withoutKey(rt *provider.ResourceType, problem string) *diag.Diagnostic {
 	d := r.problem("Object has no id", fmt.Sprintf("%s, and %s. The stored object has no value for %q, probably "+
 		"because its creation failed halfway. The state is not changed. If the object exists, import it instead, or "+
-		"delete it by hand. If it does not exist, remove it from the state with state rm.",
+		"delete it by hand. If it does not exist, remove it from the state.",
 		r.asked(), problem, keyOf(rt, r.t)))
 	d.Severity = diag.Warning
+	d.Advice = diag.Advise("To remove it, use %s.", diag.Means("state rm"))
 	return d
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// answering is a program that is a function: it needs no process.
+// answering is a caller whose program is a function.
 type answering func(call handler.Call) *handler.Answer
 
 func (f answering) Call(_ context.Context, call handler.Call) (*handler.Answer, error) {
@@ -22,8 +22,8 @@ func (answering) Prepare(context.Context, func(string)) error { return nil }
 
 func (answering) Close() error { return nil }
 
-// says is a program that answers one action with a text, and all others with {}. With a failure before the text, it
-// fails.
+// says returns a program that answers one action with a text, and all others with {}. If the text begins with a
+// failure, the call fails.
 func says(action, text string) answering {
 	return func(call handler.Call) *handler.Answer {
 		a := &handler.Answer{Result: []byte("{}"), Program: "toy"}
@@ -62,9 +62,9 @@ const keyed = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": {"re
   "toy_sole": {"attributes": {"text": {"type": "string", "optional": true}}}
 }}}`
 
-// TestACreationWithoutAnIdIsNoObject: an object that nobody can find again is not stored; what became of it nobody
-// knows. A program that reports a failure says itself what is there.
-func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
+// TestCreationsWithoutIDAreNotStored: an object that cannot be found again is not stored, and its result is unknown. A
+// program that reports a failure reports itself which object exists.
+func TestCreationsWithoutIDAreNotStored(t *testing.T) {
 	for _, c := range []struct{ typ, answer, state, text string }{
 		{"toy_box", `{}`, "nobody knows", `state.id is not set`},
 		{"toy_box", `{"state": {}}`, "nobody knows", `Expected: {"state": {"id": …}}`},
@@ -113,9 +113,9 @@ func TestACreationWithoutAnIdIsNoObject(t *testing.T) {
 	}
 }
 
-// TestAnObjectKeepsItsId checks that no answer takes the id away from an object, since nothing could be done with it
-// any more.
-func TestAnObjectKeepsItsId(t *testing.T) {
+// TestObjectsKeepTheirID checks that no answer removes the ID of an object, because nothing could be done with it
+// afterwards.
+func TestObjectsKeepTheirID(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})
 	}
@@ -139,8 +139,8 @@ func TestAnObjectKeepsItsId(t *testing.T) {
 	}
 }
 
-// TestAnUpgradeKeepsTheId: what the stored object is found again by does not go away with a new schema.
-func TestAnUpgradeKeepsTheId(t *testing.T) {
+// TestUpgradesKeepTheID: the key of a stored object is kept by an upgrade of the schema.
+func TestUpgradesKeepTheID(t *testing.T) {
 	for _, c := range []struct {
 		stored, answer string
 		good           bool
@@ -159,9 +159,9 @@ func TestAnUpgradeKeepsTheId(t *testing.T) {
 	}
 }
 
-// TestAnObjectWithoutAnIdWedgesNothing takes one through a refresh and a deletion. That its program does not find it
-// does not mean that it is not there, and is no reason for a plan to fail.
-func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
+// TestObjectsWithoutIDCanBeRefreshedAndDeleted refreshes and deletes an object without an ID. If the program does not
+// find it, the object may still exist, and plans must not fail.
+func TestObjectsWithoutIDCanBeRefreshedAndDeleted(t *testing.T) {
 	half := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String), "text": cty.StringVal("half")})
 	for _, answer := range []string{"failure ", "null", `{"state": null}`} {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
@@ -187,7 +187,7 @@ func TestAnObjectWithoutAnIdWedgesNothing(t *testing.T) {
 	}
 }
 
-func TestAnImportWithoutAnIdIsNoObject(t *testing.T) {
+func TestImportsWithoutIDAreNotStored(t *testing.T) {
 	text := strings.Replace(keyed, `"toy_box":  {`,
 		`"toy_box":  {"implements": ["create", "read", "delete", "import"], `, 1)
 	d := driveAnswers(t, text, says("import", `{"state": {"text": "x"}}`), handler.Options{})

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// inFolder returns the provider of a folder, if what it needs is there.
+// inFolder returns the provider in a folder, and skips the test if its tools are missing.
 func inFolder(t *testing.T, dir string, tools ...string) provider.Factory {
 	t.Helper()
 	for _, tool := range tools {
@@ -61,7 +61,7 @@ func TestConformanceInBash(t *testing.T) {
 	})
 }
 
-// TestALifeInPython is no run of the whole suite: on some machines a start of Python takes a third of a second.
+// TestALifeInPython is not the complete suite: on some machines, starting Python takes a third of a second.
 func TestALifeInPython(t *testing.T) {
 	d := drive(t, inFolder(t, "testdata/python", "python3"))
 	root := t.TempDir()

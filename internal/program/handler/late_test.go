@@ -13,9 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestLateAnswersAreJudgedAsOthers reads answers twice: as the run does that waits for them, and as the next one does
-// when that was killed. Whether they are good, and what exists, is the same.
-func TestLateAnswersAreJudgedAsOthers(t *testing.T) {
+// TestLateAnswersAreDecodedAsOthers decodes answers twice: as the run that waits for them does, and as the next run
+// does if the first was killed. Both must accept the same answers with the same results.
+func TestLateAnswersAreDecodedAsOthers(t *testing.T) {
 	box := func(id, text string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "text": cty.StringVal(text)})
 	}

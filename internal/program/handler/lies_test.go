@@ -23,14 +23,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// A lie is an answer of the program toy that is wrong in one random place. The variables of the environment tell a
-// program which one, and of which action.
+// A lie is an answer of the program toy with one random error. Environment variables select the error and the action.
 const (
 	lieSeed   = "TOY_LIE"
 	lieAction = "TOY_LIE_ACTION"
 )
 
-// lied returns an answer, changed if the environment asks for that.
+// lied returns an answer, with an error if the environment requires one.
 func lied(action string, answer any) any {
 	seed, err := strconv.ParseUint(os.Getenv(lieSeed), 10, 64)
 	if err != nil || os.Getenv(lieAction) != action {
@@ -39,7 +38,7 @@ func lied(action string, answer any) any {
 	return lie(seed, answer)
 }
 
-// lie changes one place of an answer.
+// lie changes one value in an answer.
 func lie(seed uint64, answer any) any {
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -56,7 +55,7 @@ func lie(seed uint64, answer any) any {
 	return changed(v, &at, random)
 }
 
-// places counts a value and all that is in it.
+// places counts a value and all values in it.
 func places(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -74,11 +73,11 @@ func places(v any) int {
 
 type nothing struct{}
 
-// changed returns a value with another one at a place; at counts down to it.
+// changed returns a value with the value at one position replaced; at counts down to that position.
 func changed(v any, at *int, random *rand.Rand) any {
 	*at--
 	if *at < 0 {
-		*at = 1 << 30 // no other place
+		*at = 1 << 30 // change no other position
 		return another(v, random)
 	}
 	switch v := v.(type) {
@@ -98,7 +97,7 @@ func changed(v any, at *int, random *rand.Rand) any {
 	return v
 }
 
-// another returns what may stand in place of a value.
+// another returns a replacement for a value.
 func another(v any, random *rand.Rand) any {
 	switch v := v.(type) {
 	case object:
@@ -120,7 +119,7 @@ func another(v any, random *rand.Rand) any {
 		[]any{"other"}, []any{object{"number": 1, "url": nil}}, strings.Repeat("x", 1<<16)}[random.IntN(19)]
 }
 
-// inProcess makes the calls of toy without a program.
+// inProcess performs the calls of toy without a program.
 type inProcess struct{ t *testing.T }
 
 func (p inProcess) Call(_ context.Context, c handler.Call) (*handler.Answer, error) {
@@ -149,11 +148,11 @@ func (inProcess) Close() error { return nil }
 type told struct {
 	value    cty.Value
 	diags    diag.List
-	problems []value.PathError // what the checks of the engine find
-	changes  bool              // something exists that was created
+	problems []value.PathError // problems that the engine's checks find
+	changes  bool              // an object exists that was created
 }
 
-// situations are those in which toy can lie. Everything before is honest.
+// situations are calls in which toy can lie. All earlier calls are correct.
 var situations = map[string]func(d driver, lying func()) told{
 	"plan": func(d driver, lying func()) told {
 		config := d.config("toy_fixed", map[string]cty.Value{"text": cty.StringVal("x")})
@@ -254,7 +253,7 @@ var situations = map[string]func(d driver, lying func()) told{
 	},
 }
 
-// much is the configuration of an object in which much can be wrong.
+// much returns the configuration of an object with many possible errors.
 func (d driver) much(name string, size int64) cty.Value {
 	port := func(n int64) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"number": cty.NumberIntVal(n), "url": cty.NullVal(cty.String)})
@@ -290,7 +289,7 @@ func (d driver) applied(prior, planned, config cty.Value) told {
 		value.CheckWriteOnly(block, resp.State))}
 }
 
-// lying returns the driver of a provider whose calls go the way that is named.
+// lying returns a driver whose calls use a given transport, and a function that starts the lies.
 func lying(t *testing.T, way, action string, seed uint64) (driver, func()) {
 	t.Setenv("TOY_DIR", t.TempDir())
 	t.Setenv(lieAction, action)
@@ -322,10 +321,10 @@ func lying(t *testing.T, way, action string, seed uint64) (driver, func()) {
 	return d, func() { t.Setenv(lieSeed, fmt.Sprint(seed)) }
 }
 
-// TestNoLieOfAProgramReachesTheEngine has a program whose answers are wrong in one random place. An answer is refused,
-// or the checks to which the engine holds every provider have nothing against it: conformance/liar compares
-// these with Terraform's. What was created is never forgotten.
-func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
+// TestLiesOfProgramsDoNotReachTheEngine runs a program whose answers contain one random error. Each answer is either
+// refused or passes the checks to which the engine subjects every provider; conformance/liar compares these with
+// Terraform's. Objects that were created are never forgotten.
+func TestLiesOfProgramsDoNotReachTheEngine(t *testing.T) {
 	refused, accepted := 0, 0
 	for _, action := range slices.Sorted(maps.Keys(situations)) {
 		t.Run(action, func(t *testing.T) {
@@ -334,7 +333,7 @@ func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
 				got := situations[action](d, begin)
 				if got.diags.HasErrors() {
 					refused++
-					if got.changes && got.value != cty.NilVal && got.value.IsNull() { // cty.NilVal: nobody knows
+					if got.changes && got.value != cty.NilVal && got.value.IsNull() { // cty.NilVal means unknown
 						t.Errorf("seed %d: the object is forgotten: %s", seed, texts(got.diags))
 					}
 					continue
@@ -351,8 +350,9 @@ func TestNoLieOfAProgramReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestLiesMeetTheSameVerdictOverEachTransport sends some lies in process, by a process for each call, and in sessions.
-func TestLiesMeetTheSameVerdictOverEachTransport(t *testing.T) {
+// TestLiesHaveTheSameResultOverEachTransport sends some lies in process, with a process for each call, and in
+// sessions.
+func TestLiesHaveTheSameResultOverEachTransport(t *testing.T) {
 	for _, action := range slices.Sorted(maps.Keys(situations)) {
 		t.Run(action, func(t *testing.T) {
 			for seed := range uint64(2) {

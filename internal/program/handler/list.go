@@ -51,11 +51,11 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	resp := provider.ListResponse{Diagnostics: diags}
 	for i, item := range given.Items {
 		if i == req.Limit {
-			break // more than was asked for
+			break // more than requested
 		}
 		listed, problems := r.listed(a, rt, fmt.Sprintf("results[%d]", i), item, req.IncludeObject)
 		if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
-			break // a mistake is reported once
+			break // report a mistake only once
 		}
 		if listed.Identity != cty.NilVal {
 			resp.Results = append(resp.Results, listed)
@@ -64,7 +64,7 @@ func (h *handler) List(ctx context.Context, req provider.ListRequest) provider.L
 	return resp
 }
 
-// listed reads one object of a list. Without an identity it is one that has gone in the meantime.
+// listed decodes one object of a list. If its identity is null, the object has been deleted in the meantime.
 func (r *request) listed(a *answer, rt *provider.ResourceType, where string, item *strictjson.Value,
 	whole bool) (provider.Listed, diag.List) {
 	if item.Kind != strictjson.Object || item.Get("identity") == nil || item.Get("identity").Kind != strictjson.Object {
@@ -95,13 +95,14 @@ func (r *request) listed(a *answer, rt *provider.ResourceType, where string, ite
 	object, problems := r.merge(one, "object", rt.Block, null)
 	problems = problems.Extend(r.problems(one, "object", value.CheckRefreshed(rt.Block, object)))
 	for _, d := range problems {
-		d.Path = nil // which leads into the object, and not into the configuration of the list
+		d.Path = nil // it points into the object, and not into the configuration of the list
 	}
 	listed.Object = object
 	return listed, diags.Extend(problems)
 }
 
-// found imports and reads an object that a list names without showing it; cty.NilVal when it is gone.
+// found imports and reads an object that a list only identifies. It returns cty.NilVal if the object does not exist any
+// more.
 func (h *handler) found(ctx context.Context, typ string, identity cty.Value) (cty.Value, diag.List) {
 	imported := h.Import(ctx, provider.ImportRequest{Type: typ, Identity: identity})
 	diags := imported.Diagnostics

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// askedToList asks for the objects of a type of the toy.
+// askedToList lists the objects of a type of the toy.
 func askedToList(t *testing.T, d driver, request string) (answer string, ok bool) {
 	t.Helper()
 	text, ok, err := invoke.Ask(t.Context(), d.p, "list", "toy_thing", []byte(request))
@@ -53,7 +53,7 @@ func TestObjectsAreListed(t *testing.T) {
 	if got := results(`{"config": {"prefix": "nothing"}}`); len(got) != 0 {
 		t.Errorf("an empty list: %v", got)
 	}
-	for _, answer := range []string{`{"results":[{"identity":{"id":"nobody"}}]}`, // it has gone
+	for _, answer := range []string{`{"results":[{"identity":{"id":"nobody"}}]}`, // the object was deleted
 		`{"results":[{"identity":{"id":"nobody"},"object":null}]}`} {
 		if got := results(`{"include_object": true, "config": {"answer": ` + strconv.Quote(answer) + `}}`); len(got) != 0 {
 			t.Errorf("%s: got %v", answer, got)
@@ -63,7 +63,7 @@ func TestObjectsAreListed(t *testing.T) {
 	if len(whole) != 3 || whole[0].(object)["object"].(object)["name"] != "thing" {
 		t.Errorf("whole objects: got %v", whole)
 	}
-	// An answer that leaves an object out lets it be read.
+	// If an answer omits the object, it is read.
 	id := want[0].(object)["identity"].(object)["id"]
 	answer := strconv.Quote(fmt.Sprintf(`{"results":[{"identity":{"id":%q}}]}`, id))
 	whole = results(`{"include_object": true, "config": {"answer": ` + answer + `}}`)
@@ -75,8 +75,8 @@ func TestObjectsAreListed(t *testing.T) {
 	}
 }
 
-// TestListsThatCannotBeUsedSayWhy answers a list with what is no list, and asks for one in a way that is none.
-func TestListsThatCannotBeUsedSayWhy(t *testing.T) {
+// TestInvalidListsAreExplained tests invalid lists and invalid requests.
+func TestInvalidListsAreExplained(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	for answer, want := range map[string]string{
@@ -113,7 +113,7 @@ func TestListsThatCannotBeUsedSayWhy(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeListedSaysWhatToAdd(t *testing.T) {
+func TestUnlistableTypesHaveAdvice(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	text, ok, err := invoke.Ask(t.Context(), d.p, "list", "toy_fixed", []byte(`{}`))
@@ -122,7 +122,7 @@ func TestWhatCannotBeListedSaysWhatToAdd(t *testing.T) {
 	}
 }
 
-// TestTypesThatImplementListNeedNoDescription shows the list without arguments of such a type.
+// TestTypesThatImplementListNeedNoDescription checks that such a type has a list without arguments.
 func TestTypesThatImplementListNeedNoDescription(t *testing.T) {
 	text := strings.Replace(sprintManifest(`["x"]`), `"implements": ["create", "read", "delete", "plan",`,
 		`"identity": {"attributes": {"id": {"type": "string", "required_for_import": true}}}, `+

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock reports whether it got the lock. It belongs to the open file: to all processes that have inherited it, until
-// one releases it.
+// tryLock reports whether it got the lock. The lock belongs to the open file: all processes that have inherited the
+// file have it, until one of them releases it.
 func tryLock(f *os.File) bool {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

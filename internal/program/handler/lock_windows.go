@@ -18,5 +18,5 @@ func unlock(f *os.File) {
 	_ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, math.MaxUint32, math.MaxUint32, &windows.Overlapped{})
 }
 
-// inheritable returns nothing: programs here inherit standard streams only.
+// inheritable returns nil: on Windows, programs only inherit standard streams.
 func inheritable(*os.File) []*os.File { return nil }

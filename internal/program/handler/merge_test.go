@@ -85,7 +85,7 @@ func TestTheDefaultPlan(t *testing.T) {
 	}
 }
 
-func TestForceNewIsSeenAtEveryDepth(t *testing.T) {
+func TestForceNewAppliesAtEveryDepth(t *testing.T) {
 	attrs := `"attributes": {"k": {"type": "string", "required": true, "force_new": true}, "v": {"type": "string", ` +
 		`"optional": true}}`
 	f, _ := newProgram(t, `{"protocol": 1, "name": "p", "command": ["x"], "schema": {"resource_schemas": {"p_t": {
@@ -158,7 +158,7 @@ func TestUpgradeGetsTheStoredObjectAsItIs(t *testing.T) {
 	}
 }
 
-func TestThePlanOfTheProgramIsLaidOverTheDefaultOne(t *testing.T) {
+func TestThePlanOfTheProgramIsMergedIntoTheDefault(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	d := drive(t, f)
 	config := d.config("toy_fixed", map[string]cty.Value{"text": cty.StringVal("ab")})
@@ -174,7 +174,7 @@ func TestThePlanOfTheProgramIsLaidOverTheDefaultOne(t *testing.T) {
 	}
 }
 
-func TestEveryRequestCarriesTheProviderBlockAndSecretsTravelOnStandardInputOnly(t *testing.T) {
+func TestRequestsContainTheProviderBlockAndSecretsOnlyInStandardInput(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	f, _ := newToy(t, handler.Options{}, "TOY_LOG="+log)
 	d := drive(t, f)
@@ -198,7 +198,7 @@ func TestEveryRequestCarriesTheProviderBlockAndSecretsTravelOnStandardInputOnly(
 	}
 }
 
-func TestPlansOfProgramsAreJudged(t *testing.T) {
+func TestPlansOfProgramsAreValidated(t *testing.T) {
 	m, diags := manifest.Parse([]byte(sprintManifest(`["x"]`)), "m.json", "/pkg")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -221,7 +221,7 @@ func TestPlansOfProgramsAreJudged(t *testing.T) {
 		d := driver{t, p, m.Schema}
 		str := cty.StringVal
 		prior := cty.ObjectVal(map[string]cty.Value{"id": str("1"), "text": str("old"), "twice": str("oldold")})
-		// toy_fixed has no update, so without its own paths every change would replace.
+		// toy_fixed has no update, so without paths from the program every change would replace it.
 		m.Type(provider.ManagedResource, "toy_fixed").Implements = []string{"create", "update", "plan"}
 		resp := d.plan("toy_fixed", prior, d.config("toy_fixed", map[string]cty.Value{"text": str("new")}))
 		problem, bad := strings.CutPrefix(want, "! ")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// misbehaviours are the faults of the program that an object selects with its attribute "do", such as "create: noise
-// before". Those that only print something stand in printed.
+// misbehaviours are the faults of the program that the attribute "do" of an object selects, such as "create: noise
+// before". Those that only print something are in printed.
 var misbehaviours = map[string]func(v object) (code int){
 	"sleep":   func(object) int { time.Sleep(time.Minute); return 0 },
 	"exit 3":  func(object) int { fmt.Fprintln(os.Stderr, "quota exceeded"); return 3 },
@@ -103,7 +103,7 @@ var misbehaviours = map[string]func(v object) (code int){
 		return 0
 	},
 	"floats": func(v object) int {
-		// Mistakes of programs that know only 64-bit floating point numbers.
+		// Mistakes of programs with only 64-bit floating-point numbers.
 		var loose any
 		text, _ := json.Marshal(object{"id": "a", "size": v["size"], "any": v["any"], "exact": v["exact"],
 			"ports": v["ports"]})
@@ -113,7 +113,7 @@ var misbehaviours = map[string]func(v object) (code int){
 	},
 }
 
-// printed are outputs of a program that ends well.
+// printed are outputs of a program that ends with status 0.
 var printed = map[string]string{
 	"nothing":         "",
 	"no json":         "created 42",
@@ -164,14 +164,14 @@ func misbehave(action, what string, v object) (code int, done bool) {
 	return f(v), true
 }
 
-// daemon leaves a process behind that holds standard output.
+// daemon leaves a child process that has standard output open.
 func daemon() {
 	cmd := exec.Command("sleep", "60")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	_ = cmd.Start()
 }
 
-// gigabytes prints 2 GiB on standard error.
+// gigabytes prints 2 GiB to standard error.
 func gigabytes() {
 	block := bytes.Repeat(append(bytes.Repeat([]byte("all work and no play "), 48), '\n'), 1<<10)
 	for sent := 0; sent < 2<<30; sent += len(block) {

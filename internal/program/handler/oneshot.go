@@ -20,22 +20,23 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-// Surroundings holds the environment of programs. The zero value is that of this process.
+// Surroundings holds the environment of programs. The zero value means that of this process.
 type Surroundings struct {
-	// Env is the environment, "key=value" each; nil means that of this process.
+	// Env is the environment as "key=value"; nil means that of this process.
 	Env []string
-	// Dir is where programs run; empty means the current directory.
+	// Dir is the working directory of programs; "" means the current directory.
 	Dir string
-	// Cache is a folder that programs may keep things in; empty means one below the user's cache folder.
+	// Cache is a folder in which programs may store files; "" means one below the user's cache folder.
 	Cache string
-	// Grace is the time that a program has to end after a signal; 0 means 10 s.
+	// Grace is how long a program may take to end after a signal; 0 means 10 s.
 	Grace time.Duration
-	// Spool returns the folder in which answers of calls that change something survive the death of this process; nil,
-	// or an empty name, means that they do not.
+	// Spool returns the folder in which answers of calls that change something outlive this process. If it is nil, or
+	// returns an empty name, they do not.
 	Spool func() program.Spool
-	// Patience is the time that a program has to begin a session; 0 means a minute.
+	// Patience is how long a program may take to begin a session; 0 means one minute.
 	Patience time.Duration
-	// Host is the name of the host for programs of sessions, such as "tombolo/1.15.9"; empty means tombolo.
+	// Host is the name and version of the host that sessions pass to programs, such as "tombolo/1.15.9"; "" means
+	// tombolo.
 	Host string
 }
 
@@ -50,8 +51,8 @@ func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	return NewOneShot(m, s)
 }
 
-// NewOneShot returns the caller that starts the program once for each call: the action is its first argument, the type
-// its second.
+// NewOneShot returns the caller that starts the program for each call, with the action as its first argument and the
+// type as its second.
 func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
 	c := &oneShot{surroundings: s, preparation: newPreparation(m, s)}
 	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, c.settled()) })
@@ -108,13 +109,13 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 	return a, nil
 }
 
-// Close implements Caller: nothing but a preparation runs outside of calls.
+// Close implements Caller. Only a preparation can be running outside of calls.
 func (c *oneShot) Close() error {
 	c.preparation.end()
 	return nil
 }
 
-// shown writes a command line for a message.
+// shown formats a command line for messages.
 func shown(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {
@@ -142,15 +143,15 @@ func failed(res *program.Result) *Failure {
 	return f
 }
 
-// Start is how the program of a manifest is started on this machine.
+// Start describes how the program of a manifest is started on this machine.
 type Start struct {
 	Argv []string
 	Env  []string
-	// Cache is TOMBOLO_CACHE_DIR.
+	// Cache is the value of TOMBOLO_CACHE_DIR.
 	Cache string
 }
 
-// NewStart finds everything that a program needs, and reports what is missing.
+// NewStart finds everything that a program needs, or returns an error that names what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	return newStart(m, s, m.Command, "command")
 }
@@ -161,7 +162,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	argv := command.For(runtime.GOOS, runtime.GOARCH)
 	if argv == nil {
-		return notReady("The manifest %s of provider %s has no %s for %s_%s, nor a default one.", m.File, m.Name,
+		return notReady("The manifest %s of provider %s has no %s for %s_%s, and no default one.", m.File, m.Name,
 			member, runtime.GOOS, runtime.GOARCH)
 	}
 	env := s.Env
@@ -185,8 +186,8 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	cache, err := cacheDir(m, s)
 	if unread := (*unreadError)(nil); errors.As(err, &unread) {
-		return notReady("What the preparation of provider %s depends on cannot be read: %s. \"prepare\" and "+
-			"\"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
+		return notReady("The files that the preparation of provider %s depends on cannot be read: %s. \"prepare\" "+
+			"and \"prepare_from\" in %s name files in the folder of the provider.", m.Name, err, manifest.FileName)
 	}
 	usesCache := prepares(m) || slices.ContainsFunc(argv, func(word string) bool {
 		return strings.Contains(word, "{cache}")
@@ -214,7 +215,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 		filepath.Join(cache, "pycache"))}, nil
 }
 
-// cacheDir names a folder; programs make it when they need it.
+// cacheDir returns the name of a folder, which programs create when they need it.
 func cacheDir(m *manifest.Manifest, s Surroundings) (string, error) {
 	if s.Cache != "" {
 		return filepath.Abs(s.Cache)
@@ -238,10 +239,10 @@ func hint(text string) string {
 	if text == "" {
 		return " Install it."
 	}
-	return " Its author says: " + text
+	return " Hint of its author: " + text
 }
 
-// lookupAdvice returns what to do about a program that is not there.
+// lookupAdvice returns advice for a missing program.
 func lookupAdvice(err *program.LookupError) string {
 	switch {
 	case errors.Is(err.Err, fs.ErrPermission):
@@ -253,7 +254,7 @@ func lookupAdvice(err *program.LookupError) string {
 	return "Install it, or add its folder to PATH."
 }
 
-// startAdvice returns what to do about a file that the system does not run.
+// startAdvice returns advice for a file that the system cannot execute.
 func startAdvice(err *program.StartError) string {
 	advice := err.Advice()
 	switch {

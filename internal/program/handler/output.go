@@ -9,26 +9,26 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// Output is something that a program said while it worked, without what is secret in the call.
+// Output is a message of a program during a call, without the call's secrets.
 type Output struct {
-	// Object is the object of the call; zero when the call is about the provider as a whole.
+	// Object is the object of the call; it is zero for calls of the provider as a whole.
 	Object addr.Object
-	// Label names type and action.
+	// Label contains type and action.
 	Label string
 	Line  string
 	Level slog.Level
-	// IsProgress means that the line is about how far the call is: Fraction of 1, negative when that is unknown.
+	// IsProgress means that the line reports the progress of the call: a fraction of 1, negative if unknown.
 	IsProgress bool
 	Fraction   float64
 }
 
 const (
-	// maxLines and maxText limit the messages of one call. Messages of failures are also kept elsewhere.
+	// maxLines and maxText limit the messages of one call. Messages of failures are also stored elsewhere.
 	maxLines = 5000
 	maxText  = 1 << 20
 )
 
-// output passes on the messages of the program of one call. Lines come from one goroutine at a time.
+// output forwards the messages of the program during one call. Its methods are not called concurrently.
 type output struct {
 	request  *request
 	expected string
@@ -36,8 +36,8 @@ type output struct {
 	text     int
 }
 
-// line passes on a line of standard error. It may be one of the two forms that log lines of plugins have: `[WARN]
-// text`, or a JSON object with @level and @message. Such an object with @progress, a number up to 1, reports progress.
+// line forwards a line of standard error. The line may have one of the two forms of plugins' log lines: `[WARN] text`,
+// or a JSON object with @level and @message. An object with @progress, a number up to 1, reports progress.
 func (o *output) line(line string) {
 	if o.request.h.opts.Output == nil && o.request.progress == nil {
 		return
@@ -88,7 +88,7 @@ func (o *output) send(out Output) {
 	o.lines++
 	o.text += len(out.Line)
 	if o.lines > maxLines || o.text > maxText {
-		out = Output{Line: "(the program printed too much; the rest is not shown)", Level: slog.LevelWarn}
+		out = Output{Line: "(the output is too long; the rest is not shown)", Level: slog.LevelWarn}
 	}
 	out.Label, out.Line = o.request.label(), o.request.redact(out.Line)
 	out.Object = o.request.about
@@ -100,7 +100,7 @@ func (o *output) send(out Output) {
 	}
 }
 
-// message is a line of progress in words.
+// message returns a report of progress as text.
 func (o Output) message() string {
 	if !o.IsProgress || o.Fraction < 0 {
 		return o.Line

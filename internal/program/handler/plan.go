@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// withDefaults fills in the defaults of what is not configured.
+// withDefaults returns the configuration with defaults for unset attributes.
 func (h *handler) withDefaults(b *provider.Block, config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config
@@ -32,7 +32,7 @@ func (h *handler) defaultOr(a *provider.Attribute, was cty.Value) cty.Value {
 	return was
 }
 
-// unset returns what is planned for attributes that the configuration leaves to the provider.
+// unset returns a function for the planned values of unset attributes that the provider determines.
 func (h *handler) unset(creating bool) func(a *provider.Attribute, was cty.Value) cty.Value {
 	return func(a *provider.Attribute, was cty.Value) cty.Value {
 		w := h.m().Words(a)
@@ -40,15 +40,15 @@ func (h *handler) unset(creating bool) func(a *provider.Attribute, was cty.Value
 		case w.Default != cty.NilVal:
 			return w.Default
 		case !creating && (w.Stable || w.ForceNew) && !was.IsNull():
-			// What only changes with the object itself is as it was for as long as the object lives.
+			// A value that only changes with the object itself stays the same while the object exists.
 			return was
 		}
 		return cty.UnknownVal(a.ImpliedType())
 	}
 }
 
-// defaultPlan returns the plan when the program takes no part in it: configured and stable values, and all others
-// unknown. A change of something with force_new, or any change of a type that has no update, needs a replacement.
+// defaultPlan returns the plan if the program does not implement plan: configured and stable values, and unknown for
+// all others. A change of an attribute with force_new, or any change if the type has no update, requires a replacement.
 func (h *handler) defaultPlan(rt *provider.ResourceType, t *manifest.Type, prior, config cty.Value) (planned cty.Value,
 	replace []cty.Path) {
 	config = value.NullWriteOnly(rt.Block, config)
@@ -80,7 +80,7 @@ func (h *handler) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 	if req.Proposed.IsNull() {
 		return resp
 	}
-	// What was not known when the configuration was validated may be by now.
+	// Values that were unknown during validation may be known by now.
 	if resp.Diagnostics = h.check(rt.Block, req.Config); resp.Diagnostics.HasErrors() {
 		return resp
 	}
@@ -119,7 +119,7 @@ func (h *handler) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 	return resp
 }
 
-// replaced reads the paths that the program says to need a replacement.
+// replaced returns the paths that require a replacement according to the program.
 func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 	given := a.get("replace")
 	if given == nil || given.Kind == strictjson.Null {
@@ -146,8 +146,8 @@ func (r *request) replaced(a *answer) ([]cty.Path, *diag.Diagnostic) {
 	return paths, nil
 }
 
-// check finds values that the schema or the keywords of the manifest do not allow. That required attributes are set the
-// engine has checked, but not that they are not null.
+// check reports values that the schema or the keywords of the manifest do not allow. The engine has already checked
+// that required attributes are set, but not that they are not null.
 func (h *handler) check(b *provider.Block, config cty.Value) diag.List {
 	if config == cty.NilVal || config.IsNull() || !config.IsKnown() {
 		return nil
@@ -204,8 +204,8 @@ func (c *checking) object(path cty.Path, secret bool, attrs map[string]*provider
 	}
 }
 
-// members visits the objects of a nested attribute or of blocks, as far as there are any. Elements of a set are found
-// at the set.
+// members calls visit for each object of a nested attribute or of blocks. The path of an element of a set is that of
+// the set.
 func members(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(cty.Path, cty.Value)) {
 	if v.IsNull() || !v.IsKnown() {
 		return

@@ -21,24 +21,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// PreparationError means that the command with which a manifest prepares a program has failed.
+// PreparationError means that the preparation command of a manifest has failed.
 type PreparationError struct {
-	// Provider is its name, Dir its folder.
+	// Provider is the name of the provider, Dir its folder.
 	Provider, Dir string
-	// State is how the command ended, such as "exit status 1", Output the end of what it said, Command the words that
-	// were run.
+	// State is how the command ended, such as "exit status 1"; Output is the end of its output; Command is the command
+	// line.
 	State, Output, Command string
 }
 
-// Error returns all of it.
+// Error returns a text with all fields.
 func (e *PreparationError) Error() string { return e.detail(e.Output) }
 
 func (e *PreparationError) detail(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
 		output = "(It printed nothing.)"
 	}
-	return fmt.Sprintf("Provider %s is prepared once on each machine, but the command for that ended with %s. Fix "+
-		"the problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
+	return fmt.Sprintf("Provider %s must be prepared once on each machine, but the command ended with %s. Fix the "+
+		"problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
 		e.Provider, e.State, e.Dir, output, e.Command)
 }
 
@@ -47,16 +47,15 @@ func prepares(m *manifest.Manifest) bool {
 	return m.Prepare.For(runtime.GOOS, runtime.GOARCH) != nil
 }
 
-// Preparation returns the words of the command that prepares a program on this platform, as people read them; ""
-// without one.
+// Preparation returns the preparation command of a program on this platform for messages, or "" if there is none.
 func Preparation(m *manifest.Manifest) string {
 	return shown(m.Prepare.For(runtime.GOOS, runtime.GOARCH))
 }
 
-// Prepare runs the command "prepare" of a manifest, in the folder TOMBOLO_CACHE_DIR: once on this machine, unless again
-// asks for it anyway. It returns the folder, and whether it has run the command. Without such a command for this
-// platform there is no folder. An error is a *PreparationError, one of those of NewStart and program.Run, or the cause
-// with which the context has ended.
+// Prepare runs the command "prepare" of a manifest in the folder TOMBOLO_CACHE_DIR, once on this machine unless again
+// is set. It returns the folder, and whether it has run the command. If there is no command for this platform, there is
+// no folder. An error is a *PreparationError, one of those of NewStart and program.Run, or the cause with which the
+// context has ended.
 func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bool, say func(line string)) (
 	cache string, ran bool, err error) {
 	if !prepares(m) {
@@ -69,7 +68,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	folder := preparedFolder{
 		Dir: start.Cache, Again: again,
 		Whole:   func() bool { return !lacks(m, start.Cache) },
-		Waiting: func() { say(fmt.Sprintf("Another process prepares provider %s. Waiting for it...", m.Name)) },
+		Waiting: func() { say(fmt.Sprintf("Another process is preparing provider %s. Waiting for it...", m.Name)) },
 		Make: func(ctx context.Context, hold []*os.File) error {
 			ran = true
 			return start.prepare(ctx, m, s, hold, say)
@@ -85,7 +84,7 @@ func Prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, again bo
 	return start.Cache, ran, err
 }
 
-// lacks reports whether the preparation should have created the program itself, but it is missing.
+// lacks reports whether the program is missing although the preparation should have created it.
 func lacks(m *manifest.Manifest, cache string) bool {
 	argv := m.Command.For(runtime.GOOS, runtime.GOARCH)
 	if len(argv) == 0 || !strings.HasPrefix(argv[0], "{cache}") {
@@ -99,7 +98,7 @@ func lacks(m *manifest.Manifest, cache string) bool {
 func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surroundings, hold []*os.File,
 	say func(line string)) error {
 	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
-	var end []string // of what it says
+	var end []string // last lines of its output
 	heard := func(line string) {
 		if end = append(end, line); len(end) > talk.TailLines+1 {
 			end = end[1:]
@@ -120,16 +119,16 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	return nil
 }
 
-// preparation is that of a caller: made when it is needed first, and then known.
+// preparation runs the preparation of a caller when it is first needed, and remembers its result.
 type preparation struct {
 	m       *manifest.Manifest
 	needed  bool
-	settled func() Surroundings // with the folder of this content of the provider
+	settled func() Surroundings // with the folder for the current files of the provider
 
 	ending context.Context
 	cancel context.CancelCauseFunc
 
-	turn chan struct{} // held while it is checked; guards all below
+	turn chan struct{} // held while the result is checked; guards the fields below
 	over bool
 	err  error
 }
@@ -141,12 +140,13 @@ func newPreparation(m *manifest.Manifest, s Surroundings) *preparation {
 		if cache, err := cacheDir(m, s); err == nil && p.needed {
 			s.Cache = cache
 		}
-		return s // NewStart reports an error
+		return s // NewStart reports the error
 	})
 	return p
 }
 
-// Prepare implements Caller. A failure is one for all calls; one of a wait is only that.
+// Prepare implements Caller. If the preparation fails, it fails for all calls; if a wait is cancelled, only that call
+// fails.
 func (p *preparation) Prepare(ctx context.Context, say func(line string)) error {
 	if !p.needed {
 		return nil
@@ -171,15 +171,15 @@ func (p *preparation) Prepare(ctx context.Context, say func(line string)) error 
 	return err
 }
 
-// end ends what is under way, and waits for its end.
+// end cancels a running preparation, and waits for its end.
 func (p *preparation) end() {
 	p.cancel(errClosed)
 	p.turn <- struct{}{}
 	<-p.turn
 }
 
-// preparationKey distinguishes apart what preparations come from: the command, and the files of the provider that it
-// may read. The binary that makes a plugin of them is none of them.
+// preparationKey returns a hash of everything on which a preparation depends: the command, and the files of the
+// provider that it may read, except for the binary that makes a plugin of them.
 func preparationKey(m *manifest.Manifest) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s_%s %q\n", runtime.GOOS, runtime.GOARCH, m.Prepare.For(runtime.GOOS, runtime.GOARCH))
@@ -189,7 +189,7 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 		names = slices.DeleteFunc(names, func(word string) bool { return !strings.HasPrefix(word, "./") })
 	}
 	for _, name := range names {
-		// A folder that is installed is often a link to where it lies.
+		// An installed folder is often a link.
 		root, err := filepath.EvalSymlinks(filepath.Join(m.Dir, filepath.FromSlash(name)))
 		if err != nil {
 			return "", &unreadError{err}
@@ -219,8 +219,8 @@ func preparationKey(m *manifest.Manifest) (string, error) {
 // unreadError means that the files of a provider cannot be read.
 type unreadError struct{ error }
 
-// hashFile takes in a file: its name in the provider, its permission to be run, and its content. What is no file, and
-// leads to none, counts by its name.
+// hashFile adds a file to a hash: its name in the provider, its permission to be executed, and its content. For
+// anything that is not a file or a link to one, only the name is added.
 func hashFile(to io.Writer, name, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -20,11 +20,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// unprepared is a provider whose program is made by its preparation.
+// unprepared is a provider whose preparation creates its program.
 type unprepared struct {
 	*testing.T
-	dir   string // of the provider
-	cache string // of the user
+	dir   string // folder of the provider
+	cache string // cache folder of the user
 }
 
 func newUnprepared(t *testing.T, members, prepare string) *unprepared {
@@ -42,7 +42,7 @@ printf '#!/bin/sh\necho "{\\"result\\": \\"made\\"}"\n' >"$TOMBOLO_CACHE_DIR/too
 chmod +x "$TOMBOLO_CACHE_DIR/tool"
 `
 
-// counted notes beside the cache folders that it ran.
+// counted appends a line to a file beside the cache folders each time it runs.
 const counted = `echo "noise $PWD"; echo x >>"$XDG_CACHE_HOME/ran"` + "\n"
 
 func (u *unprepared) write(name, text string) {
@@ -57,7 +57,7 @@ func (u *unprepared) ran() int {
 	return len(text) / 2
 }
 
-// provider returns a provider whose say callback is set if it is not nil.
+// provider returns a provider with the callback say, which may be nil.
 func (u *unprepared) provider(say func(handler.Output)) provider.Provider {
 	u.Helper()
 	m, diags := manifest.Load(u.dir)
@@ -82,7 +82,7 @@ func (u *unprepared) call(p provider.Provider) error {
 	return err
 }
 
-func TestAProgramIsPreparedOnceWhenItIsNeededFirst(t *testing.T) {
+func TestProgramsArePreparedOnceAtFirstUse(t *testing.T) {
 	u := newUnprepared(t, "", counted+makeTool)
 	var mu sync.Mutex
 	var said []string
@@ -125,7 +125,7 @@ func TestAProgramIsPreparedOnceWhenItIsNeededFirst(t *testing.T) {
 	}
 }
 
-func TestAPreparationThatFailsSaysWhyAndIsMadeAgain(t *testing.T) {
+func TestFailedPreparationsAreExplainedAndRepeated(t *testing.T) {
 	u := newUnprepared(t, "", counted+`
 [ -e "$TOMBOLO_CACHE_DIR/left" ] && echo "something was left" >&2
 echo x >"$TOMBOLO_CACHE_DIR/left"
@@ -246,7 +246,7 @@ func TestAPreparationIsTheSameThroughALinkToTheFolder(t *testing.T) {
 	}
 }
 
-func TestAProgramWhosePreparationCannotBeMadeSaysSo(t *testing.T) {
+func TestImpossiblePreparationsAreReported(t *testing.T) {
 	u := newUnprepared(t, `"prepare_from": ["./needs.txt"],`, makeTool)
 	if err := u.call(u.provider(nil)); err == nil || !strings.Contains(err.Error(), "needs.txt") ||
 		!strings.Contains(err.Error(), `"prepare_from"`) {

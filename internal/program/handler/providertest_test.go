@@ -28,7 +28,7 @@ func factoryOf(m *manifest.Manifest, dir string, opts handler.Options, env ...st
 	}
 }
 
-// newToyWith is newToy with something around its calls.
+// newToyWith is newToy with a wrapper around its caller.
 func newToyWith(t *testing.T, wrap func(handler.Caller) handler.Caller) (provider.Factory, string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -67,7 +67,7 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	f, dir := newToyWith(t, func(c handler.Caller) handler.Caller { calls := calls; calls.Caller = c; return calls })
 	t.Cleanup(func() {
 		if strings.Contains(flag.Lookup("test.run").Value.String(), "/") {
-			return // a part of the suite makes a part of the calls
+			return // a part of the suite performs only a part of the calls
 		}
 		for _, action := range []string{"validate", "configure", "plan", "create", "read", "update", "delete", "import",
 			"data", "open", "close", "call", "list", "invoke"} {
@@ -79,7 +79,7 @@ func conformance(t *testing.T, wrap func(provider.Factory) provider.Factory) {
 	suite(t, wrap(f), dir)
 }
 
-// suite takes the toy through everything that a provider has to do; dir is the folder of its objects.
+// suite runs the conformance suite with the toy; dir is the folder of its objects.
 func suite(t *testing.T, f provider.Factory, dir string) {
 	id := func(v cty.Value) string { return v.GetAttr("id").AsString() }
 	str := cty.StringVal

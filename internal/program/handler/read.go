@@ -37,7 +37,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	case diags.HasErrors():
 		return resp
 	case a.gone() && lost:
-		resp.Diagnostics = diags.Append(r.withoutKey(rt, "says that there is no such object"))
+		resp.Diagnostics = diags.Append(r.withoutKey(rt, "answered that there is no such object"))
 		return resp
 	case a.gone():
 		resp.State, resp.Identity = cty.NullVal(rt.Block.ImpliedType()), cty.NilVal
@@ -61,7 +61,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	return resp
 }
 
-// Import implements provider.Provider. The object is read afterwards.
+// Import implements provider.Provider. The engine reads the object afterwards.
 func (h *handler) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	rt, t := h.typeOf(provider.ManagedResource, req.Type)
 	if rt == nil {
@@ -106,7 +106,7 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 	}
 	a, diags := r.call(stateAnswer)
 	for _, d := range diags {
-		d.Path = nil // there is no configuration that a path could lead into
+		d.Path = nil // there is no configuration for a path
 	}
 	switch {
 	case diags.HasErrors():
@@ -153,8 +153,8 @@ func (h *handler) UpgradeState(ctx context.Context, req provider.UpgradeStateReq
 	v, problems := r.merge(a, "state", rt.Block, cty.NullVal(rt.Block.ImpliedType()))
 	key := keyOf(rt, t)
 	if !problems.HasErrors() && key != "" && blank(v.GetAttr(key)) && hasKey(req.Stored.JSON, key) {
-		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but the object is found again by "+
-			"it, and the stored object has it", key)))
+		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the "+
+			"object again, and the stored object has it", key)))
 	}
 	return provider.UpgradeStateResponse{State: v, Diagnostics: diags.Extend(problems)}
 }
@@ -169,7 +169,7 @@ func hasKey(stored []byte, key string) bool {
 	return text != "" && text != "null" && text != `""`
 }
 
-// UpgradeIdentity implements provider.Provider. What a newer schema does not know any more is left out; the object is
+// UpgradeIdentity implements provider.Provider. It omits attributes that the newer schema does not have; the object is
 // read after an upgrade.
 func (h *handler) UpgradeIdentity(ctx context.Context,
 	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
@@ -195,18 +195,18 @@ func (h *handler) ReadData(ctx context.Context, req provider.ReadDataRequest) pr
 	return provider.ReadDataResponse{State: v, Diagnostics: diags}
 }
 
-// fetching is a kind of call that sends a configuration, and whose answer is the whole object.
+// fetching describes a kind of call that sends a configuration and whose answer is the entire object.
 type fetching struct {
 	action, member string
-	reads          bool // it changes nothing, so that its answer may be kept, and the call be cut off
+	reads          bool // the call changes nothing, so it may be cancelled, and its answer may be stored
 }
 
 var (
 	dataSource = fetching{action: "data", member: "state", reads: true}
-	opening    = fetching{action: "open", member: "result"} // what is opened has to be closed again
+	opening    = fetching{action: "open", member: "result"} // an opened resource must be closed
 )
 
-// subject is the type and the address that a call is about.
+// subject is the type and the address that a call concerns.
 type subject struct {
 	rt    *provider.ResourceType
 	t     typ
@@ -214,7 +214,7 @@ type subject struct {
 	about addr.Object
 }
 
-// fetch is the common part of data sources and ephemeral resources: a configuration is sent, and returns with its
+// fetch is the common part of data sources and ephemeral resources: it sends a configuration and returns it with
 // computed attributes.
 func (h *handler) fetch(ctx context.Context, f fetching, of subject, config cty.Value) (cty.Value, *answer,
 	diag.List) {

@@ -15,20 +15,20 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// RemoteState reads the output values of a state in a backend, as an object whose sensitive members are marked;
-// cty.NilVal where there is no state. config is an object with the arguments of the backend, or null.
+// RemoteState reads the output values of a state in a backend. It returns an object whose sensitive values are marked,
+// or cty.NilVal if there is no state. config is an object with the arguments of the backend, or null.
 type RemoteState func(ctx context.Context, backend, workspace string, config cty.Value) (cty.Value, diag.List)
 
 const (
 	sumRemote = "Cannot read a remote state for a program"
-	// mostRounds is how often a program may ask for states before it answers.
+	// mostRounds is how often a program may request states before it answers.
 	mostRounds = 8
 )
 
-// remoteAnswer is an answer that asks for states.
+// remoteAnswer is an answer that requests states.
 const remoteAnswer = `{"remote_state": {"NAME": {"backend": "…", "workspace": "…", "config": {…}}}}`
 
-// asksFor returns the states that an answer requests; nil if it is the answer to the call.
+// asksFor returns the request for states in an answer, or nil if it is the answer to the call.
 func (a *answer) asksFor() *strictjson.Value {
 	if a.failed || a.root == nil {
 		return nil
@@ -36,7 +36,7 @@ func (a *answer) asksFor() *strictjson.Value {
 	return a.get("remote_state")
 }
 
-// withStates returns the request with the states that its answer requests.
+// withStates returns the parameters of the repeated call, with the states that the answer requests.
 func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.Value, round int) (params []byte,
 	diags diag.List) {
 	if problem := r.mayNotAsk(a, asked, round); problem != nil {
@@ -71,12 +71,12 @@ func (r *request) withStates(ctx context.Context, a *answer, asked *strictjson.V
 	return append(append(params, states.Bytes()...), '}'), nil
 }
 
-// mayNotAsk returns the problem of a request for states that is not allowed or not valid; nil if it is.
+// mayNotAsk returns the problem with a request for states that is not allowed or not valid, or nil.
 func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag.Diagnostic {
 	switch {
 	case !r.reads && r.action != "open" || r.action == "schema" || r.action == "call":
-		return r.badAnswer(a, fmt.Sprintf("%q is not for %s. Request states only in read-only calls, such as data, "+
-			"read, plan and configure, or in open", "remote_state", r.action))
+		return r.badAnswer(a, fmt.Sprintf("%q cannot be used in %s. Request states only in read-only calls, such as "+
+			"data, read, plan and configure, or in open", "remote_state", r.action))
 	case asked.Kind != strictjson.Object:
 		return r.badAnswer(a, fmt.Sprintf("%q is %s. Expected: %s", "remote_state", asked.Kind, remoteAnswer))
 	case round == mostRounds:
@@ -87,13 +87,13 @@ func (r *request) mayNotAsk(a *answer, asked *strictjson.Value, round int) *diag
 	return nil
 }
 
-// statePlace is the place of a state that a program requests.
+// statePlace is the location of a state that a program requests.
 type statePlace struct {
 	backend, workspace string
 	config             cty.Value
 }
 
-// readPlace reads a member of remote_state.
+// readPlace decodes a member of remote_state.
 func readPlace(text []byte) (p statePlace, err error) {
 	var one struct {
 		Backend, Workspace string
@@ -124,7 +124,7 @@ func readPlace(text []byte) (p statePlace, err error) {
 	return statePlace{one.Backend, one.Workspace, config}, nil
 }
 
-// outputs writes the output values of a state, and remembers those that are secret.
+// outputs encodes the output values of a state, and records the secret ones.
 func (r *request) outputs(v cty.Value) json.RawMessage {
 	if v == cty.NilVal || v.IsNull() {
 		return json.RawMessage("null")

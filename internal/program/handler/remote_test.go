@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// scripted is a caller with an answer for each call.
+// scripted is a caller with a given answer for each call.
 type scripted struct {
 	saying
 	calls   *[]handler.Call
@@ -29,7 +29,7 @@ func (s scripted) Call(_ context.Context, c handler.Call) (*handler.Answer, erro
 	return &handler.Answer{Result: []byte(s.answers[min(n, len(s.answers)-1)]), Program: "script"}, nil
 }
 
-// askingProvider answers as a script says; each state that is asked for is where says.
+// askingProvider returns a provider with the given answers; where reads the requested states.
 func askingProvider(t *testing.T, where handler.RemoteState, answers ...string) (provider.Provider, *[]handler.Call) {
 	t.Helper()
 	m, diags := manifest.Parse([]byte(`{"protocol": 1, "name": "p", "command": ["x"], "schema": {
@@ -44,7 +44,7 @@ func askingProvider(t *testing.T, where handler.RemoteState, answers ...string) 
 		handler.Options{RemoteState: where, Cache: t.TempDir()}), calls
 }
 
-// network is a remote state, with a password among its output values.
+// network is a remote state with a password among its output values.
 func network(_ context.Context, backend, workspace string, config cty.Value) (cty.Value, diag.List) {
 	switch {
 	case backend == "none":
@@ -68,8 +68,8 @@ func readData(t *testing.T, p provider.Provider) (cty.Value, string) {
 	return resp.State, texts(resp.Diagnostics)
 }
 
-// A program that asks for states gets the same call once more, with their output values, and may ask again.
-func TestProgramsGetTheStatesThatTheyAskFor(t *testing.T) {
+// If a program requests states, the call is repeated with their output values. The program may request more.
+func TestProgramsGetRequestedStates(t *testing.T) {
 	p, calls := askingProvider(t, network, asking,
 		`{"remote_state": {"n": {"backend": "pg", "config": {"key": "k"}}, "x": {"backend": "none"}}}`,
 		`{"state": {"id": "42"}}`)
@@ -93,14 +93,14 @@ func TestProgramsGetTheStatesThatTheyAskFor(t *testing.T) {
 		checkMessage(t, "request_data", (*calls)[n].Params)
 		checkMessage(t, "answer_data", []byte(asking))
 	}
-	// Nothing of it is used again: the states may have changed.
+	// No answer is reused, because the states may have changed.
 	*calls = nil
 	if _, problems := readData(t, p); problems != "" || len(*calls) != 3 {
 		t.Errorf("the second time there were %d calls: %s", len(*calls), problems)
 	}
 }
 
-// Whatever is wrong with a wish for states is an error that says so, and no secret of a state is in it.
+// An invalid request for states is an error with a reason and without secrets of a state.
 func TestStatesThatProgramsCannotHave(t *testing.T) {
 	for answer, want := range map[string]string{
 		asking:                 "requested states 8 times",

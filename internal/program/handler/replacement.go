@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// replacementFinder finds the places with force_new, at any depth, at which two objects differ. An object that only one
-// of them has counts as one whose attributes are null in the other.
+// replacementFinder finds the paths with force_new, at any depth, at which two objects differ. An object that only one
+// of them has is compared with one whose attributes are null.
 type replacementFinder struct {
 	words func(*provider.Attribute) *manifest.Words
 	found []cty.Path
@@ -89,7 +89,7 @@ func (k key) value() cty.Value {
 	return cty.NumberIntVal(k.number)
 }
 
-// keyed returns the elements of a list or map; there are none in one that is null or unknown.
+// keyed returns the elements of a list or map. A null or unknown value has none.
 func keyed(v cty.Value) map[key]cty.Value {
 	out := map[key]cty.Value{}
 	switch {
@@ -106,8 +106,8 @@ func keyed(v cty.Value) map[key]cty.Value {
 	return out
 }
 
-// projected writes down what elements of a set have at places with force_new, each once and in order: elements have no
-// names by which they could be compared one by one.
+// projected encodes the parts of a set's elements with force_new, sorted and without duplicates, because elements of a
+// set cannot be compared one by one.
 func (f *replacementFinder) projected(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock,
 	set cty.Value) string {
 	if set.IsNull() {

@@ -10,8 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The elements of a set are compared by a text that is made of what forces replacement in them: that of the same set is
-// always the same.
+// The elements of sets are compared as a text of their parts with force_new, which is always the same for equal sets.
 func TestSetWithMapsInsideForcesNoReplacementByChance(t *testing.T) {
 	inner := &provider.Attribute{Type: cty.String, Optional: true}
 	item := map[string]*provider.Attribute{

@@ -21,31 +21,31 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// request is one call on its way to the program and back.
+// request is one call of the program.
 type request struct {
 	h       *handler
 	ctx     context.Context
 	action  string
 	typ     string
-	about   addr.Object     // of the call; zero for none
-	block   *provider.Block // that diagnostics point into; may be nil
-	hidden  *provider.Block // of other objects in the answer, whose secrets are not shown; may be nil
+	about   addr.Object     // object of the call; zero if there is none
+	block   *provider.Block // block to which paths in diagnostics refer; may be nil
+	hidden  *provider.Block // block of other objects in the answer, for their secrets; may be nil
 	t       *manifest.Type  // nil for calls of the provider as a whole
 	params  bytes.Buffer
-	secrets *value.Secrets // of this call; those of the provider block come on top
-	// reads is set when the call changes nothing, so that it may be cut off and repeated.
+	secrets *value.Secrets // of this call, in addition to those of the provider block
+	// reads means that the call changes nothing, so that it may be cancelled and repeated.
 	reads bool
-	// silent is set when the program need not answer.
+	// silent means that the program need not answer.
 	silent bool
-	// progress gets the program's reports of progress, instead of Options.Output; may be nil.
+	// progress, if set, is called with reports of progress, instead of Options.Output.
 	progress func(message string)
-	theirs   []string // the shown parts of the program's output, without secrets
+	theirs   []string // parts of the program's output that were shown, without secrets
 	intent   string
 	record   func() []byte
-	cache    time.Duration // how long the answer is used again
+	cache    time.Duration // how long the answer may be reused
 }
 
-// request begins a request of the provider as a whole.
+// request returns a request for the provider as a whole.
 func (h *handler) request(ctx context.Context, action, typ string) *request {
 	r := &request{h: h, ctx: ctx, action: action, typ: typ, secrets: &value.Secrets{}}
 	if typ != "" && action != "call" {
@@ -61,7 +61,7 @@ func (h *handler) request(ctx context.Context, action, typ string) *request {
 	return r
 }
 
-// requestFor begins a request about a type.
+// requestFor returns a request for a type.
 func (h *handler) requestFor(ctx context.Context, action string, rt *provider.ResourceType, t *manifest.Type,
 	typ string, about addr.Object) *request {
 	r := h.request(ctx, action, typ)
@@ -69,7 +69,7 @@ func (h *handler) requestFor(ctx context.Context, action string, rt *provider.Re
 	return r
 }
 
-// raw adds a member.
+// raw adds a member in JSON.
 func (r *request) raw(name string, text json.RawMessage) {
 	if r.params.Len() == 0 {
 		r.params.WriteByte('{')
@@ -81,7 +81,7 @@ func (r *request) raw(name string, text json.RawMessage) {
 	r.params.Write(text)
 }
 
-// object adds an object of a block and, if asked to, the tree of what is unknown in it.
+// object adds an object of a block and, with withUnknown set, the tree of its unknown values.
 func (r *request) object(name string, b *provider.Block, v cty.Value, withUnknown bool) {
 	values, unknown := r.h.codec(b).Encode(v)
 	r.raw(name, values)
@@ -111,8 +111,7 @@ func (r *request) identity(rt *provider.ResourceType, v cty.Value) {
 	r.raw("identity", text)
 }
 
-// addSecrets takes in every string and number of an object that its schema keeps secret, as it is and as JSON writes
-// it.
+// addSecrets records every string and number of an object that its schema marks as secret, both unquoted and as JSON.
 func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return
@@ -139,8 +138,8 @@ func addSecrets(s *value.Secrets, b *provider.Block, v cty.Value) {
 	}
 }
 
-// redact removes the secrets from the program's output. It is not for our own sentences: a secret may be an ordinary
-// word.
+// redact removes the secrets from the program's output. It is not for our own sentences, because a secret may be an
+// ordinary word.
 func (r *request) redact(text string) string {
 	text = r.h.recent.redact(r.h.secrets.Redact(r.secrets.Redact(text)))
 	if r.h.opts.Redact != nil {
@@ -149,14 +148,14 @@ func (r *request) redact(text string) string {
 	return text
 }
 
-// quote is redact for what is shown in a diagnostic.
+// quote is redact for text that is shown in a diagnostic.
 func (r *request) quote(text string) string {
 	text = r.redact(text)
 	r.theirs = append(r.theirs, text)
 	return text
 }
 
-// redactIn removes the secrets from the program's parts of a sentence, which are unchanged or in quotes.
+// redactIn removes the secrets from the program's parts of a sentence, which appear unchanged or in quotes.
 func (r *request) redactIn(sentence string, theirs ...string) string {
 	for _, part := range theirs {
 		if clean := r.quote(part); clean != part {
@@ -167,12 +166,12 @@ func (r *request) redactIn(sentence string, theirs ...string) string {
 	return sentence
 }
 
-// problem makes a diagnostic of texts in which nothing is secret any more.
+// problem returns a diagnostic with texts from which secrets were removed.
 func (r *request) problem(summary, detail string) *diag.Diagnostic {
 	return &diag.Diagnostic{Severity: diag.Error, Summary: summary, Detail: detail, Clean: r.h.opts.Redact != nil}
 }
 
-// recent holds the secrets of the last calls of a session, whose program may write late.
+// recent holds the secrets of the latest calls of a session, whose program may write late.
 type recent struct {
 	mu   sync.Mutex
 	ring [32]*value.Secrets
@@ -196,7 +195,7 @@ func (r *recent) redact(text string) string {
 	return text
 }
 
-// label names the call beside the program's messages.
+// label returns the name of the call for the program's messages.
 func (r *request) label() string {
 	if r.typ == "" {
 		return r.h.m().Name + " " + r.action
@@ -204,7 +203,7 @@ func (r *request) label() string {
 	return r.typ + " " + r.action
 }
 
-// timeout limits the call as the manifest says.
+// timeout returns a context with the time limit in the manifest.
 func (r *request) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if r.t == nil || r.t.Timeouts[r.action] == 0 {
 		return ctx, func() {}
@@ -215,8 +214,8 @@ func (r *request) timeout(ctx context.Context) (context.Context, context.CancelF
 	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})
 }
 
-// call performs the call and reads the answer. expected describes an answer, for messages. With errors among the
-// diagnostics the answer holds what is known; it is never nil.
+// call performs the call and decodes the answer. expected describes a valid answer, for messages. If there are errors,
+// the answer contains what is known; it is never nil.
 func (r *request) call(expected string) (*answer, diag.List) {
 	ctx, done := r.stoppable()
 	defer done()
@@ -270,14 +269,14 @@ func (r *request) call(expected string) (*answer, diag.List) {
 			call.Params, rounds, attempt = params, rounds+1, 0
 			continue
 		}
-		if len(diags) == 0 && rounds == 0 { // what states say changes, and may be secret
+		if len(diags) == 0 && rounds == 0 { // states change, and may be secret
 			kept.write(got.Result)
 		}
 		return a, diags
 	}
 }
 
-// closed returns the parameters as a whole object.
+// closed returns the parameters as a complete object.
 func (r *request) closed() []byte {
 	if r.params.Len() == 0 {
 		r.params.WriteByte('{')
@@ -286,7 +285,8 @@ func (r *request) closed() []byte {
 	return r.params.Bytes()
 }
 
-// stoppable is the context of the call. A call that only reads ends when the handler stops, unless it outlasts that.
+// stoppable returns the context of the call. A call that only reads is cancelled when the handler stops, unless it
+// outlasts that.
 func (r *request) stoppable() (ctx context.Context, done func()) {
 	if !r.reads || r.outlasts() {
 		return r.ctx, func() {}
@@ -294,7 +294,7 @@ func (r *request) stoppable() (ctx context.Context, done func()) {
 	return r.h.stopping.Interruptible(r.ctx)
 }
 
-// forbidden returns the problem if the program may not run for a call that only reads; nil if it may.
+// forbidden returns the problem if the program must not run for a call that only reads, or nil.
 func (r *request) forbidden() *diag.Diagnostic {
 	if may := r.h.opts.MayRead; may != nil && r.reads {
 		if err := may(); err != nil {
@@ -305,7 +305,7 @@ func (r *request) forbidden() *diag.Diagnostic {
 	return nil
 }
 
-// prepare waits until the program can be called at all. The preparation changes no managed object: an interrupt ends it
+// prepare waits until the program can be called. The preparation changes no managed object, so an interrupt cancels it
 // for every call.
 func (r *request) prepare() *diag.Diagnostic {
 	ctx, done := r.h.stopping.Interruptible(r.ctx)
@@ -322,8 +322,8 @@ func (r *request) prepare() *diag.Diagnostic {
 	return r.unanswered(err)
 }
 
-// slot waits until the call may be made. What would change something is not begun once the run is being interrupted,
-// however long it has waited.
+// slot waits until the call may be made. A call that would change something does not begin after an interrupt, however
+// long it has waited.
 func (r *request) slot(ctx context.Context) error {
 	stopping := r.h.stopping.Context()
 	if r.outlasts() {
@@ -342,7 +342,8 @@ func (r *request) slot(ctx context.Context) error {
 	}
 }
 
-// outlasts reports whether the call is made even during an interrupt: operations in flight need it, or it cleans up.
+// outlasts reports whether the call is made even during an interrupt, because operations in flight need it or because
+// it cleans up.
 func (r *request) outlasts() bool { return r.action == "renew" || r.action == "close" }
 
 func (r *request) release() {

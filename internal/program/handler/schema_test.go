@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// messageSchema is the description of one kind of message.
+// messageSchema returns the JSON Schema of one kind of message.
 var messageSchema = func() func(t *testing.T, name string) *jsonschema.Schema {
 	var mu sync.Mutex
 	known := map[string]*jsonschema.Schema{}
@@ -54,7 +54,7 @@ func checkMessage(t *testing.T, name string, text []byte) {
 	}
 }
 
-// checked compares every message with its description.
+// checked validates every message with its JSON Schema.
 type checked struct {
 	handler.Caller
 	t    *testing.T
@@ -106,7 +106,7 @@ func TestTheExamplesOfTheDocumentationFitTheirDescriptions(t *testing.T) {
 	}
 }
 
-// TestTheLinesOfASessionFitTheirDescriptions compares what goes over the pipes of a session.
+// TestTheLinesOfASessionFitTheirDescriptions validates the lines in the pipes of a session.
 func TestTheLinesOfASessionFitTheirDescriptions(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
 	f, _ := newSession(t, "", handler.Options{}, func(s *handler.Surroundings) { s.Grace = time.Minute }, "TOY_WIRE="+
@@ -135,9 +135,9 @@ func TestTheLinesOfASessionFitTheirDescriptions(t *testing.T) {
 	}
 }
 
-// checkLines compares each line of a session ("> " before what the program read, "< " before what it printed) with the
-// description of any such line, with that of its kind, and a result with that of the answer to its request. It gives
-// the kinds.
+// checkLines validates each line of a session ("> " before lines that the program read, "< " before those that it
+// printed) with the schema of all lines, with that of its kind, and a result with that of the answer to its request. It
+// returns the kinds.
 func checkLines(t *testing.T, text string) map[string]bool {
 	t.Helper()
 	seen, methods := map[string]bool{}, map[int64]string{}
@@ -198,8 +198,8 @@ func TestTheExampleOfASessionInTheDocumentationFitsItsDescription(t *testing.T) 
 	}
 }
 
-// TestDescriptionsOfLinesRefuseOthers shows that the descriptions say something.
-func TestDescriptionsOfLinesRefuseOthers(t *testing.T) {
+// TestSchemasRefuseInvalidLines checks that the schemas refuse invalid lines.
+func TestSchemasRefuseInvalidLines(t *testing.T) {
 	for line, kind := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"method":"create","params":{}}`:                                  "session_read",
 		`{"jsonrpc":"2.0","id":1,"method":"creat","params":{}}`:                                   "session_read",

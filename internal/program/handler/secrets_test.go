@@ -16,13 +16,13 @@ const secretive = `{"protocol": 1, "name": "toy", "command": ["toy"], "schema": 
   }}
 }}}`
 
-// ordinary are secrets that our own sentences are full of.
+// ordinary are secrets that are frequent words in our own sentences.
 var ordinary = []string{"program", "asked", "create", "answered", "state", "attribute", "something", "object",
 	"standard", "output", "Expected", "string"}
 
-// TestOurSentencesLoseNoWords lets a secret be an ordinary word: it is taken out of what the program wrote, and out of
-// nothing else.
-func TestOurSentencesLoseNoWords(t *testing.T) {
+// TestSecretsAreNotRemovedFromOurSentences uses an ordinary word as a secret: it is only removed from the program's
+// text.
+func TestSecretsAreNotRemovedFromOurSentences(t *testing.T) {
 	for _, answer := range []string{
 		`{"state": {"id": 7}}`, `{}`, `{"state": null}`, `{"state": {"id": "1", "nmae": 1}}`, `garbage`,
 		`{"state": {"id": "1", "text": "other"}}`, `failure `,
@@ -39,7 +39,7 @@ func TestOurSentencesLoseNoWords(t *testing.T) {
 				if !found.Clean {
 					t.Errorf("%s is cleaned once more: %s", answer, found)
 				}
-				own, _, _ := strings.Cut(found.Detail, "\n\nProgram: ") // what follows is the program's
+				own, _, _ := strings.Cut(found.Detail, "\n\nProgram: ") // the rest is the program's
 				texts[found.Summary+own] = true
 			}
 		}
@@ -49,8 +49,8 @@ func TestOurSentencesLoseNoWords(t *testing.T) {
 	}
 }
 
-// TestWhatTheProgramWroteHidesSecrets plants one wherever a program can write something that is shown.
-func TestWhatTheProgramWroteHidesSecrets(t *testing.T) {
+// TestOutputOfProgramsHidesSecrets puts a secret into everything that a program writes and that is shown.
+func TestOutputOfProgramsHidesSecrets(t *testing.T) {
 	for _, secret := range []string{"s3cr3t", "state", "1234567", `quo"ted`} {
 		quoted := strings.ReplaceAll(secret, `"`, `\"`)
 		for _, answer := range []string{
@@ -75,7 +75,7 @@ func TestWhatTheProgramWroteHidesSecrets(t *testing.T) {
 	}
 }
 
-// TestTheEnginesSecretsAreHiddenBeforeAnythingIsCut: a part of a secret would not be known as one.
+// TestTheEnginesSecretsAreHiddenBeforeAnythingIsCut: a part of a secret would not be recognized.
 func TestTheEnginesSecretsAreHiddenBeforeAnythingIsCut(t *testing.T) {
 	redact := func(text string) string { return strings.ReplaceAll(text, "fromavariable", "(hidden)") }
 	d := driveAnswers(t, secretive, says("create", strings.Repeat("x", 195)+"fromavariable"), handler.Options{

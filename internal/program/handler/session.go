@@ -16,10 +16,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
 
-// defaultPatience limits the wait for the answer to initialize.
+// defaultPatience limits the wait for the response to initialize.
 const defaultPatience = time.Minute
 
-// NewSession returns the caller that starts the program with the first call, and makes all calls of the one process. If
+// NewSession returns the caller that starts the program with the first call, and sends all calls to the one process. If
 // the program ends early, the calls in flight fail; it is started once more for later ones.
 func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 	if s.Patience == 0 {
@@ -40,13 +40,13 @@ type sessions struct {
 	closing      context.Context
 	close        context.CancelCauseFunc
 
-	mu      sync.Mutex // guards all below
-	current *running   // nil: the next call starts one
+	mu      sync.Mutex // guards the fields below
+	current *running   // nil: the next call starts a process
 	all     sync.WaitGroup
 	crashes int
-	refused error // set when nothing is started any more
+	refused error // set when no process may be started any more
 	active  map[*activeCall]bool
-	runs    map[*running]bool // all that are running
+	runs    map[*running]bool // all running processes
 	listen  func(line string)
 }
 
@@ -54,14 +54,14 @@ type sessions struct {
 type running struct {
 	talk  *talk.Talk
 	shown string
-	ready chan struct{} // closed when it answers calls; err is set when it does not
+	ready chan struct{} // closed when it is ready for calls, or when it is not and err is set
 	err   error
-	// retired is set when it gets no new calls, because one that was given up may still run in it. Guarded by
-	// sessions.mu.
+	// retired means that the process gets no new calls, because an abandoned call may still be running in it. Guarded
+	// by sessions.mu.
 	retired bool
 }
 
-// activeCall passes on the messages during a call, and none after its end.
+// activeCall forwards the messages during a call, and none after its end.
 type activeCall struct {
 	call Call
 	mu   sync.Mutex
@@ -84,10 +84,10 @@ func (a *activeCall) progress(message string, fraction float64) {
 	}
 }
 
-// Listen implements listener: fn gets lines of standard error that no call can be told to have caused.
+// Listen implements listener. fn is called with lines of standard error that cannot be assigned to a call.
 func (c *sessions) Listen(fn func(line string)) { c.listen = fn }
 
-// said passes on a line of standard error: to the only call under way.
+// said forwards a line of standard error to the only call in flight, or to the listener.
 func (c *sessions) said(text string) {
 	c.mu.Lock()
 	var only *activeCall
@@ -138,7 +138,7 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 				Line:    stray.Line,
 				Program: r.shown}
 		}
-		// It ended before it got the call, and is being removed.
+		// The process ended before it got the call, and is being removed.
 		select {
 		case <-r.talk.Ended():
 		case <-ctx.Done():
@@ -182,7 +182,7 @@ func (c *sessions) started(ctx context.Context) (*running, error) {
 	}
 }
 
-// run sees one process through its life.
+// run manages a process from its start to its end.
 func (c *sessions) run(r *running) {
 	if r.err = c.start(r); r.err != nil {
 		c.mu.Lock()
@@ -200,7 +200,7 @@ func (c *sessions) run(r *running) {
 	})
 }
 
-// finish ends a process that gets no calls any more, after its last one.
+// finish ends a process that gets no new calls, after its last call.
 func (c *sessions) finish(r *running) {
 	c.mu.Lock()
 	over := r.retired && r.talk.Conn.Waiting() == 0
@@ -220,10 +220,9 @@ func (c *sessions) forget(r *running) {
 	c.current = nil
 	if c.crashes++; c.crashes > 1 && c.refused == nil && c.closing.Err() == nil {
 		c.refused = &NotReadyError{
-			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s has ended twice before the end of "+
-				"the session. It is not started again in this run. In a session, it must read one call per line from "+
-				"standard input, until the input ends.\n\n"+
-				"Program: %s", c.m.Name, r.shown)}
+			Summary: sumNotReady, Detail: fmt.Sprintf("The program of provider %s ended twice during the session, so "+
+				"it is not started again in this run. In a session, it must read one call per line from standard "+
+				"input, until the input ends.\n\nProgram: %s", c.m.Name, r.shown)}
 	}
 }
 
@@ -239,7 +238,7 @@ func (c *sessions) start(r *running) error {
 	return err
 }
 
-// initialize agrees on a version of the protocol with a process, and makes it ready for calls, or ends it.
+// initialize negotiates the version of the protocol with a process. It makes the process ready for calls, or ends it.
 func (c *sessions) initialize(r *running) {
 	defer close(r.ready)
 	err := c.agree(r)
@@ -271,8 +270,8 @@ func (c *sessions) agree(r *running) error {
 	return err
 }
 
-// await waits for the answer to a call. When the context ends, the program is notified, and has a grace period to
-// answer; after it the call is given up, and the process ends with the last call that is still awaited.
+// await waits for the answer to a call. When the context ends, it notifies the program, which has a grace period to
+// answer; then it abandons the call, and the process ends after the last call that is still waiting.
 func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, call Call) (*Answer, error) {
 	select {
 	case <-p.Done():
@@ -309,12 +308,12 @@ func (c *sessions) await(ctx context.Context, r *running, p *session.Pending, ca
 	return &Answer{Program: r.shown}, stopped
 }
 
-// defaultGrace is the time that a program has to answer a call that is cancelled.
+// defaultGrace is how long a program may take to answer a cancelled call.
 const defaultGrace = 10 * time.Second
 
-// answer converts the reply to a call to its answer.
+// answer converts a response to an answer.
 func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
-	r.talk.CatchUp() // what it said on standard error before it answered belongs to this call
+	r.talk.CatchUp() // messages before the response belong to this call
 	reply, err := p.Reply()
 	var ended *talk.EndedError
 	var broken *session.BrokenError
@@ -350,7 +349,7 @@ func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 	return a, nil
 }
 
-// Close implements Caller: the program's input ends, and it has a second to end too.
+// Close implements Caller. It closes the program's input, and gives it one second to end.
 func (c *sessions) Close() error {
 	c.mu.Lock()
 	c.close(errClosed)
@@ -367,8 +366,7 @@ func (c *sessions) Close() error {
 	return nil
 }
 
-// OutputError means that a program of a session printed what it should not have, so that what it answered may not be
-// what it meant.
+// OutputError means that the program of a session printed invalid lines, so that its answers may be wrong.
 type OutputError struct {
 	Problem string
 	Line    []byte
@@ -378,11 +376,10 @@ type OutputError struct {
 // Error returns the problem.
 func (e *OutputError) Error() string { return e.Problem }
 
-// optional are the actions that a program need not know even though its manifest names them: there is a way to do
-// without.
+// optional are actions that a program need not implement even if its manifest names them, because there is a default.
 var optional = []string{"configure", "validate", "plan"}
 
-// withoutProgram reports that a call failed only because the program does not take part in the action after all.
+// withoutProgram reports whether a call failed only because the program does not implement the action after all.
 func (f *Failure) withoutProgram(action string) bool {
 	return f.Missing && slices.Contains(optional, action)
 }

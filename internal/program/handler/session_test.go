@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// newSession returns the toy as the program of a session. Members are further ones of the manifest.
+// newSession returns the toy as the program of a session. members are additional members of the manifest.
 func newSession(t *testing.T, members string, opts handler.Options, change func(*handler.Surroundings), env ...string) (
 	provider.Factory, string) {
 	t.Helper()
@@ -51,16 +51,16 @@ func TestConformanceInASession(t *testing.T) {
 		wire := filepath.Join(t.TempDir(), "wire")
 		f, dir := newSession(t, members, handler.Options{}, nil, "TOY_WIRE="+wire)
 		suite(t, f, dir)
-		// with more calls at once, an answer may be noted before its request
+		// with concurrent calls, an answer may be recorded before its request
 		if text, err := os.ReadFile(wire); err == nil && members == "" {
 			checkLines(t, string(text))
 		}
 	}
 }
 
-// TestBadSessionsSayWhatToChange has the program of a session misbehave in the midst of a creation. State is as in
-// TestBadAnswersSayWhatToChange. Whatever it was, the next call works.
-func TestBadSessionsSayWhatToChange(t *testing.T) {
+// TestInvalidSessionsHaveAdvice makes the program of a session misbehave during a create. State is as in
+// TestInvalidAnswersHaveAdvice. In all cases, the next call succeeds.
+func TestInvalidSessionsHaveAdvice(t *testing.T) {
 	for do, want := range map[string]struct {
 		state string
 		texts []string
@@ -121,7 +121,7 @@ func TestBadSessionsSayWhatToChange(t *testing.T) {
 	}
 }
 
-func TestOddMessagesOfASessionArePassedOver(t *testing.T) {
+func TestUnknownMessagesOfASessionAreIgnored(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil)
 	d := drive(t, f)
 	for _, do := range []string{"request", "odd notice"} {
@@ -131,16 +131,16 @@ func TestOddMessagesOfASessionArePassedOver(t *testing.T) {
 	}
 }
 
-func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
+func TestProgramsWithoutSessionHaveAdvice(t *testing.T) {
 	for hello, want := range map[string][]string{
 		"exit":                             {"exit status 3", "no module named nothing"},
 		"hang":                             {"has not answered for 300ms", "flush"},
 		"Welcome!":                         {"not a message", "Output: Welcome!"},
 		`{"jsonrpc":"2.0","id":0}`:         {`neither "result" nor "error"`},
 		`{"state":{}}`:                     {"without the envelope"},
-		`{"id":0,"result":{"protocol":2}}`: {"wants to speak version 2", "This version of the engine speaks 1"},
+		`{"id":0,"result":{"protocol":2}}`: {"answered with version 2", "This version of the engine uses 1"},
 		`{"id":0,"result":{}}`:             {`something other than {"protocol": 1}`},
-		`{"id":0,"error":{"code":-32601,"message":"what?"}}`: {"does not know that method"},
+		`{"id":0,"error":{"code":-32601,"message":"what?"}}`: {"does not support that method"},
 		`{"id":0,"error":{"code":5,"message":"no licence"}}`: {"error 5: no licence"},
 	} {
 		t.Run(hello, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestProgramsThatBeginNoSessionSayWhatToChange(t *testing.T) {
 	}
 }
 
-// awaitLine waits until the program of a session has read something.
+// awaitLine waits until the program of a session has read a line.
 func awaitLine(t *testing.T, wire, text string) {
 	t.Helper()
 	for range 6000 {
@@ -222,7 +222,7 @@ func TestASessionIsRestartedOnceAfterACrash(t *testing.T) {
 		}
 	}
 	resp := d.thing("", nil)
-	if got := texts(resp.Diagnostics); !strings.Contains(got, "has ended twice") || resp.State == cty.NilVal {
+	if got := texts(resp.Diagnostics); !strings.Contains(got, "ended twice") || resp.State == cty.NilVal {
 		t.Errorf("the third: %s", got)
 	}
 	if n := startsIn(log); n != 2 {
@@ -230,7 +230,7 @@ func TestASessionIsRestartedOnceAfterACrash(t *testing.T) {
 	}
 }
 
-func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
+func TestSessionsThatCloseTheirInputAreRestarted(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil)
 	d := drive(t, f)
 	if resp := d.thing("create: shut", nil); resp.Diagnostics.HasErrors() {
@@ -245,7 +245,7 @@ func TestASessionThatClosesItsInputIsToldSoAndStartedAgain(t *testing.T) {
 	}
 }
 
-func TestACancelledCallIsToldToTheProgram(t *testing.T) {
+func TestProgramsAreNotifiedOfCancelledCalls(t *testing.T) {
 	for do, grace := range map[string]time.Duration{"create: cancellable": time.Minute,
 		"create: sleep": 100 * time.Millisecond} {
 		log, wire := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "wire")
@@ -275,8 +275,8 @@ func TestACancelledCallIsToldToTheProgram(t *testing.T) {
 	}
 }
 
-// TestACallThatIsGivenUpDoesNotCostTheOthers cancels a call that does not listen while another changes something.
-func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
+// TestAbandonedCallsDoNotFailOthers cancels a call that ignores it while another call changes something.
+func TestAbandonedCallsDoNotFailOthers(t *testing.T) {
 	wire := filepath.Join(t.TempDir(), "wire")
 	f, _ := newSession(t, `"concurrency": 4,`, handler.Options{}, func(s *handler.Surroundings) {
 		s.Grace = 200 * time.Millisecond
@@ -314,7 +314,7 @@ func TestACallThatIsGivenUpDoesNotCostTheOthers(t *testing.T) {
 	}
 }
 
-func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
+func TestProgressOfASessionBelongsToItsCall(t *testing.T) {
 	var c collector
 	heard := filepath.Join(t.TempDir(), "heard")
 	f, _ := newSession(t, "", handler.Options{Output: func(o handler.Output) {
@@ -341,7 +341,7 @@ func TestProgressOfASessionIsThatOfItsCall(t *testing.T) {
 	}
 }
 
-func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
+func TestSessionsThatStayAfterTheEndOfInputAreKilled(t *testing.T) {
 	f, _ := newSession(t, "", handler.Options{}, nil, "TOY_STAYS=1")
 	p, err := f(t.Context())
 	if err != nil {
@@ -365,7 +365,7 @@ func TestASessionThatStaysAfterItsInputIsEnded(t *testing.T) {
 	}
 }
 
-func TestOptionalActionsThatAProgramDoesNotKnowAreDoneWithout(t *testing.T) {
+func TestMissingOptionalActionsHaveDefaults(t *testing.T) {
 	f, _ := newToyWith(t, func(handler.Caller) handler.Caller { return knowsNothing{} })
 	d := drive(t, f)
 	if resp := d.p.Configure(t.Context(), provider.ConfigureRequest{
@@ -386,7 +386,7 @@ func TestOptionalActionsThatAProgramDoesNotKnowAreDoneWithout(t *testing.T) {
 	}
 }
 
-// knowsNothing answers every call like a session that does not know the method.
+// knowsNothing answers every call like a session that does not implement the method.
 type knowsNothing struct{}
 
 func (knowsNothing) Call(context.Context, handler.Call) (*handler.Answer, error) {
@@ -432,8 +432,8 @@ func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 	}
 }
 
-// A program that ignores every signal that can be ignored, with a child that keeps its pipes, ends with its session,
-// while it is idle and in the middle of a call that is given up.
+// A program that ignores all signals that can be ignored, with a child that keeps its pipes open, ends with its
+// session: while it is idle, and during an abandoned call.
 func TestASessionThatIgnoresSignalsIsEndedWithItsChildren(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell and signals")
@@ -500,12 +500,12 @@ while :; do sleep 1; done
 	}
 }
 
-// alive reports whether there is such a process that has not ended.
+// alive reports whether a process exists that has not ended.
 func alive(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil || process.Signal(syscall.Signal(0)) != nil {
 		return false
 	}
 	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || !strings.Contains(string(state), ") Z ") // one that has ended waits for its parent
+	return err != nil || !strings.Contains(string(state), ") Z ") // a zombie has ended
 }

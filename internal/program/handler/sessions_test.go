@@ -20,8 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestSessionsInOtherLanguages is no run of the whole suite: on some machines a start of Python takes a third of a
-// second.
+// TestSessionsInOtherLanguages is not the complete suite: on some machines, starting Python takes a third of a second.
 func TestSessionsInOtherLanguages(t *testing.T) {
 	for dir, tools := range map[string][]string{"testdata/python-session": {"python3"}, "testdata/bash-session": {
 		"bash", "jq"}} {
@@ -92,7 +91,7 @@ func TestPartialStateAndProgressOfAPythonSession(t *testing.T) {
 const trivialManifest = `{"protocol": 1, "name": "kv", "mode": "%s", "concurrency": %d, "command": %s, "schema": ` +
 	`{"functions": {"reverse": {"parameters": [{"name": "s", "type": "string"}], "return_type": "string"}}}}`
 
-// callAll calls a function of a program n times, as many at once as told, after the program was started.
+// callAll calls a function of a program n times, with the given concurrency, after the program was started.
 func callAll(b *testing.B, mode, command string, parallel int, env ...string) {
 	dir, err := filepath.Abs("testdata/python-session")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// announced assigns every call that changes something a token, as the engine does.
+// announced adds a token to every call that changes something, as the engine does.
 type announced struct {
 	handler.Caller
 	n *atomic.Int64
@@ -29,7 +29,7 @@ func (a announced) Call(ctx context.Context, call handler.Call) (*handler.Answer
 	return a.Caller.Call(ctx, call)
 }
 
-// newSpooled returns the toy with a place where its answers outlive us.
+// newSpooled returns the toy with a folder where its answers outlive this process.
 func newSpooled(t *testing.T) provider.Factory {
 	t.Helper()
 	exe, err := os.Executable()

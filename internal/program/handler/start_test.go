@@ -21,7 +21,7 @@ const smallManifest = `{"protocol": 1, "name": "s", "command": %s, %s "schema": 
 "required": true}}}},
   "functions": {"f": {"return_type": "string"}}}}`
 
-// small returns a provider whose program is a script, and creates an object with it.
+// small creates an object with a provider whose program is a script.
 func small(t *testing.T, command, members, script string, perm os.FileMode, name string) provider.ApplyResponse {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func small(t *testing.T, command, members, script string, perm os.FileMode, name
 		"name": cty.StringVal(name)}))
 }
 
-func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
+func TestProgramsThatDoNotStartHaveAdvice(t *testing.T) {
 	for name, tt := range map[string]struct {
 		command, members, script string
 		perm                     os.FileMode
@@ -83,7 +83,7 @@ func TestProgramsThatDoNotStartSayWhatToChange(t *testing.T) {
 	}
 }
 
-func TestAProgramThatKeepsNothingNeedsNoHome(t *testing.T) {
+func TestProgramsWithoutCacheNeedNoHome(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "TOMBOLO_CACHE_DIR"} {
 		t.Setenv(name, "")
 		if err := os.Unsetenv(name); err != nil {
@@ -129,7 +129,7 @@ printf '{"state": {"id": "%s"}}' "$1|$2|$3|$TOMBOLO_PROTOCOL|${TOMBOLO_PROVIDER_
 	}
 }
 
-func TestTheProgramIsNotStartedForWhatItHasNoPartIn(t *testing.T) {
+func TestTheProgramIsOnlyStartedForImplementedActions(t *testing.T) {
 	dir := t.TempDir()
 	m, diags := manifest.Parse([]byte(fmt.Sprintf(smallManifest, `["/no/such/program"]`, "")),
 		filepath.Join(dir, manifest.FileName), dir)

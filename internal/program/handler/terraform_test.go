@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// TestUnderTerraform takes the toy through a life in the library and under the real program: what is planned and
-// answered has to satisfy both.
+// TestUnderTerraform runs the same operations of the toy in the library and with Terraform: plans and answers must be
+// valid for both.
 func TestUnderTerraform(t *testing.T) {
 	f, _ := newToy(t, handler.Options{})
 	const at = "toy_thing.a"

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// toyManifest describes the provider that toy is; %s is the command.
+// toyManifest is the manifest of the toy; %s is the command.
 const toyManifest = `{
   "protocol": 1, "name": "toy", "version": "1.2.3",
   "command": %s,
@@ -135,10 +135,10 @@ func newProgram(t *testing.T, text string, opts handler.Options, env ...string) 
 	return factoryOf(m, dir, opts, env...), dir
 }
 
-// object is an object as JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// toy is the program: objects are files. What an object's attribute "do" says makes it misbehave.
+// toy is the program: objects are files. The attribute "do" of an object selects a misbehaviour.
 func toy(args []string) int {
 	action, typ := args[0], ""
 	if len(args) > 1 {
@@ -232,7 +232,7 @@ func answer(action, typ string, req object) (any, error) {
 	return rest(action, typ, req)
 }
 
-// list lists objects, or answers what the configuration says.
+// list lists objects, or answers as the configuration requires.
 func list(req object) (any, error) {
 	config := req["config"].(object)
 	if config["answer"] != nil {
@@ -245,7 +245,7 @@ func list(req object) (any, error) {
 		var one object
 		text, err := os.ReadFile(name)
 		if err != nil || json.Unmarshal(text, &one) != nil || one["serial"] == nil {
-			continue // of another type, or half written
+			continue // of another type, or only partly written
 		}
 		if !strings.HasPrefix(one["name"].(string), config["prefix"].(string)) {
 			continue
@@ -259,7 +259,7 @@ func list(req object) (any, error) {
 	return object{"results": results}, err
 }
 
-// planned refuses actions that would be performed never.
+// planned refuses actions that would never be performed.
 func planned(req object) object {
 	if config := req["config"].(object); config["times"] == json.Number("0") {
 		return object{"diagnostics": []object{{"severity": "error", "summary": "Never", "attribute": []any{"times"}}}}
@@ -267,7 +267,7 @@ func planned(req object) object {
 	return object{}
 }
 
-// ring performs the action: it leaves a file, and tells of its progress.
+// ring performs the action: it creates a file and reports progress.
 func ring(req object) (any, error) {
 	config := req["config"].(object)
 	if config["key"] != nil && os.Getenv("TOY_SESSION") == "" {

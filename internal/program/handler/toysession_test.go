@@ -18,7 +18,7 @@ type rpc struct {
 	Params object `json:"params"`
 }
 
-// toySession is toy for many calls. Calls are answered in goroutines of their own.
+// toySession is toy for many calls, each of which has its own goroutine.
 type toySessionState struct {
 	mu      sync.Mutex
 	cancels map[int64]chan struct{}
@@ -33,7 +33,7 @@ func (s *toySessionState) send(v any) {
 	os.Stdout.Write(append(text, '\n'))
 }
 
-// noteLine records lines that were read ("> ") or printed ("< "), if a test needs them.
+// noteLine records lines that were read ("> ") or printed ("< "), if the test has asked for that.
 func noteLine(mark, line string) {
 	if path := os.Getenv("TOY_WIRE"); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -102,7 +102,7 @@ func toySession() int {
 			continue
 		}
 		if m.Method == "" {
-			continue // the host's answer to a call of ours
+			continue // the host's response to one of our calls
 		}
 		if m.Method == "$/cancelRequest" {
 			id, _ := m.Params["id"].(json.Number).Int64()
@@ -119,7 +119,7 @@ func toySession() int {
 		s.cancels[*m.ID] = cancelled
 		s.mu.Unlock()
 		if strings.Contains(line, "create: shut") {
-			os.Stdin.Close() // while nobody reads, so that it is closed at once
+			os.Stdin.Close() // while no read is in progress, so that it is closed immediately
 			s.call(*m.ID, m, cancelled)
 			time.Sleep(time.Minute)
 			return 0
@@ -155,8 +155,8 @@ func (s *toySessionState) call(id int64, m rpc, cancelled chan struct{}) {
 	s.answer(id, lied(m.Method, out))
 }
 
-// sessionMisbehaviours are the faults of a session's program that an object selects. They give true when the call is
-// answered.
+// sessionMisbehaviours are the faults of a session's program that an object selects. They return true if they have
+// answered the call.
 var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v object, cancelled chan struct{}) bool{
 	"sleep": func(_ *toySessionState, _ int64, _ object, _ chan struct{}) bool {
 		time.Sleep(time.Minute)
@@ -266,7 +266,7 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 			object{"id": 999, "message": "lost"}, "nonsense", nil} {
 			s.send(object{"jsonrpc": "2.0", "method": "$/progress", "params": params})
 		}
-		// standard error is read by itself: what was said is of this call as long as it is under way
+		// standard error has its own reader: messages belong to this call while it is in flight
 		for n := 0; n < 6000; n++ {
 			if _, err := os.Stat(os.Getenv("TOY_HEARD")); err == nil {
 				break
@@ -310,7 +310,7 @@ func (s *toySessionState) misbehave(id int64, action, what string, v object, can
 	return f(s, id, v, cancelled)
 }
 
-// trivial is the least program of a session.
+// trivial is the smallest program of a session.
 func trivial() {
 	in, out := bufio.NewReader(os.Stdin), bufio.NewWriter(os.Stdout)
 	var m struct {

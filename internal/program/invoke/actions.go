@@ -19,7 +19,7 @@ import (
 
 var client = provider.ClientCapabilities{WriteOnlyAttributesAllowed: true, ComputedBlocksAllowed: true}
 
-// configure configures the provider, as it is before every call but those of functions.
+// configure configures the provider, which precedes every call except those of functions.
 func (a *invocation) configure() diag.List {
 	if a.action == "call" && a.params.Get("provider") == nil {
 		return nil
@@ -80,7 +80,7 @@ func (a *invocation) plan() diag.List {
 			paths = append(paths, &diag.Diagnostic{Path: p})
 		}
 		var steps []struct{ Attribute json.RawMessage }
-		_ = json.Unmarshal(problems(paths), &steps) // what was just written
+		_ = json.Unmarshal(problems(paths), &steps) // the value was just encoded
 		list := make([]json.RawMessage, len(steps))
 		for i, s := range steps {
 			list[i] = s.Attribute
@@ -90,7 +90,7 @@ func (a *invocation) plan() diag.List {
 	return resp.Diagnostics
 }
 
-// change is create and update. Without a plan in the request, the provider is asked for one first.
+// change performs create and update. If the request contains no plan, it first requests one from the provider.
 func (a *invocation) change() diag.List {
 	prior := cty.NullVal(a.rt.Block.ImpliedType())
 	if a.action == "update" {
@@ -128,7 +128,7 @@ func (a *invocation) remove() diag.List {
 		PlannedPrivate: a.raw("private"), PlannedIdentity: a.identity()})
 }
 
-// state is the stored object, which the action cannot do without.
+// state returns the stored object, which the action requires.
 func (a *invocation) state() cty.Value {
 	v := a.object("state", a.rt.Block)
 	if v.IsNull() && a.err == nil {
@@ -181,7 +181,7 @@ func (a *invocation) upgrade() diag.List {
 	return resp.Diagnostics
 }
 
-// defaultLimit is how many objects a list has when the request does not say.
+// defaultLimit is the maximum number of objects in a list if the request has no limit.
 const defaultLimit = 100
 
 func (a *invocation) list() diag.List {
@@ -249,7 +249,7 @@ func (a *invocation) planAction() diag.List {
 	return a.p.PlanAction(a.ctx, provider.PlanActionRequest{Type: a.typ, Config: config, Client: client}).Diagnostics
 }
 
-// invoke performs an action. Its reports of progress are in the answer.
+// invoke performs an action. The answer contains its reports of progress.
 func (a *invocation) invoke() diag.List {
 	config := a.config()
 	if a.err != nil {
@@ -264,7 +264,7 @@ func (a *invocation) invoke() diag.List {
 			told = append(told, message)
 		}})
 	if len(told) > 0 {
-		a.out["progress"], _ = json.Marshal(told) // strings alone
+		a.out["progress"], _ = json.Marshal(told) // strings can always be encoded
 	}
 	return resp.Diagnostics
 }
@@ -325,7 +325,7 @@ func (a *invocation) call() diag.List {
 			p = &f.Params[i]
 		}
 		if p == nil {
-			a.err = fmt.Errorf("the function %s takes %d arguments, and got %d", name, len(f.Params), len(given.Items))
+			a.err = fmt.Errorf("the function %s takes %d arguments, but got %d", name, len(f.Params), len(given.Items))
 			return nil
 		}
 		v, wrong := message.DecodeValue(p.Type, item, a.text)
@@ -336,7 +336,7 @@ func (a *invocation) call() diag.List {
 		args = append(args, v)
 	}
 	if len(args) < len(f.Params) {
-		a.err = fmt.Errorf("the function %s takes %d arguments, and got %d", name, len(f.Params), len(args))
+		a.err = fmt.Errorf("the function %s takes %d arguments, but got %d", name, len(f.Params), len(args))
 		return nil
 	}
 	result, err := a.p.CallFunction(a.ctx, name, args)

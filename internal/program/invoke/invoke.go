@@ -1,10 +1,10 @@
-// Package invoke makes single calls of a provider, of whatever kind, with the JSON of the program protocol: the
-// requests that a program would get, and the answers that it would give (docs/program-protocol.md). It is how authors
-// try a provider without a configuration.
+// Package invoke makes single calls of any kind of provider with the JSON of the program protocol: the requests that a
+// program would get, and the answers that it would send (docs/program-protocol.md). With it, authors can try a provider
+// without a configuration.
 //
 //	answer, err := invoke.Ask(ctx, p, "read", "notes_note", []byte(`{"state": {"path": "/a"}}`))
 //
-// Members that a request leaves out are made up as the engine would: the plan of a create or update from its config, a
+// Missing members of a request are generated as the engine would: the plan of a create or update from its config, a
 // configuration without attributes. The member "provider" configures the provider before the call.
 package invoke
 
@@ -28,13 +28,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Actions are the supported actions.
+// Actions lists the supported actions.
 var Actions = slices.Sorted(maps.Keys(actions))
 
-// action is an action: the kind of its types, and its function.
+// action describes an action: the kind of its types, and its function.
 type action struct {
 	kind provider.ResourceKind
-	// alone is set for actions that have no type.
+	// alone means that the action has no type.
 	alone bool
 	run   func(*invocation) diag.List
 }
@@ -57,17 +57,17 @@ var actions = map[string]action{
 	"call":     {alone: true, run: (*invocation).call},
 	"schema":   {alone: true},
 	"configure": {alone: true, run: func(*invocation) diag.List {
-		return nil // has been done
+		return nil // already done
 	}},
 }
 
-// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, which also has
-// the errors of the provider; ok reports whether there are none. err is about an invalid call.
+// Ask makes one call. typ is the type, or the function of the action call. The answer is a JSON object, which also
+// contains the errors of the provider; ok reports whether there are none. err means that the call is invalid.
 func Ask(ctx context.Context, p provider.Provider, name, typ string, params []byte) (answer []byte, ok bool,
 	err error) {
 	act, known := actions[name]
 	if !known {
-		return nil, false, fmt.Errorf("there is no action %q; there are %s.%s", name, strings.Join(Actions, ", "),
+		return nil, false, fmt.Errorf("there is no action %q; the actions are %s.%s", name, strings.Join(Actions, ", "),
 			diag.DidYouMean(name, Actions))
 	}
 	a := &invocation{ctx: ctx, p: p, action: name, typ: typ, out: map[string]json.RawMessage{}}
@@ -81,7 +81,7 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 	if diags.HasErrors() {
 		return a.answer(diags)
 	}
-	if name == "schema" { // which no configuration has a part in
+	if name == "schema" { // the schema does not depend on a configuration
 		a.describe(schema)
 		return a.answer(diags)
 	}
@@ -96,7 +96,7 @@ func Ask(ctx context.Context, p provider.Provider, name, typ string, params []by
 	return a.answer(diags.Extend(act.run(a)))
 }
 
-// describe answers with the schema.
+// describe puts the schema into the answer.
 func (a *invocation) describe(s *provider.Schema) {
 	var text bytes.Buffer
 	if a.err = tfjson.ProviderSchema(&text, s); a.err == nil {
@@ -115,10 +115,10 @@ type invocation struct {
 	rt          *provider.ResourceType
 
 	out map[string]json.RawMessage
-	err error // the first thing of the request that cannot be understood
+	err error // first invalid part of the request
 }
 
-// find finds the type. validate is for types of every kind, and plan for actions, too.
+// find returns the type. validate accepts types of every kind, and plan also accepts actions.
 func (a *invocation) find(kind provider.ResourceKind) error {
 	kinds := []provider.ResourceKind{kind}
 	switch a.action {
@@ -163,8 +163,8 @@ func (a *invocation) answer(diags diag.List) ([]byte, bool, error) {
 	return text, !diags.HasErrors(), err
 }
 
-// object reads an object of a block from the request, with the tree of what is unknown in it. Without the member it is
-// null.
+// object decodes an object of a block from the request, with the tree of its unknown values. It returns null if the
+// member is missing.
 func (a *invocation) object(name string, b *provider.Block) cty.Value {
 	given := a.params.Get(name)
 	if given == nil || given.Kind == strictjson.Null {
@@ -177,7 +177,7 @@ func (a *invocation) object(name string, b *provider.Block) cty.Value {
 	return v
 }
 
-// config is the object config, which may be left out.
+// config returns the object config, which may be missing.
 func (a *invocation) config() cty.Value {
 	if v := a.object("config", a.rt.Block); !v.IsNull() {
 		return v
@@ -223,7 +223,7 @@ func (a *invocation) put(name string, v cty.Value) {
 	}
 }
 
-// addMeta adds the private data and identity of an object. Plugins may keep private data that is not JSON.
+// addMeta adds the private data and identity of an object. Private data of plugins need not be JSON.
 func (a *invocation) addMeta(private []byte, identity cty.Value) {
 	if len(private) > 0 {
 		if !json.Valid(private) {
@@ -270,12 +270,12 @@ func problems(diags diag.List) json.RawMessage {
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
-		panic("invocation: " + err.Error()) // strings and numbers alone
+		panic("invocation: " + err.Error()) // strings and numbers can always be encoded
 	}
 	return text
 }
 
-// proposed returns the value that the engine would propose to plan.
+// proposed returns the value that the engine would propose for a plan.
 func (a *invocation) proposed(prior, config cty.Value) cty.Value {
 	if v := a.object("proposed", a.rt.Block); !v.IsNull() {
 		return v

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Check holds the constraints that the keywords of JSON Schema set for an attribute.
+// Check holds the constraints that JSON Schema keywords set for an attribute.
 type Check struct{ schema *jsonschema.Schema }
 
 const checkURL = "manifest:///json_schema"
@@ -29,7 +29,7 @@ func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("it refers to %s, but only references within the document are supported", url)
 }
 
-// check reads the keywords of an attribute.
+// check decodes the keywords of an attribute.
 func (r *reader) check(v *node) *Check {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, `"json_schema" must be an object with keywords of JSON Schema, such as {"pattern": "^/"}, not %s.`,
@@ -38,7 +38,7 @@ func (r *reader) check(v *node) *Check {
 	}
 	before := len(r.diags)
 	if r.knownKeywords(v); len(r.diags) > before {
-		return nil // the library would repeat it
+		return nil // the library would report it again
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.raw(v)))
 	if err == nil {
@@ -56,8 +56,8 @@ func (r *reader) check(v *node) *Check {
 	return nil
 }
 
-// keywords holds the keywords of JSON Schema about values, and which of them hold schemas: one, or many by any name or
-// in a list.
+// keywords maps the JSON Schema keywords for values to the kind of schemas that they contain: one, many by name, or
+// many in a list.
 var keywords = map[string]string{
 	"type": "", "enum": "", "const": "", "multipleOf": "", "maximum": "", "exclusiveMaximum": "", "minimum": "",
 	"exclusiveMinimum": "", "maxLength": "",
@@ -78,12 +78,12 @@ var keywords = map[string]string{
 	"dependentSchemas": "named",
 }
 
-// formats are those that the library checks; it takes any other for a note.
+// formats are the formats that the library checks; it ignores others.
 var formats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period",
 	"regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "iri", "iri-reference",
 	"uuid"}
 
-// knownKeywords reports unknown keywords: JSON Schema itself ignores them, and the author would believe that values are
+// knownKeywords reports unknown keywords: JSON Schema ignores them, and the author would believe that values are
 // checked.
 func (r *reader) knownKeywords(v *node) {
 	if v.Kind != strictjson.Object {
@@ -96,7 +96,7 @@ func (r *reader) knownKeywords(v *node) {
 			r.errorAt(m.Offset, "JSON Schema has no keyword %q.%s", m.Name,
 				diag.DidYouMean(m.Name, slices.Sorted(maps.Keys(keywords))))
 		case m.Name == "format" && m.Value.Kind == strictjson.String && !slices.Contains(formats, m.Value.Text):
-			r.errorf(m.Value, "%q is not a format that can be checked.%s", m.Value.Text,
+			r.errorf(m.Value, "The format %q is not supported.%s", m.Value.Text,
 				diag.DidYouMean(m.Value.Text, formats))
 		case m.Name == "type":
 			for _, word := range append([]*node{m.Value}, m.Value.Items...) {
@@ -119,8 +119,8 @@ func (r *reader) knownKeywords(v *node) {
 	}
 }
 
-// Problem returns why a value is not allowed, as a clause; "" when it is. The clause holds the value only where show is
-// true. Null and what is not fully known are always allowed.
+// Problem returns why a value is not allowed, as a clause, or "" if it is allowed. The clause contains the value only
+// if show is set. Null and partly unknown values are always allowed.
 func (c *Check) Problem(v cty.Value, show bool) string {
 	if v.IsNull() || !v.IsWhollyKnown() {
 		return ""
@@ -135,7 +135,7 @@ func (c *Check) Problem(v cty.Value, show bool) string {
 	return firstCause(err)
 }
 
-// firstCause returns the innermost reason of the library's error, which is a tree.
+// firstCause returns the innermost reason in the library's error, which is a tree.
 func firstCause(err error) string {
 	var bad *jsonschema.SchemaValidationError
 	if errors.As(err, &bad) {
@@ -149,7 +149,7 @@ func firstCause(err error) string {
 	return strings.TrimRight(strings.ReplaceAll(text, checkURL, ""), ".")
 }
 
-// plain returns a value as the library wants it.
+// plain converts a value to the types of the library.
 func plain(v cty.Value) any {
 	ty := v.Type()
 	switch {

@@ -9,22 +9,22 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// HTTP is how the calls of a provider are made as requests of HTTP, by the host itself. Such a provider has no program.
+// HTTP describes how the host itself performs the calls of a provider as HTTP requests. Such a provider has no program.
 type HTTP struct {
 	URL     *Template
-	Headers *Template // nil: none
+	Headers *Template // nil if there are none
 	Auth    Auth
 	TLS     map[string]*Template // ca, certificate, key
-	// Env are the names of the environment variables that the templates read.
+	// Env lists the environment variables that the templates read.
 	Env     []string
 	Timeout time.Duration // of one request
 	MaxBody int64
 	Retry   Repeats
-	// Message is the text of an answer that is a failure; nil: its body.
+	// Message is the text of an error response; nil means its body.
 	Message *Template
 }
 
-// Auth is how a provider tells the server who asks: at most one of the members is set.
+// Auth describes how a provider authenticates: at most one of the fields is set.
 type Auth struct {
 	Username, Password *Template
 	Bearer             *Template
@@ -33,41 +33,41 @@ type Auth struct {
 	Login              *Login
 }
 
-// OAuth asks for tokens with the credentials of a client.
+// OAuth requests tokens with the credentials of a client.
 type OAuth struct {
 	URL, ID, Secret *Template
-	Scopes          *Template // nil: none
-	Parameters      *Template // more of the request; nil: none
-	InBody          bool      // the credentials are in the body, and not in the header
+	Scopes          *Template // nil if there are none
+	Parameters      *Template // additional parameters of the request; nil if there are none
+	InBody          bool      // send the credentials in the body instead of the header
 }
 
-// Login is a request whose answer has a token.
+// Login is a request whose response contains a token.
 type Login struct {
 	Request *Operation
 	Token   *Template
-	Expires *Template // seconds; nil: until the server refuses it
-	Headers *Template // of the requests that the token is for
+	Expires *Template // seconds; nil means until the server refuses the token
+	Headers *Template // of the requests with the token
 }
 
-// Repeats is how requests are repeated.
+// Repeats describes how requests are retried.
 type Repeats struct {
 	Attempts        int
 	Statuses        []int
 	Delay, MaxDelay time.Duration
 }
 
-// Operation is a request, and what its answer means.
+// Operation describes a request and the meaning of its response.
 type Operation struct {
 	Method               string
-	Path                 *Template // nil: no request is made
-	Query, Headers, Body *Template // nil: none; the fields of the object
+	Path                 *Template // nil means that no request is sent
+	Query, Headers, Body *Template // nil means none, or the fields of the object
 	Encoding             string    // json, form or text
-	Success              []int     // nil: 200 to 299
-	Gone                 []int     // what says that there is no object
-	Refused              []int     // after which nothing was created, beside those of ever
+	Success              []int     // nil means 200 to 299
+	Gone                 []int     // statuses that mean that the object does not exist
+	Refused              []int     // statuses after which nothing was created, in addition to the usual ones
 	Idempotent           bool
 	Timeout              time.Duration
-	Lock                 *Template // the name of what only one request may use at once
+	Lock                 *Template // name of a lock that only one request may hold at a time
 	Wait                 *Wait
 	ReadBack             bool
 	Pages                *Pages
@@ -75,31 +75,31 @@ type Operation struct {
 	Object, Private *Template
 	State           map[string]*Template
 
-	Identity    *Template // of lists
+	Identity    *Template // for lists
 	DisplayName *Template
-	Complete    bool      // an item of the list is all that there is of an object
-	Result      *Template // of functions
-	// HasBody means that the manifest says what the body is.
+	Complete    bool      // an item of the list contains the entire object
+	Result      *Template // for functions
+	// HasBody means that the manifest defines the body.
 	HasBody bool
 }
 
-// Wait repeats a request until a condition holds.
+// Wait repeats a request until a condition is true.
 type Wait struct {
-	Request           *Operation // nil: the operation read
+	Request           *Operation // nil means the operation read
 	Until, Fail       *Template
 	Interval, Timeout time.Duration
 }
 
-// Pages is how the further parts of a long answer are found.
+// Pages describes how the further pages of a response are found.
 type Pages struct {
 	Items *Template
-	// Next is the address of the next page, null at the end; Link: it is in the header.
+	// Next is the address of the next page, null at the end. Link means that it is in the header Link.
 	Next *Template
 	Link bool
-	// Token is the value of the query parameter Parameter for the next page; null at the end.
+	// Token is the value of the query parameter Parameter for the next page, null at the end.
 	Token     *Template
 	Parameter string
-	// Number counts pages, Offset items in the query parameter, from First.
+	// Number counts pages, and Offset items, in the query parameter, from First on.
 	Number, Offset bool
 	First          int
 	Most           int
@@ -109,18 +109,18 @@ type Pages struct {
 type API struct {
 	Object *Template
 	State  map[string]*Template
-	// Operations are the requests by the actions of the protocol.
+	// Operations maps the actions of the protocol to requests.
 	Operations map[string]*Operation
 }
 
-// Field is how an attribute travels.
+// Field describes how an attribute is sent and received.
 type Field struct {
-	Name string // in bodies; empty: that of the attribute
-	// AtCreation means that the value is sent at creation only, and NotSent that it never is.
+	Name string // name in bodies; "" means that of the attribute
+	// AtCreation means that the value is only sent when the object is created, and NotSent that it is never sent.
 	AtCreation, NotSent bool
-	// NotRead means that answers do not change the value.
+	// NotRead means that responses do not change the value.
 	NotRead bool
-	// CompareAll means that what the server adds to the configured value counts.
+	// CompareAll means that parts which the server adds to the configured value count as changes.
 	CompareAll bool
 }
 
@@ -135,7 +135,7 @@ func usualRepeats() Repeats {
 	return Repeats{Attempts: 4, Statuses: []int{429, 502, 503, 504}, Delay: time.Second, MaxDelay: time.Minute}
 }
 
-// http reads the member of the manifest. Templates are checked when the types are known.
+// http decodes the member of the manifest. Templates are checked when the types are known.
 func (r *reader) http(v *node) *HTTP {
 	h := &HTTP{Timeout: usualTimeout, MaxBody: usualBody, Retry: usualRepeats()}
 	var limit int
@@ -167,7 +167,7 @@ func (r *reader) http(v *node) *HTTP {
 	return h
 }
 
-// named reads a template into a map.
+// named decodes a template into a map.
 func (r *reader) named(to map[string]*Template, name string) func(*node) {
 	return func(v *node) {
 		var t *Template
@@ -192,20 +192,20 @@ func (r *reader) repeats(v *node, to *Repeats) {
 func (r *reader) statuses(v *node) []int {
 	list := []int{}
 	if v.Kind != strictjson.Array {
-		r.errorf(v, "A list of HTTP statuses was expected here, such as [200, 201].")
+		r.errorf(v, "Expected a list of HTTP statuses here, such as [200, 201].")
 		return list
 	}
 	for _, item := range v.Items {
 		n := 0
 		if r.count(&n)(item); n < 200 || n > 599 {
-			r.errorf(item, "An HTTP status was expected here, between 200 and 599.")
+			r.errorf(item, "Expected an HTTP status here, between 200 and 599.")
 		}
 		list = append(list, n)
 	}
 	return list
 }
 
-// ways are the ways to say who asks.
+// ways are the methods of authentication.
 var ways = []string{"basic", "bearer", "header", "login", "oauth"}
 
 func (r *reader) auth(v *node, to *Auth) {
@@ -250,7 +250,7 @@ func (r *reader) login(v *node) *Login {
 	return l
 }
 
-// needs reports members that an object lacks.
+// needs reports missing members of an object.
 func (r *reader) needs(v *node, names ...string) {
 	for _, name := range names {
 		if v.Kind == strictjson.Object && v.Get(name) == nil {
@@ -259,7 +259,7 @@ func (r *reader) needs(v *node, names ...string) {
 	}
 }
 
-// requestFields are the members of a request.
+// requestFields returns the members of a request.
 func (r *reader) requestFields(o *Operation, in scope) fields {
 	return fields{
 		"method": func(v *node) {
@@ -278,11 +278,11 @@ func (r *reader) requestFields(o *Operation, in scope) fields {
 	}
 }
 
-// usualMethods are the methods of the actions.
+// usualMethods maps actions to their default HTTP methods.
 var usualMethods = map[string]string{"create": http.MethodPost, "update": http.MethodPut, "delete": http.MethodDelete,
 	"invoke": http.MethodPost, "open": http.MethodPost, "close": http.MethodPost}
 
-// operation reads the request for an action of the protocol.
+// operation decodes the request for an action of the protocol.
 func (r *reader) operation(v *node, action string, of subject) *Operation {
 	o := &Operation{Method: usualMethods[action], Encoding: "json"}
 	if o.Method == "" {
@@ -330,7 +330,7 @@ func (r *reader) operation(v *node, action string, of subject) *Operation {
 	return o
 }
 
-// state reads the attributes whose values are not simply members of the object.
+// state decodes the attributes whose values are not members of the object under their own names.
 func (r *reader) state(v *node, b *provider.Block, in scope) map[string]*Template {
 	out := map[string]*Template{}
 	r.each(v, "The state", func(name string, at int, v *node) {
@@ -391,7 +391,7 @@ func (r *reader) pages(v *node, in scope) *Pages {
 	switch {
 	case v.Kind != strictjson.Object:
 	case ways > 1:
-		r.errorf(v, `Only one of "next", "link", "token" and "by" can lead to the next page.`)
+		r.errorf(v, `Set only one of "next", "link", "token" and "by" to find the next page.`)
 	case counted && p.Parameter == "":
 		r.errorf(v, `The "parameter" is missing: the name of the query parameter for the next page.`)
 	case !counted && p.Parameter != "":
@@ -402,7 +402,7 @@ func (r *reader) pages(v *node, in scope) *Pages {
 	return p
 }
 
-// field reads how an attribute travels.
+// field decodes how an attribute is sent and received.
 func (r *reader) field(v *node, w *Words) {
 	w.Field = &Field{}
 	r.object(v, "The member http of an attribute", fields{

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// withRequests is a manifest without a program. The parts in capitals are replaced.
+// withRequests is a manifest without a program. The parts in upper case are replaced.
 const withRequests = `{
   "protocol": 1, "name": "p",
   "http": {"url": "https://example.com", "auth": {"bearer": "${provider.token}"}},
@@ -34,7 +34,7 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 		{`"/a/${self.id}"`, `"/a/${self.nmae}"`, `m.json:11,36: Invalid provider manifest; The template cannot be used: ` +
 			`Unsupported attribute: This object does not have an attribute named "nmae"`},
 		{`"/a/${self.id}"`, `"/a/\u0024{self.nmae}"`, "m.json:11,41"},
-		{`"/a/${self.id}"`, `"/a/${selv.id}"`, `There is no variable "selv" here; there are env, private, provider, self. ` +
+		{`"/a/${self.id}"`, `"/a/${selv.id}"`, `There is no variable "selv" here; the variables are env, private, provider, self. ` +
 			`Did you mean "self"?`},
 		{`"/a/${self.id}"`, `"/a/${self.id"`, "The template cannot be used"},
 		{`"/a/${self.id}"`, `"/a/${lowr(self.id)}"`, "There is no function named \"lowr\""},
@@ -42,15 +42,15 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 		{`"/a/${self.id}"`, `["a"]`, "The value here must be a string"},
 		{`"/a/${self.id}"`, `"/a/${answer.status}"`, `There is no variable "answer" here`},
 		{`"/a/${self.id}"`, `"/a/${env[self.id]}"`, "Name the variable of the environment here"},
-		{`"/a/${self.id}"`, `"` + strings.Repeat("${", 3000) + `"`, "too deeply nested"},
+		{`"/a/${self.id}"`, `"` + strings.Repeat("${", 3000) + `"`, "nested too deeply"},
 		{`"path": "/a"}`, `"path": "/a", "sucess": [200]}`, `has no member "sucess". Did you mean "success"?`},
-		{`"path": "/a"}`, `"path": "/a", "success": [20]}`, "An HTTP status was expected here"},
+		{`"path": "/a"}`, `"path": "/a", "success": [20]}`, "Expected an HTTP status here"},
 		{`"path": "/a"}`, `"path": "/a", "wait": {"until": "${answer.body.ready}"}, "method": "FETCH"}`,
 			"The method must be one of"},
 		{`"path": "/a"}`, `"path": "/a", "wait": {}}`, `The member "until" is missing here`},
 		{`"path": "/a"}`, `"path": "/a", "wait": {"until": "${answer.status}"}}`, "The value here must be true or false"},
 		{`"path": "/a"}`, `"path": "/a", "pages": {"items": "${answer.body}", "link": true, "by": "page"}}`,
-			`Only one of "next", "link", "token" and "by"`},
+			`Set only one of "next", "link", "token" and "by"`},
 		{`"path": "/a"}`, `"path": "/a", "pages": {"items": "${answer.body}", "by": "page"}}`, `The "parameter" is missing`},
 		{`"path": "/a"}`, `"path": "/a", "state": {"ide": "${answer.body.id}"}}`, `There is no attribute "ide" in this ` +
 			`type. Did you mean "id"?`},
@@ -58,7 +58,7 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 		{`"create": {"path": "/a"},`, ``, `The type must implement "create"`},
 		{`,
         "read": {"path": "/a/${self.id}"}`, `, "update": {"path": "/a", "read_back": true}`,
-			`This needs the request "read" of the type`},
+			`This requires the request "read" of the type`},
 		{`"auth": {"bearer": "${provider.token}"}`, `"auth": {}`, `"auth" must have one member`},
 		{`{"bearer": "${provider.token}"}`, `{"bearer": "x", "header": {"a": "b"}}`, `"auth" must have one member`},
 		{`{"bearer": "${provider.token}"}`, `{"basic": {"username": "x"}}`, `The member "password" is missing here`},
@@ -90,7 +90,7 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 	}
 }
 
-// pathOf parses a path of the request for reading, and evaluates it.
+// pathOf parses the path template of the request for read, and evaluates it.
 func pathOf(t *testing.T, path string, id cty.Value) (string, error) {
 	t.Helper()
 	m := parse(t, strings.Replace(withRequests, "/a/${self.id}", path, 1))
@@ -99,8 +99,8 @@ func pathOf(t *testing.T, path string, id cty.Value) (string, error) {
 	return got, err
 }
 
-// A value in a path is one part of it, whatever it is: the request goes nowhere else.
-func TestValuesInPathsLeadNowhereElse(t *testing.T) {
+// A value in a path is always a single path segment, so the request cannot go anywhere else.
+func TestValuesInPathsAreEscaped(t *testing.T) {
 	for id, want := range map[string]string{
 		"a": "/a/a", "a b": "/a/a%20b", "a/../../b": "/a/a%2F..%2F..%2Fb", "?x=1": "/a/%3Fx=1", "#": "/a/%23",
 		"é": "/a/%C3%A9",
@@ -119,7 +119,7 @@ func TestValuesInPathsLeadNowhereElse(t *testing.T) {
 	}
 }
 
-// The manifest in docs/http-providers.md is a whole one.
+// The manifest in docs/http-providers.md is complete and valid.
 func TestTheManifestOfTheDocumentationIsRead(t *testing.T) {
 	docs, err := os.ReadFile("../../../docs/http-providers.md")
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// scope returns the variables that templates see at a place, unknown and of the types that they will have.
+// scope returns the variables of templates, as unknown values of their types.
 type scope func(r *reader) Variables
 
-// want is what a template must be.
+// want is the required type of a template.
 type want struct{ ty cty.Type }
 
 var (
@@ -30,7 +30,8 @@ func unknown(ty cty.Type) cty.Value { return cty.UnknownVal(ty) }
 var answerType = cty.Object(map[string]cty.Type{"status": cty.Number, "headers": cty.DynamicPseudoType,
 	"body": cty.DynamicPseudoType, "text": cty.String})
 
-// inRequests are the variables of all requests, inAnswers those of answers, inTokens those of requests with a token.
+// inRequests returns the variables of all requests, inAnswers those of responses, inTokens those of requests with a
+// token.
 func inRequests(r *reader) Variables {
 	block := &provider.Block{}
 	if r.m.Schema != nil && r.m.Schema.Provider != nil {
@@ -48,7 +49,7 @@ func with(vars Variables, name string, v cty.Value) Variables {
 	return vars
 }
 
-// environment returns the variables of the environment that some template reads.
+// environment returns the environment variables that templates read.
 func (r *reader) environment() cty.Value {
 	vals := map[string]cty.Value{}
 	for name := range r.env {
@@ -57,14 +58,14 @@ func (r *reader) environment() cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// subject is what a request is about.
+// subject is the object or function that a request concerns.
 type subject struct {
 	block    *provider.Block
-	identity *provider.IdentitySchema // nil: none
+	identity *provider.IdentitySchema // nil if there is none
 	function *provider.Function
 }
 
-// scope returns the variables of the request for an action, or of its answer.
+// scope returns the variables of the request for an action, or of its response.
 func (s subject) scope(action string, answered bool) scope {
 	return func(r *reader) Variables {
 		vars := inRequests(r)
@@ -110,7 +111,7 @@ func (s subject) items() scope {
 	return func(r *reader) Variables { return with(s.scope("list", false)(r), "item", cty.DynamicVal) }
 }
 
-// arguments is the type of the arguments of a function, by their names.
+// arguments returns the type of a function's arguments, as an object.
 func (s subject) arguments() cty.Type {
 	types := map[string]cty.Type{}
 	for _, p := range s.function.Params {
@@ -122,7 +123,7 @@ func (s subject) arguments() cty.Type {
 	return cty.Object(types)
 }
 
-// templateOf reads a template, which is checked when all types are known.
+// templateOf decodes a template, which is checked when all types are known.
 func (r *reader) templateOf(to **Template, as want, in scope) func(*node) {
 	return func(v *node) {
 		t := r.template(v)
@@ -135,7 +136,7 @@ func (r *reader) templateOf(to **Template, as want, in scope) func(*node) {
 	}
 }
 
-// noteEnvironment gathers the names of the variables of the environment, which are fixed.
+// noteEnvironment collects the names of environment variables in a template, which are constants.
 func (r *reader) noteEnvironment(t *Template) {
 	for _, ref := range t.traversals() {
 		if ref.RootName() != "env" {
@@ -152,7 +153,7 @@ func (r *reader) noteEnvironment(t *Template) {
 	}
 }
 
-// api reads the requests of a type.
+// api decodes the requests of a type.
 func (r *reader) api(v *node, kind provider.ResourceKind, rt *provider.ResourceType, t *Type) {
 	api := &API{Operations: map[string]*Operation{}}
 	t.API = api
@@ -177,12 +178,12 @@ func (r *reader) api(v *node, kind provider.ResourceKind, rt *provider.ResourceT
 	for action, o := range api.Operations {
 		polls := o.Wait != nil && o.Wait.Request == nil
 		if (o.ReadBack || polls) && api.Operations["read"] == nil {
-			r.errorf(v.Get(action), `This needs the request "read" of the type, which is missing.`)
+			r.errorf(v.Get(action), `This requires the request "read" of the type, which is missing.`)
 		}
 	}
 }
 
-// withoutProgram reports what only has a meaning for a program, and what is missing without one.
+// withoutProgram reports members that require a program, and members that are missing without one.
 func (r *reader) withoutProgram(v *node) {
 	for _, name := range []string{"command", "prepare", "prepare_from", "requires", "mode", "implements"} {
 		if given := v.Get(name); given != nil {
@@ -191,7 +192,7 @@ func (r *reader) withoutProgram(v *node) {
 	}
 }
 
-// checkTemplates checks everything that had to wait for the types.
+// checkTemplates performs the checks that need all types.
 func (r *reader) checkTemplates() {
 	for _, check := range r.pending {
 		check()
@@ -202,7 +203,7 @@ func (r *reader) checkTemplates() {
 	}
 }
 
-// checkAPI reports types with and without requests in the wrong kind of manifest.
+// checkAPI reports a type without requests in a manifest without a program, and vice versa.
 func (r *reader) checkAPI(v *node, what string) {
 	given := v.Get("http")
 	switch {
@@ -212,7 +213,7 @@ func (r *reader) checkAPI(v *node, what string) {
 	case r.m.HTTP != nil && given == nil:
 		r.errorf(v, `%s needs the member "http" with its requests, since the provider has no program.`, what)
 	case r.m.HTTP != nil && v.Get("implements") != nil:
-		r.errorf(v.Get("implements"), `Remove "implements": the requests in "http" say what the type implements.`)
+		r.errorf(v.Get("implements"), `Remove "implements": the requests in "http" define what the type implements.`)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// about holds the keywords that apply to values of one kind only. Values of all other kinds satisfy them, so such a
-// keyword with another type checks nothing.
+// about maps kinds of values to the keywords that only apply to them. Values of all other kinds satisfy these keywords,
+// so they check nothing for another type.
 var about = map[string][]string{
 	"string": {"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType", "contentSchema"},
 	"number": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"},
@@ -24,17 +24,17 @@ var about = map[string][]string{
 		"patternProperties", "additionalProperties", "propertyNames", "unevaluatedProperties"},
 }
 
-// twins are keywords that authors take for each other: each line has those for strings, numbers, arrays and objects.
+// twins lists keywords that authors confuse: each line has those for strings, numbers, arrays and objects.
 var twins = []map[string]string{
 	{"string": "minLength", "number": "minimum", "array": "minItems", "object": "minProperties"},
 	{"string": "maxLength", "number": "maximum", "array": "maxItems", "object": "maxProperties"},
 	{"array": "items", "object": "additionalProperties"},
 }
 
-// kinds are the words that JSON Schema has for types.
+// kinds are JSON Schema's names of types.
 var kinds = []string{"string", "number", "integer", "boolean", "array", "object", "null"}
 
-// kindOf returns the word of JSON Schema for the values of a type; empty for those of any type.
+// kindOf returns JSON Schema's name for a type, or "" for the dynamic type.
 func kindOf(ty cty.Type) string {
 	switch {
 	case ty == cty.String:
@@ -51,14 +51,14 @@ func kindOf(ty cty.Type) string {
 	return "array"
 }
 
-// kindIn returns the word of JSON Schema for a value.
+// kindIn returns JSON Schema's name for the type of a value.
 func kindIn(v *node) string {
 	return map[strictjson.Kind]string{strictjson.String: "string", strictjson.Number: "number",
 		strictjson.Bool: "boolean", strictjson.Object: "object", strictjson.Array: "array"}[v.Kind]
 }
 
-// fit reports keywords that can find nothing wrong with a value of a type, or nothing right. $defs are left alone: what
-// refers to them knows.
+// fit reports keywords that all values of a type satisfy, or none. It ignores $defs, because they are checked where
+// they are referred to.
 func (r *reader) fit(v *node, ty cty.Type) {
 	kind := kindOf(ty)
 	if v == nil || v.Kind != strictjson.Object || kind == "" {
@@ -87,7 +87,7 @@ func (r *reader) fit(v *node, ty cty.Type) {
 		{"minProperties", "maxProperties"}} {
 		low, high := numberIn(v.Get(pair[0])), numberIn(v.Get(pair[1]))
 		if low != nil && high != nil && low.Cmp(high) > 0 {
-			r.errorf(v.Get(pair[0]), "No value is at least %s and at most %s: swap %q and %q.",
+			r.errorf(v.Get(pair[0]), "No value can be at least %s and at most %s: swap %q and %q.",
 				v.Get(pair[0]).Text, v.Get(pair[1]).Text, pair[0], pair[1])
 		}
 	}
@@ -115,7 +115,7 @@ func numberIn(v *node) *big.Float {
 	return f
 }
 
-// fitType reports a demand for another type than that which the value always has.
+// fitType reports a required type that the value never has.
 func (r *reader) fitType(v *node, kind string) {
 	words := []*node{v}
 	if v.Kind == strictjson.Array {
@@ -126,20 +126,20 @@ func (r *reader) fitType(v *node, kind string) {
 			return
 		}
 	}
-	r.errorf(v, "Because of the attribute's type, every value is of the kind %q and never of this kind. Remove the "+
+	r.errorf(v, "Because of the attribute's type, every value is of the kind %q, and none of this kind. Remove the "+
 		"keyword.", kind)
 }
 
-// fitValue reports a value that cannot occur.
+// fitValue reports an allowed value that cannot occur.
 func (r *reader) fitValue(v *node, kind string) {
 	if got := kindIn(v); v.Kind == strictjson.Null {
 		r.errorf(v, "null is always allowed, because an attribute without a value is null. Remove it.")
 	} else if got != kind {
-		r.errorf(v, "Every value is of the kind %q here, so it is never this one, which is of the kind %q.", kind, got)
+		r.errorf(v, "Every value here is of the kind %q, so it can never equal this one of the kind %q.", kind, got)
 	}
 }
 
-// fitInside checks the schemas that a keyword holds.
+// fitInside checks the schemas inside of a keyword.
 func (r *reader) fitInside(m strictjson.Member, ty cty.Type) {
 	var element cty.Type
 	switch {

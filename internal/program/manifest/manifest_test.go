@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// parse reads a manifest of one resource type with the given members.
+// parse decodes a manifest of one resource type with the given members.
 func parse(t *testing.T, text string) *manifest.Manifest {
 	t.Helper()
 	m, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
@@ -41,7 +41,7 @@ func withFunction(members string) string {
 		members + `}}}}`
 }
 
-// everyWord is a manifest in which every word occurs.
+// everyWord is a manifest with every keyword.
 const everyWord = `{
 	  "$schema": "x", "protocol": 1, "name": "p", "version": "1.2.3-rc.1", "description": "d", "mode": "session",
 	"concurrency": 4,
@@ -73,7 +73,7 @@ const everyWord = `{
 	"is_nullable": true}], "variadic_parameter": {"name": "v", "type": "bool"}, "return_type": ["list", "string"], "summary": "s"}}
 	  }}`
 
-func TestEveryWordIsRead(t *testing.T) {
+func TestEveryKeywordIsDecoded(t *testing.T) {
 	m := parse(t, everyWord)
 	if m.Mode != manifest.Session || m.Concurrency != 4 || !m.Does("configure") || m.Requires[0].Hint != "get it" {
 		t.Errorf("got %+v", m)
@@ -188,7 +188,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": "string", "computed": true, "force_new": true`): `cannot be set`,
 		withAttribute(
 			`"type": "string", "optional": true, "stable": true`): `only has an effect`,
-		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `has no numbers`,
+		withAttribute(`"type": "string", "optional": true, "encoding": "string"`): `contains no numbers`,
 		withAttribute(
 			`"type": "number", "optional": true, "encoding": "hex"`): `must be one of "string"`,
 		withAttribute(
@@ -293,7 +293,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"identity": {"attributes": {"a": {"type": "dynamic", "required_for_import": true}}}`): `lists of these`,
 		withSchema(`"resource_schemas": {"p_t": {"identity": {"attributes": {"a": {"type": "string", ` +
 			`"required_for_import": true}}}}}, "resource_identity_schemas": {"p_t": {"attributes": {"a": {"type": ` +
-			`"string", "required_for_import": true}}}}`): `of its own already`,
+			`"string", "required_for_import": true}}}}`): `already has its own`,
 		withType(
 			`"implements": ["create", "read", "create"]`): `m.json:1,121-121|"create" is listed twice`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "implements": ["validate", "validate"]}`: `is listed twice`,
@@ -417,7 +417,7 @@ func TestAMissingManifestIsNamed(t *testing.T) {
 	}
 }
 
-func TestChecksTellWhatIsWrongAndHideWhatIsSecret(t *testing.T) {
+func TestChecksReportProblemsWithoutSecrets(t *testing.T) {
 	m := parse(t, withType(`"attributes": {
 	  "s": {"type": "string", "optional": true, "json_schema": {"pattern": "^a+$", "maxLength": 3}},
 	  "n": {"type": "number", "optional": true, "json_schema": {"multipleOf": 10, "maximum": 12345678901234567890}},
@@ -480,7 +480,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestManifestsFitTheirJSONSchema keeps the file for editors together with the reader.
+// TestManifestsFitTheirJSONSchema checks that the schema for editors and the reader agree.
 func TestManifestsFitTheirJSONSchema(t *testing.T) {
 	compiled, err := jsonschema.NewCompiler().Compile("../../../docs/schemas/tombolo-provider.schema.json")
 	if err != nil {
@@ -525,8 +525,8 @@ func TestManifestsFitTheirJSONSchema(t *testing.T) {
 	}
 }
 
-// TestEveryWordIsDocumented looks for the words of the JSON Schema in the documentation.
-func TestEveryWordIsDocumented(t *testing.T) {
+// TestEveryKeywordIsDocumented checks that the documentation contains the keywords of the JSON Schema.
+func TestEveryKeywordIsDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/schemas/tombolo-provider.schema.json")
 	if err != nil {
 		t.Fatal(err)

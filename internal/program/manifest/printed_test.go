@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// TestASchemaThatWasPrintedCanBeReadAgain takes the schema that `providers schema -json` prints as that of a manifest.
-func TestASchemaThatWasPrintedCanBeReadAgain(t *testing.T) {
+// TestPrintedSchemasCanBeParsed uses the output of `providers schema -json` as the schema of a manifest.
+func TestPrintedSchemasCanBeParsed(t *testing.T) {
 	m := parse(t, everyWord)
 	a, err := addr.ParseProvider("example/p")
 	if err != nil {

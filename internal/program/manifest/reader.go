@@ -25,18 +25,18 @@ const badManifest = "Invalid provider manifest"
 
 type node = strictjson.Value
 
-// reader turns one file into a manifest.
+// reader decodes a manifest.
 type reader struct {
 	src   []byte
 	file  string
 	m     *Manifest
 	diags diag.List
 
-	env     map[string]bool // the variables of the environment that templates read
-	pending []func()        // checks that have to wait for all types
+	env     map[string]bool // environment variables that templates read
+	pending []func()        // checks that need all types
 }
 
-// root reads the text and hands its object on.
+// root parses the text and passes its object to a function.
 func (r *reader) root(use func(*node)) {
 	v, err := strictjson.Parse(r.src)
 	if err != nil {
@@ -58,10 +58,10 @@ func (r *reader) errorAt(offset int, format string, args ...any) {
 
 func (r *reader) errorf(v *node, format string, args ...any) { r.errorAt(v.Offset, format, args...) }
 
-// fields describes the members of an object.
+// fields maps the members of an object to functions that decode them.
 type fields map[string]func(v *node)
 
-// object reads an object whose members are all known. It reports whether it is an object.
+// object decodes an object, whose members must all be known. It reports whether the value is an object.
 func (r *reader) object(v *node, what string, known fields) bool {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
@@ -75,14 +75,14 @@ func (r *reader) object(v *node, what string, known fields) bool {
 		names := slices.Sorted(maps.Keys(known))
 		hint := diag.DidYouMean(m.Name, names)
 		if hint == "" {
-			hint = fmt.Sprintf(" Known are %s.", strings.Join(names, ", "))
+			hint = fmt.Sprintf(" The members are %s.", strings.Join(names, ", "))
 		}
 		r.errorAt(m.Offset, "%s has no member %q.%s", what, m.Name, hint)
 	}
 	return true
 }
 
-// each visits the members of an object whose names are free.
+// each calls visit for the members of an object with arbitrary names.
 func (r *reader) each(v *node, what string, visit func(name string, at int, v *node)) {
 	if v.Kind != strictjson.Object {
 		r.errorf(v, "%s must be an object, not %s.", what, v.Kind)
@@ -131,7 +131,7 @@ func (r *reader) texts(v *node, what string) (list []string, ok bool) {
 	}
 	for _, item := range v.Items {
 		if item.Kind != strictjson.String {
-			r.errorf(item, "%s must be an array of strings; here is %s.", what, item.Kind)
+			r.errorf(item, "%s must be an array of strings, but has %s.", what, item.Kind)
 			return nil, false
 		}
 		list = append(list, item.Text)
@@ -139,7 +139,7 @@ func (r *reader) texts(v *node, what string) (list []string, ok bool) {
 	return list, true
 }
 
-// oneOf reads a string that must be one of several.
+// oneOf decodes a string that must be one of several.
 func (r *reader) oneOf(v *node, what string, known []string) (string, bool) {
 	if v.Kind != strictjson.String || !slices.Contains(known, v.Text) {
 		r.errorf(v, "%s must be one of %s.%s", what, quotedList(known), diag.DidYouMean(v.Text, known))
@@ -162,7 +162,7 @@ func quotedList(words []string) string {
 	return out
 }
 
-// duration reads a time such as "10m".
+// duration decodes a duration such as "10m".
 func (r *reader) duration(v *node, what string) time.Duration {
 	d, err := time.ParseDuration(v.Text)
 	if v.Kind != strictjson.String || err != nil || d <= 0 {
@@ -172,7 +172,7 @@ func (r *reader) duration(v *node, what string) time.Duration {
 	return d
 }
 
-// typ reads a type as JSON.
+// typ decodes a type in JSON.
 func (r *reader) typ(to *cty.Type) func(*node) {
 	return func(v *node) {
 		ty, err := ctyjson.UnmarshalType(r.raw(v))
@@ -190,7 +190,7 @@ func (r *reader) typ(to *cty.Type) func(*node) {
 	}
 }
 
-// otherTypes are names that types have elsewhere.
+// otherTypes maps names that types have elsewhere to ours.
 var otherTypes = map[string]string{"integer": "number", "int": "number", "int64": "number", "float": "number",
 	"double": "number", "boolean": "bool", "any": "dynamic", "str": "string", "text": "string"}
 
@@ -230,7 +230,7 @@ var (
 	validVersion = regex.Lazy(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
-// manifest reads the object that the file is.
+// manifest decodes the object of the file.
 func (r *reader) manifest(v *node) {
 	m, protocol := r.m, -1
 	var schema, web *node
@@ -281,12 +281,12 @@ func (r *reader) manifest(v *node) {
 	r.checkTemplates()
 }
 
-// checkNames reports problems of what every manifest says of itself.
+// checkNames reports problems with the required members of a manifest.
 func (r *reader) checkNames(v *node, protocol int) {
 	m := r.m
 	switch {
 	case v.Get("protocol") == nil:
-		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program speaks.`, Protocol)
+		r.errorf(v, `The manifest needs "protocol": %d, the version of the protocol that the program uses.`, Protocol)
 	case protocol != Protocol && protocol >= 0:
 		r.errorf(v.Get("protocol"), "The program uses version %d of the protocol, but only version %d is supported. "+
 			"A newer release may support it.", protocol, Protocol)
@@ -304,18 +304,18 @@ func (r *reader) checkNames(v *node, protocol int) {
 	}
 }
 
-// systems are the operating systems that commands may be for.
+// systems are the platforms for which there may be commands.
 var systems = []string{"default", "linux", "darwin", "windows", "freebsd", "netbsd", "openbsd", "dragonfly", "solaris",
 	"illumos", "aix", "android", "plan9"}
 
 var architectures = []string{"386", "amd64", "arm", "arm64", "loong64", "mips", "mips64", "mips64le", "mipsle", "ppc64",
 	"ppc64le", "riscv64", "s390x", "wasm"}
 
-// otherArchitectures are names that architectures have elsewhere.
+// otherArchitectures maps names that architectures have elsewhere to Go's.
 var otherArchitectures = map[string]string{"x86_64": "amd64", "x64": "amd64", "x86": "386", "i386": "386",
 	"i686": "386", "aarch64": "arm64", "armv7": "arm", "armhf": "arm"}
 
-// command returns a reader of a command line, of one or by platform.
+// command returns a function that decodes a command line, or command lines by platform.
 func (r *reader) command(to *Command) func(v *node) {
 	return func(v *node) { r.readCommand(v, to) }
 }
@@ -337,7 +337,7 @@ func (r *reader) readCommand(v *node, to *Command) {
 		case slices.Contains(systems, system) && has && otherArchitectures[arch] != "":
 			r.errorAt(at, `Use the name %[2]q for the architecture %[1]q.`, arch, otherArchitectures[arch])
 		case slices.Contains(systems[1:], system) && has && !slices.Contains(architectures, arch):
-			r.errorAt(at, `There is no architecture %q; known are %s.%s`, arch, quotedList(architectures),
+			r.errorAt(at, `There is no architecture %q; the architectures are %s.%s`, arch, quotedList(architectures),
 				diag.DidYouMean(arch, architectures))
 		case !platform.MatchString(name) || !slices.Contains(systems, system):
 			r.errorAt(at, `The key of a command is "default", or an operating system such as "linux", "darwin" or `+
@@ -352,8 +352,8 @@ func (r *reader) readCommand(v *node, to *Command) {
 	}
 }
 
-// placeholders are replaced in the words of a command. In words that name no file of the provider, other braces may
-// have a meaning for the program.
+// placeholders are replaced in the words of a command. In words that do not name a file of the provider, other braces
+// may have a meaning for the program.
 var placeholders = []string{"{os}", "{arch}", "{cache}"}
 
 var placeholder = regex.Lazy(`\{[A-Za-z_]+\}`)
@@ -375,7 +375,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	for i, word := range argv {
 		for _, given := range placeholder().FindAllString(word, -1) {
 			if strings.HasPrefix(word, "./") && !slices.Contains(placeholders, given) {
-				r.errorf(v.Items[i], "%s is not a known placeholder; known are %s.%s", given,
+				r.errorf(v.Items[i], "There is no placeholder %s; the placeholders are %s.%s", given,
 					strings.Join(placeholders, ", "), diag.DidYouMean(given, placeholders))
 			}
 		}
@@ -387,7 +387,7 @@ func (r *reader) argv(v *node) ([]string, bool) {
 	return argv, ok
 }
 
-// prepareFrom reads the names of the files that a preparation depends on.
+// prepareFrom decodes the names of the files on which a preparation depends.
 func (r *reader) prepareFrom(v *node) []string {
 	list, ok := r.texts(v, `"prepare_from"`)
 	if !ok {
@@ -431,7 +431,7 @@ func (r *reader) requires(v *node) {
 	}
 }
 
-// implements reads the list of actions that something takes part in.
+// implements decodes a list of implemented actions.
 func (r *reader) implements(v *node, what string, known []string) []string {
 	list, ok := r.texts(v, `"implements"`)
 	if !ok {
@@ -442,14 +442,14 @@ func (r *reader) implements(v *node, what string, known []string) []string {
 			r.errorf(v.Items[i], "The action %q is listed twice. Remove one of the two.", action)
 		}
 		if !slices.Contains(known, action) {
-			r.errorf(v.Items[i], "There is no action %q that %s could implement; known are %s.%s", action, what,
+			r.errorf(v.Items[i], "There is no action %q that %s could implement; the actions are %s.%s", action, what,
 				quotedList(known), diag.DidYouMean(action, known))
 		}
 	}
 	return list
 }
 
-// schema reads the description of the provider.
+// schema decodes the schema of the provider.
 func (r *reader) schema(v *node) {
 	s := &provider.Schema{
 		Resources: map[string]*provider.ResourceType{}, Data: map[string]*provider.ResourceType{},
@@ -481,29 +481,30 @@ func (r *reader) schema(v *node) {
 	r.actionNames(v, s)
 }
 
-// identities reads the identities in their own member.
+// identities decodes the member with the identities.
 func (r *reader) identities(v *node, s *provider.Schema) {
 	r.each(v, "The identities", func(name string, at int, v *node) {
 		if s.Resources[name] == nil {
-			r.errorAt(at, "There is an identity of the resource type %q, which does not exist.%s", name,
+			r.errorAt(at, "The identity names the resource type %q, which the manifest does not declare.%s", name,
 				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 			return
 		}
 		if s.Resources[name].Identity != nil {
-			r.errorAt(at, `The resource type %q has an "identity" of its own already. Remove one of the two.`, name)
+			r.errorAt(at, `The resource type %q already has its own "identity". Remove one of the two.`, name)
 		}
 		s.Resources[name].Identity = r.identity(v)
 	})
 }
 
-// lists completes the types that can be listed: those that say so themselves have a list without arguments unless there
-// is a description of it.
+// lists completes the types that can be listed: a type that implements list has a list without arguments unless the
+// schema describes one.
 func (r *reader) lists(v *node, s *provider.Schema) {
 	described := v.Get("list_resource_schemas")
 	for _, name := range slices.Sorted(maps.Keys(s.Lists)) {
 		switch rt := s.Resources[name]; {
 		case rt == nil:
-			r.errorf(described.Get(name), "There is a list of the resource type %q, which does not exist.%s", name,
+			r.errorf(described.Get(name), "The list names the resource type %q, which the manifest does not declare.%s",
+				name,
 				diag.DidYouMean(name, slices.Sorted(maps.Keys(s.Resources))))
 		case rt.Identity == nil:
 			r.errorf(described.Get(name), `A list returns identities of objects, but the resource type %q has no `+
@@ -525,7 +526,7 @@ func (r *reader) lists(v *node, s *provider.Schema) {
 	}
 }
 
-// actionNames reports actions with the name of another type: the program could not distinguish their calls.
+// actionNames reports actions with the name of another type, because the program could not distinguish their calls.
 func (r *reader) actionNames(v *node, s *provider.Schema) {
 	for _, name := range slices.Sorted(maps.Keys(s.Actions)) {
 		for _, other := range []struct {
@@ -533,8 +534,8 @@ func (r *reader) actionNames(v *node, s *provider.Schema) {
 			types map[string]*provider.ResourceType
 		}{{"resource", s.Resources}, {"data source", s.Data}, {"ephemeral resource", s.Ephemeral}} {
 			if other.types[name] != nil {
-				r.errorf(v.Get("action_schemas").Get(name), "The %s has the name %q, too. A program is told the name "+
-					"of a type and not its kind: give the action another name, such as %q.", other.kind, name,
+				r.errorf(v.Get("action_schemas").Get(name), "The %s has the name %q, too. A program receives the "+
+					"name of a type but not its kind, so give the action another name, such as %q.", other.kind, name,
 					name+"_now")
 			}
 		}
@@ -543,6 +544,6 @@ func (r *reader) actionNames(v *node, s *provider.Schema) {
 
 func (r *reader) checkName(at int, what, name string) {
 	if !validName().MatchString(name) {
-		r.errorAt(at, "The name of the %s %q may only have lower-case letters, digits and underscores.", what, name)
+		r.errorAt(at, "The name of the %s %q can only have lower-case letters, digits and underscores.", what, name)
 	}
 }

@@ -20,12 +20,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Template is a value of a manifest that is made anew for each request: strings are templates of the language, at any
-// depth, as in .tf.json files. A string that is one interpolation, "${…}", is the value of its expression.
+// Template is a value of a manifest that is evaluated for each request: strings are templates of the configuration
+// language, at any depth, as in .tf.json files. A string that consists of one interpolation, "${…}", has the value of
+// its expression.
 type Template struct {
 	expr hclsyntax.Expression
-	// places are those of its strings. Positions in the expression count from there the bytes of the text, which are
-	// fewer than those of the file.
+	// places are the positions of its strings. A position in the expression counts the bytes of the decoded text from
+	// there, which has fewer bytes than the file.
 	places []place
 	line   int
 }
@@ -36,7 +37,7 @@ type place struct {
 	line int
 }
 
-// at returns the string that a position in the expression is in; nil for none.
+// at returns the string that contains a position of the expression, or nil.
 func (t *Template) at(offset int) *place {
 	for i, p := range t.places {
 		if p.Offset < offset && offset < p.End {
@@ -46,11 +47,11 @@ func (t *Template) at(offset int) *place {
 	return nil
 }
 
-// Variables are the values that templates see, by their names.
+// Variables maps the names of variables to their values.
 type Variables map[string]cty.Value
 
-// language holds the functions of templates: those of configurations, except those that read files, or that only mean
-// something in a configuration.
+// language holds the functions of templates: those of configurations, except for those that read files or only make
+// sense in a configuration.
 var language = sync.OnceValue(func() map[string]function.Function {
 	table := funcs.Table(funcs.Options{})
 	maps.DeleteFunc(table, func(name string, _ function.Function) bool {
@@ -61,7 +62,7 @@ var language = sync.OnceValue(func() map[string]function.Function {
 	return table
 })
 
-// Value returns the value. An error names the place in the manifest.
+// Value returns the value. An error names the position in the manifest.
 func (t *Template) Value(vars Variables) (cty.Value, error) { return t.value(t.expr, vars) }
 
 func (t *Template) value(expr hclsyntax.Expression, vars Variables) (cty.Value, error) {
@@ -87,7 +88,7 @@ func (t *Template) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s line %d: "+format, append([]any{FileName, t.line}, args...)...)
 }
 
-// Text returns the value as a string. It reports false where the value is null.
+// Text returns the value as a string, or false if it is null.
 func (t *Template) Text(vars Variables) (text string, ok bool, err error) {
 	return t.text(t.expr, vars)
 }
@@ -118,9 +119,9 @@ func (t *Template) True(vars Variables) (bool, error) {
 	return v.True(), nil
 }
 
-// Path returns the text as a part of an address. What is interpolated is one part of the path, with escapes for all
-// characters that mean something there; an empty part, or one of dots alone, would lead elsewhere and is an error. A
-// template that is one interpolation is a link, which whole reports.
+// Path returns the text as part of an address. Each interpolated value becomes one path segment, with all special
+// characters escaped; an empty segment, or one that consists of dots, would lead elsewhere and is an error. A template
+// that consists of one interpolation is a link, and whole is true.
 func (t *Template) Path(vars Variables) (path string, whole bool, err error) {
 	parts := []hclsyntax.Expression{t.expr}
 	switch e := t.expr.(type) {
@@ -158,7 +159,7 @@ func (t *Template) Path(vars Variables) (path string, whole bool, err error) {
 // traversals returns the references of a template.
 func (t *Template) traversals() []hcl.Traversal { return hclsyntax.Variables(t.expr) }
 
-// template reads a template. Its references are checked by the reader's method checked, when all types are known.
+// template decodes a template. The method checked checks its references when all types are known.
 func (r *reader) template(v *node) *Template {
 	expr := r.expression(v)
 	if expr == nil {
@@ -168,7 +169,7 @@ func (r *reader) template(v *node) *Template {
 	return &Template{expr: expr, places: r.lines(v, nil), line: line}
 }
 
-// expression returns nil if something is wrong.
+// expression converts a value to an expression, or returns nil if there is an error.
 func (r *reader) expression(v *node) hclsyntax.Expression {
 	at := r.rangeOf(v)
 	literal := func(v cty.Value) hclsyntax.Expression { return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: at} }
@@ -179,7 +180,7 @@ func (r *reader) expression(v *node) hclsyntax.Expression {
 	case strictjson.Bool:
 		return literal(cty.BoolVal(v.True))
 	case strictjson.Number:
-		return literal(cty.MustParseNumberVal(v.Text)) // the limits of strictjson are narrower
+		return literal(cty.MustParseNumberVal(v.Text)) // strictjson has narrower limits
 	case strictjson.String:
 		return r.parsed(v)
 	case strictjson.Array:
@@ -210,7 +211,7 @@ func (r *reader) expression(v *node) hclsyntax.Expression {
 // parsed parses a string as a template.
 func (r *reader) parsed(v *node) hclsyntax.Expression {
 	if problems := nesting.CheckTemplate([]byte(v.Text), r.file); problems.HasErrors() {
-		r.errorf(v, "The template is too deeply nested.")
+		r.errorf(v, "The template is nested too deeply.")
 		return nil
 	}
 	expr, diags := hclsyntax.ParseTemplate([]byte(v.Text), r.file, hcl.Pos{Line: 1, Column: 1, Byte: v.Offset + 1})
@@ -223,7 +224,7 @@ func (r *reader) parsed(v *node) hclsyntax.Expression {
 	return expr
 }
 
-// lines returns where the strings of a value are.
+// lines appends the positions of the strings in a value.
 func (r *reader) lines(v *node, to []place) []place {
 	if v.Kind == strictjson.String {
 		line, _ := strictjson.Position(r.src, v.Offset)
@@ -257,7 +258,7 @@ func (r *reader) inFile(t *Template, offset int) int {
 			n = 6
 		}
 		piece, err := strictjson.Parse(slices.Concat([]byte{'"'}, r.src[at:at+n], []byte{'"'}))
-		if err != nil { // half of a pair, which four bytes of text stand for
+		if err != nil { // half of a surrogate pair, which is four bytes of text
 			n = 12
 			text += 4
 		} else {
@@ -274,7 +275,7 @@ func (r *reader) rangeOf(v *node) hcl.Range {
 	return hcl.Range{Filename: r.file, Start: pos, End: pos}
 }
 
-// wrong reports what the language says of a template; usual is the place where it says none.
+// wrong reports an error of the language in a template; usual is the position for errors without one.
 func (r *reader) wrong(t *Template, usual int, d *hcl.Diagnostic) {
 	if d.Subject != nil {
 		usual = r.inFile(t, d.Subject.Start.Byte)
@@ -282,8 +283,8 @@ func (r *reader) wrong(t *Template, usual int, d *hcl.Diagnostic) {
 	r.errorAt(usual, "The template cannot be used: %s: %s", d.Summary, d.Detail)
 }
 
-// checked tries a template with unknown values of the types that its variables will have. want is the type of its
-// result, cty.DynamicPseudoType for any.
+// checked evaluates a template with unknown values of the types of its variables. want is the type of its result, or
+// cty.DynamicPseudoType for any.
 func (r *reader) checked(t *Template, vars Variables, want cty.Type) {
 	if t == nil {
 		return
@@ -291,7 +292,8 @@ func (r *reader) checked(t *Template, vars Variables, want cty.Type) {
 	for _, ref := range t.traversals() {
 		if _, known := vars[ref.RootName()]; !known {
 			names := slices.Sorted(maps.Keys(vars))
-			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; there are %s.%s",
+			r.errorAt(r.inFile(t, ref.SourceRange().Start.Byte), "There is no variable %q here; the variables are "+
+				"%s.%s",
 				ref.RootName(), strings.Join(names, ", "), diag.DidYouMean(ref.RootName(), names))
 			return
 		}

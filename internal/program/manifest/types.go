@@ -28,25 +28,25 @@ var actions = map[provider.ResourceKind]struct {
 	provider.Action:            {[]string{"validate", "plan", "invoke"}, []string{"invoke"}, "invoke"},
 }
 
-// inConfig reports whether the attributes of a kind of types are in a block config of their own, which has only
-// configured attributes.
+// inConfig reports whether the attributes of a kind of type are in a nested block config, which only has configured
+// attributes.
 func inConfig(kind provider.ResourceKind) bool {
 	return kind == provider.ListResource || kind == provider.Action
 }
 
-// reserved are the names that a block of the language has for itself.
+// reserved are the names that the language itself uses in blocks.
 var reserved = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
 
-// blockReader reads the members that make a block, in their own object or beside others.
+// blockReader decodes the members of a block, which may have its own object or be beside other members.
 type blockReader struct {
 	r     *reader
 	block *provider.Block
 	typ   *Type // our keywords for attributes; nil for the provider's own blocks
-	// managed means that the block is of a resource.
+	// managed means that the block belongs to a resource.
 	managed bool
-	// own means that only users write in the block: the provider block, and those of lists and actions.
+	// own means that all values in the block come from the user: the provider block, and those of lists and actions.
 	own bool
-	// computed means that the attributes are of an object that only the provider makes.
+	// computed means that the attributes belong to an object that only the provider creates.
 	computed bool
 	taken    []string
 }
@@ -63,15 +63,15 @@ func (b blockReader) fields(into fields) fields {
 	return into
 }
 
-// finish finds what only shows when a block has been read.
+// finish performs the checks that need the complete block.
 func (b blockReader) finish(v *node) {
 	if v.Get("block") != nil && (v.Get("attributes") != nil || v.Get("block_types") != nil) {
 		b.r.errorf(at(v, "block"),
-			`Put all attributes and blocks either in "block" or beside it, not in both places.`)
+			`Put all attributes and blocks either in "block" or next to it, not in both places.`)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.block.Blocks)) {
 		if b.block.Attributes[name] != nil {
-			b.r.errorf(v, "There are an attribute and a block named %q.", name)
+			b.r.errorf(v, "Both an attribute and a block are named %q.", name)
 		}
 	}
 }
@@ -80,14 +80,14 @@ func (r *reader) providerBlock(v *node) *provider.Block {
 	b := blockReader{r: r, block: &provider.Block{}, own: true, taken: []string{"alias", "version"}}
 	ignored := 0
 	r.object(v, "The provider's block", b.fields(fields{
-		"version": r.count(&ignored), // schema documents have one, which means nothing
+		"version": r.count(&ignored), // schema documents have one, which is ignored
 		"block":   func(v *node) { r.object(v, "The block", b.fields(fields{})) },
 	}))
 	b.finish(v)
 	return b.block
 }
 
-// types reads the types of one kind.
+// types decodes the types of one kind.
 func (r *reader) types(kind provider.ResourceKind, to map[string]*provider.ResourceType) func(*node) {
 	return func(v *node) {
 		r.each(v, "The list of types", func(name string, at int, v *node) {
@@ -134,7 +134,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	if kind == provider.DataSource {
 		known["cache"] = func(v *node) { t.Cache = r.duration(v, "The time in the cache") }
 	}
-	known["http"] = func(*node) {} // needs the whole block
+	known["http"] = func(*node) {} // needs the complete block
 	r.object(v, "The type", known)
 	b.finish(v)
 	if r.checkAPI(v, "The type"); r.m.HTTP != nil && v.Get("http") != nil {
@@ -161,7 +161,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 
 func isTrue(v *node) bool { return v != nil && v.Kind == strictjson.Bool && v.True }
 
-// at returns a member, or else the object.
+// at returns a member, or the object itself if the member does not exist.
 func at(v *node, member string) *node {
 	if m := v.Get(member); m != nil {
 		return m
@@ -189,7 +189,7 @@ func (r *reader) checkImport(v *node, t *Type, rt *provider.ResourceType) {
 func (r *reader) timeouts(v *node, kind provider.ResourceKind, t *Type) {
 	r.each(v, "The timeouts", func(action string, at int, v *node) {
 		if known := actions[kind].known; !slices.Contains(known, action) {
-			r.errorAt(at, "There is no action %q to limit; known are %s.%s", action, quotedList(known),
+			r.errorAt(at, "There is no action %q; the actions are %s.%s", action, quotedList(known),
 				diag.DidYouMean(action, known))
 			return
 		}
@@ -213,7 +213,7 @@ func (r *reader) identity(v *node) *provider.IdentitySchema {
 				})
 				if a.RequiredForImport == a.OptionalForImport {
 					r.errorAt(at,
-						`An attribute of an identity is either "required_for_import" or "optional_for_import".`)
+						`An attribute of an identity must be either "required_for_import" or "optional_for_import".`)
 				}
 				if element := a.Type; element != cty.NilType {
 					if element.IsListType() {
@@ -275,7 +275,7 @@ func (b blockReader) blocks(v *node) map[string]*provider.NestedBlock {
 			(nb.Nesting == provider.NestingGroup || nb.Nesting == provider.NestingMap) && nb.MinItems+nb.MaxItems > 0:
 			r.errorAt(at, "Limits have no effect in this nesting mode.")
 		case nb.Nesting == provider.NestingSet && (nb.HasWriteOnly() || nb.Block.ImpliedType().HasDynamicTypes()):
-			r.errorAt(at, "A set of blocks cannot hold write-only attributes, nor such of any type.")
+			r.errorAt(at, "A set of blocks cannot hold write-only attributes, or attributes of any type.")
 		default:
 			out[name] = nb
 		}
@@ -301,7 +301,7 @@ func (b blockReader) attributes(v *node, taken []string) map[string]*provider.At
 	return out
 }
 
-// attribute returns nil when it is so wrong that it would only lead to more errors.
+// attribute decodes an attribute. It returns nil if further checks of it would only cause more errors.
 func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute {
 	r := b.r
 	a, w := &provider.Attribute{}, &Words{}
@@ -337,7 +337,7 @@ func (b blockReader) attribute(name string, at int, v *node) *provider.Attribute
 		return nil
 	}
 	if a.Type == cty.NilType && a.Nested == nil {
-		return nil // said already
+		return nil // already reported
 	}
 	w.AsText = encoding == "string"
 	r.fit(v.Get("json_schema"), a.ImpliedType())
@@ -374,11 +374,11 @@ func (b blockReader) defaultValue(v *node, a *provider.Attribute, w *Words) {
 		b.r.errorf(v, `Only an "optional" attribute can have a default.`)
 	default:
 		w.Default = given
-		a.Computed = true // what is planned may differ from what is configured
+		a.Computed = true // the plan may differ from the configuration
 	}
 }
 
-// sentence ends a text.
+// sentence returns a text with a full stop.
 func sentence(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text
@@ -386,7 +386,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// checkAttribute finds combinations that make no sense.
+// checkAttribute reports invalid combinations.
 func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, w *Words) {
 	say := func(format string, args ...any) {
 		b.r.errorAt(at, "The attribute %q "+format, append([]any{name}, args...)...)
@@ -404,19 +404,20 @@ func (b blockReader) checkAttribute(name string, at int, a *provider.Attribute, 
 	case w.Stable && !a.Computed:
 		say(`is "stable", which only has an effect on a "computed" attribute.`)
 	case w.ForceNew && !a.Required && !a.Optional:
-		say(`cannot be set, so it cannot force a replacement: "force_new" has no meaning.`)
+		say(`cannot be set, so it cannot force a replacement: remove "force_new".`)
 	case (w.Check != nil || w.ForceNew || w.Default != cty.NilVal) && (b.computed || !a.Required && !a.Optional):
-		say(`cannot be set, so "force_new", "default" and "json_schema" have no meaning.`)
+		say(`cannot be set, so "force_new", "default" and "json_schema" have no effect.`)
 	case w.Field != nil && b.r.m.HTTP == nil:
-		say(`has a member "http", which only has a meaning in a manifest with "http".`)
+		say(`has a member "http", which only has an effect in a manifest with "http".`)
 	case w.AsText && !HoldsNumbers(a.ImpliedType()):
-		say(`has no numbers, but the encoding is only for numbers.`)
+		say(`contains no numbers, but the encoding is only for numbers.`)
 	case !b.managed && (w.ForceNew || w.Stable):
-		say("does not belong to a resource, which alone can be changed and replaced: remove force_new and stable.")
+		say("does not belong to a resource, and only resources can be changed or replaced: remove force_new and " +
+			"stable.")
 	}
 }
 
-// HoldsNumbers reports whether values of a type may be numbers, or have some inside.
+// HoldsNumbers reports whether values of a type may be or contain numbers.
 func HoldsNumbers(ty cty.Type) bool {
 	found := false
 	var look func(cty.Type)
@@ -455,7 +456,7 @@ func (b blockReader) nested(v *node) *provider.NestedObject {
 	if o.Nesting == provider.NestingSet {
 		inner := &provider.Block{Attributes: o.Attributes}
 		if inner.HasWriteOnly() || inner.ImpliedType().HasDynamicTypes() {
-			b.r.errorf(v, "A set of objects cannot hold write-only attributes, nor such of any type.")
+			b.r.errorf(v, "A set of objects cannot hold write-only attributes, or attributes of any type.")
 		}
 	}
 	return o
@@ -485,7 +486,7 @@ func (r *reader) function(v *node) *provider.Function {
 			"description_kind": r.descriptionKind(&p.DescriptionKind), "is_nullable": r.flag(&p.AllowNull),
 		})
 		switch {
-		case v.Kind != strictjson.Object: // said already
+		case v.Kind != strictjson.Object: // already reported
 		case p.Name == "" || v.Get("type") == nil:
 			r.errorf(v, `A parameter needs a "name" and a "type".`)
 		default:

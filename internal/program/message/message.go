@@ -1,11 +1,11 @@
 // Package message encodes values as JSON for programs, and decodes the JSON of programs.
 //
-// Values travel by the schema: sets as arrays, dynamic values as {"value":…,"type":…}, numbers as full decimals. What
-// is unknown travels as null, with a tree beside it that holds true in its place. An answer is applied over what is
-// known already (Overlay), so that a program need only mention what it changes.
+// The schema determines the encoding: sets are arrays, dynamic values are {"value":…,"type":…}, numbers are complete
+// decimals. Unknown values are null, with a tree beside the object that has true in their places. An answer is merged
+// into the known values (Overlay), so that a program need only mention what it changes.
 //
-// The package knows shapes only. Which value is allowed where, and what a problem means for an operation, is the
-// business of package handler.
+// The package only handles formats. Package handler decides which values are allowed, and what a problem means for an
+// operation.
 //
 //	values, unknown := codec.Encode(planned)
 //	state, problems := codec.Overlay(planned, answer.Get("state"), nil, text)
@@ -24,14 +24,15 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Codec writes and reads objects of one block.
+// Codec encodes and decodes objects of one block.
 type Codec struct {
 	Block *provider.Block
-	// AsText holds the attributes whose numbers are sent as strings; nil for none.
+	// AsText reports whether an attribute's numbers are sent as strings; nil means none are.
 	AsText func(*provider.Attribute) bool
 }
 
-// Encode returns an object and the tree of its unknown values, `{}` when nothing is. A null object gives `null`.
+// Encode returns an object and the tree of its unknown values, which is `{}` if there are none. A null object is
+// encoded as `null`.
 func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	e := encoder{asText: c.AsText}
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
@@ -44,30 +45,29 @@ func (c Codec) Encode(v cty.Value) (values, unknown json.RawMessage) {
 	return e.buf(func() any { return e.object(c.Block.Attributes, c.Block.Blocks, v) })
 }
 
-// EncodeValue encodes a value of the given type, such as the argument of a function, as Encode does.
+// EncodeValue encodes a value of a type, such as the argument of a function, in the same way as Encode.
 func EncodeValue(ty cty.Type, v cty.Value) (value, unknown json.RawMessage) {
 	var e encoder
 	return e.buf(func() any { return e.value(ty, v) })
 }
 
-// encoder writes values and gathers, as what its functions return, the tree of what is unknown: nil, true, or an object
-// or array.
+// encoder encodes values. Its methods return the tree of unknown values: nil, true, an object or an array.
 type encoder struct {
 	out    bytes.Buffer
 	asText func(*provider.Attribute) bool
-	text   bool // numbers are strings here
+	text   bool // numbers are encoded as strings
 }
 
 func (e *encoder) buf(write func() any) (values, unknown json.RawMessage) {
 	tree := write()
 	unknown = json.RawMessage("{}")
 	if tree != nil {
-		unknown, _ = json.Marshal(tree) // maps, slices and booleans always have a form
+		unknown, _ = json.Marshal(tree) // maps, slices and booleans can always be encoded
 	}
 	return e.out.Bytes(), unknown
 }
 
-// object writes a block or nested object.
+// object encodes a block or nested object.
 func (e *encoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock,
 	v cty.Value) any {
 	if !v.IsKnown() || v.IsNull() {
@@ -108,7 +108,7 @@ func (e *encoder) attribute(a *provider.Attribute, v cty.Value) any {
 	return e.members(a.Nested.Nesting, v, func(v cty.Value) any { return e.object(a.Nested.Attributes, nil, v) })
 }
 
-// members writes the objects of a nested attribute or of blocks.
+// members encodes the objects of a nested attribute or of blocks.
 func (e *encoder) members(nesting provider.Nesting, v cty.Value, each func(cty.Value) any) any {
 	switch {
 	case !v.IsKnown() || v.IsNull():
@@ -122,7 +122,7 @@ func (e *encoder) members(nesting provider.Nesting, v cty.Value, each func(cty.V
 	return each(v)
 }
 
-// value writes a value of a type of the type system.
+// value encodes a value of a type.
 func (e *encoder) value(ty cty.Type, v cty.Value) any {
 	if !v.IsKnown() || v.IsNull() {
 		e.out.WriteString("null")
@@ -173,7 +173,7 @@ func (e *encoder) plainObject(ty cty.Type, v cty.Value) any {
 func (e *encoder) dynamic(v cty.Value) any {
 	ty, err := ctyjson.MarshalType(v.Type())
 	if err != nil {
-		panic("message: a type has no JSON form: " + err.Error()) // only types that a schema cannot have
+		panic("message: a type has no JSON form: " + err.Error()) // only types that a schema cannot contain
 	}
 	e.out.WriteString(`{"value":`)
 	tree := e.value(v.Type(), v)
@@ -230,12 +230,12 @@ func (e *encoder) name(i int, name string) {
 
 func (e *encoder) string(s string) { e.out.Write(Text(s)) }
 
-// Text writes a string as JSON, without the escapes that only matter in web pages.
+// Text encodes a string as JSON, without the escapes that only matter in web pages.
 func Text(s string) []byte {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(strings.ToValidUTF8(s, "\uFFFD")) // a string always has a form
+	_ = enc.Encode(strings.ToValidUTF8(s, "\uFFFD")) // strings can always be encoded
 	return bytes.TrimRight(out.Bytes(), "\n")
 }
 

@@ -95,7 +95,7 @@ func TestEncodeWritesByTheSchema(t *testing.T) {
 	}
 }
 
-func TestOverlayChangesWhatIsMentioned(t *testing.T) {
+func TestOverlayChangesMentionedMembers(t *testing.T) {
 	unk := cty.UnknownVal(cty.String)
 	null := cty.NullVal(cty.String)
 	exact := cty.MustParseNumberVal("12345678901234567890123")
@@ -164,7 +164,7 @@ func TestOverlayChangesWhatIsMentioned(t *testing.T) {
 	}
 }
 
-func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
+func TestOverlayReportsThePathOfAMistakeAndKeepsTheRest(t *testing.T) {
 	base := with(map[string]cty.Value{"s": str("old"), "rule": cty.ListVal([]cty.Value{pair(str("a"), str("c"))})})
 	for given, want := range map[string]string{
 		`{"nmae": 1}`:                   `there is no attribute or block "nmae".`,
@@ -176,7 +176,7 @@ func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
 		`{"l": {}}`:                     ".l: an array was expected, not an object",
 		`{"l": ["a", 1]}`:               ".l[1]: a string was expected",
 		`{"m": []}`:                     ".m: an object was expected",
-		`{"m": {"é": 1, "e\u0301": 2}}`: "the same once",
+		`{"m": {"é": 1, "e\u0301": 2}}`: "the same after",
 		`{"o": {"z": 1}}`:               `.o: there is no attribute "z"`,
 		`{"tup": ["a"]}`:                ".tup: 2 elements were expected, not 1",
 		`{"any": "x"}`:                  `.any: a value of any type must be written as`,
@@ -196,7 +196,7 @@ func TestOverlayNamesThePlaceOfAMistakeAndKeepsTheRest(t *testing.T) {
 	}
 }
 
-func TestPathsLeadWhereTheSchemaHasSomething(t *testing.T) {
+func TestPathsFollowTheSchema(t *testing.T) {
 	for given, want := range map[string]string{
 		`["s"]`: ".s", `["rule", 0, "a"]`: ".rule[0].a", `["nested", "k", "a"]`: `.nested["k"].a`, `["set", 1]`: ".set",
 		`["any", "x", 1]`: ".any", `[]`: "",
@@ -212,8 +212,8 @@ func TestPathsLeadWhereTheSchemaHasSomething(t *testing.T) {
 	}
 }
 
-// FuzzOverlay reads answers that are anything: the result always fits the schema, and what was written can be read
-// again.
+// FuzzOverlay decodes arbitrary answers: the result always conforms to the schema, and encoding and decoding it has the
+// same result.
 func FuzzOverlay(f *testing.F) {
 	f.Add(`{"s": "x", "n": 1e3, "set": [1, 1], "o": {"x": null}, "any": {"value": [1], "type": ["tuple", ["number"]]}}`,
 		`{"s": true}`)

@@ -15,16 +15,16 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Overlay lays what a program said of an object over what is known of it.
+// Overlay merges an object in an answer into the known object base.
 //
-// A member that is missing leaves the value of base as it is, null makes it null. That goes for the members of nested
-// objects too, which are matched by index or key; elements of a set have no counterpart and are written whole. A number
-// that differs from base only in what a 64-bit floating point number cannot hold keeps the exact value of base: many
-// programs cannot even copy the exact one.
+// A missing member keeps the value of base; null makes it null. This also applies to the members of nested objects,
+// which are matched by index or key; elements of a set cannot be matched and must be complete. A number that equals the
+// one in base as a 64-bit floating-point number keeps the exact value of base, because many programs cannot even copy
+// exact numbers.
 //
-// unknown is a tree as Encode makes it, and wins over given; both may be nil. text is what both were read from. Where
-// given is wrong, there is a problem in the list and the value of base in the result, which thus is as much as could be
-// understood.
+// unknown is a tree as returned by Encode, and takes precedence over given; both may be nil. text is the text from
+// which both were decoded. For each invalid part of given, there is a problem in the list and the value of base in the
+// result, which therefore contains all valid parts.
 func (c Codec) Overlay(base cty.Value, given, unknown *strictjson.Value, text []byte) (cty.Value, []value.PathError) {
 	d := decoder{text: text}
 	if base.IsNull() || !base.IsKnown() {
@@ -34,7 +34,7 @@ func (c Codec) Overlay(base cty.Value, given, unknown *strictjson.Value, text []
 	return v, d.problems
 }
 
-// DecodeValue reads a value of a type, such as the result of a function.
+// DecodeValue decodes a value of a type, such as the result of a function.
 func DecodeValue(ty cty.Type, given *strictjson.Value, text []byte) (cty.Value, []value.PathError) {
 	d := decoder{text: text}
 	v := d.value(ty, cty.NullVal(ty), given, nil)
@@ -58,7 +58,7 @@ func (d *decoder) failf(format string, args ...any) {
 		Quoted: quoted})
 }
 
-// theirs is a text that the program wrote.
+// theirs is a text from the program.
 type theirs string
 
 func (d *decoder) in(step cty.PathStep, f func()) {
@@ -90,7 +90,7 @@ func (d *decoder) whole(ty cty.Type, base cty.Value, given, unknown *strictjson.
 	return cty.NilVal, false
 }
 
-// object reads a block or nested object. base is an object of the same shape, null or unknown.
+// object decodes a block or nested object. base is an object of the same shape, null or unknown.
 func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, base cty.Value,
 	given, unknown *strictjson.Value) cty.Value {
 	if v, ok := d.whole(base.Type(), base, given, unknown); ok {
@@ -124,7 +124,7 @@ func (d *decoder) object(attrs map[string]*provider.Attribute, blocks map[string
 	return cty.ObjectVal(vals)
 }
 
-// eachName visits the members of an object and of its tree of unknown values.
+// eachName calls visit for the members of an object and of its tree of unknown values.
 func (d *decoder) eachName(given, unknown *strictjson.Value, visit func(name string, given,
 	unknown *strictjson.Value)) {
 	trees := map[string]*strictjson.Value{}
@@ -164,7 +164,8 @@ func (d *decoder) blocks(nb *provider.NestedBlock, base cty.Value, given, unknow
 		})
 }
 
-// members reads the objects of a nested attribute or of blocks; ty is the type of all of them, ety that of one.
+// members decodes the objects of a nested attribute or of blocks; ty is the type of the collection, ety that of one
+// object.
 func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.Value, given, unknown *strictjson.Value,
 	each func(base cty.Value, given, unknown *strictjson.Value) cty.Value) cty.Value {
 	switch nesting {
@@ -188,7 +189,7 @@ func (d *decoder) members(nesting provider.Nesting, ty, ety cty.Type, base cty.V
 	}
 }
 
-// value reads a value of a type of the type system.
+// value decodes a value of a type.
 func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value {
 	if v, ok := d.whole(ty, base, given, unknown); ok {
 		return v
@@ -205,12 +206,12 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 	case ty.IsCollectionType():
 		return d.sequence(ty, func(int) cty.Type { return ty.ElementType() }, base, given, unknown, d.value)
 	case given == nil:
-		d.failf("the tree of unknown values goes deeper than the value does; it must be true here")
+		d.failf("the tree of unknown values is deeper than the value; it must be true here")
 	case ty == cty.Number:
 		return d.number(base, given)
 	case ty == cty.String && given.Kind == strictjson.Number:
 		d.expects(given, strictjson.String)
-		return cty.StringVal(given.Text) // the meaning is still clear: usually an ID
+		return cty.StringVal(given.Text) // usually an ID, whose meaning is clear
 	case ty == cty.String && d.expects(given, strictjson.String):
 		return cty.StringVal(given.Text)
 	case ty == cty.Bool && d.expects(given, strictjson.Bool):
@@ -219,7 +220,7 @@ func (d *decoder) value(ty cty.Type, base cty.Value, given, unknown *strictjson.
 	return base
 }
 
-// number reads a number, which may come as a string of its digits.
+// number decodes a number, which may be a string of its digits.
 func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
 	literal := given
 	if given.Kind == strictjson.String {
@@ -244,11 +245,11 @@ func (d *decoder) number(base cty.Value, given *strictjson.Value) cty.Value {
 	return v
 }
 
-// sameFloat reports that two numbers are one as 64-bit floating point numbers.
+// sameFloat reports whether two numbers are equal as 64-bit floating-point numbers.
 func sameFloat(a, b *big.Float) bool {
 	x, _ := a.Float64()
 	y, _ := b.Float64()
-	return x == y && x-y == 0 // two infinities are not the same
+	return x == y && x-y == 0 // two infinities are not equal
 }
 
 func (d *decoder) dynamic(base cty.Value, given, unknown *strictjson.Value) cty.Value {
@@ -300,7 +301,7 @@ func (d *decoder) plainObject(ty cty.Type, base cty.Value, given, unknown *stric
 	return cty.ObjectVal(vals)
 }
 
-// element reads one element; ty is its type.
+// element decodes one element; ty is its type.
 type element func(ty cty.Type, base cty.Value, given, unknown *strictjson.Value) cty.Value
 
 func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, given, unknown *strictjson.Value,
@@ -324,14 +325,14 @@ func (d *decoder) keyed(ty cty.Type, of func(string) cty.Type, base cty.Value, g
 		}
 		d.in(cty.IndexStep{Key: cty.StringVal(key)}, func() {
 			if _, twice := vals[key]; twice && given != nil {
-				d.failf("two keys are the same once their characters are normalised")
+				d.failf("two keys are the same after normalization of their characters")
 			}
 			vals[key] = each(of(key), before, given, unknown)
 		})
 	})
 	switch {
 	case ty == cty.DynamicPseudoType:
-		return cty.ObjectVal(vals) // blocks with attributes of any type
+		return cty.ObjectVal(vals) // blocks with attributes of dynamic types
 	case len(vals) == 0:
 		return cty.MapValEmpty(ty.ElementType())
 	case !cty.CanMapVal(vals):
@@ -394,8 +395,7 @@ func (d *decoder) collect(ty cty.Type, base cty.Value, known, vals []cty.Value) 
 	return cty.ListVal(vals)
 }
 
-// exact replaces elements of a set by the exact ones from which they differ only in what a floating point number cannot
-// hold.
+// exact replaces each element of a set with the known element that it equals in floating-point precision.
 func exact(known, vals []cty.Value) []cty.Value {
 	files := make(map[string]cty.Value, len(known))
 	for _, v := range known {
@@ -413,7 +413,7 @@ func exact(known, vals []cty.Value) []cty.Value {
 	return vals
 }
 
-// rounded writes a value with its numbers rounded. It is not for values without numbers, which need no such care.
+// rounded encodes a value with its numbers rounded. It returns false for values without numbers.
 func rounded(v cty.Value) (string, bool) {
 	if !v.IsWhollyKnown() {
 		return "", false
@@ -426,7 +426,7 @@ func rounded(v cty.Value) (string, bool) {
 		numbers = true
 		f, _ := v.AsBigFloat().Float64()
 		if f-f != 0 {
-			return v, nil // too large for the question to arise
+			return v, nil // too large to compare in that way
 		}
 		return cty.NumberFloatVal(f), nil
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
-// Path reads a path, an array of attribute names, keys and indexes, into values of a type. A step into a set ends the
-// path at the set. With an error the path is the part that was understood.
+// Path decodes a path into a value of a type: an array of attribute names, keys and indexes. A step into a set ends the
+// path at the set. If there is an error, the path is the valid part.
 func Path(ty cty.Type, given *strictjson.Value) (cty.Path, error) {
 	if given.Kind != strictjson.Array {
 		return nil, fmt.Errorf(`a path is an array of names and indexes, such as ["tags", "env"], not %s`, given.Kind)
@@ -44,7 +44,7 @@ func Path(ty cty.Type, given *strictjson.Value) (cty.Path, error) {
 				ty = ty.TupleElementType(i)
 			}
 		default:
-			return path, fmt.Errorf("%s leads nowhere in %s", step.Kind, ty.FriendlyName())
+			return path, fmt.Errorf("%s does not exist in %s", step.Kind, ty.FriendlyName())
 		}
 	}
 	return path, nil

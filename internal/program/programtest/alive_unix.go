@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Alive reports whether a process is there. A zombie does not count: in a container it may never be reaped.
+// Alive reports whether a process exists. A zombie does not count: in a container it may never be reaped.
 func Alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

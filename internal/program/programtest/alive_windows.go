@@ -2,7 +2,7 @@ package programtest
 
 import "os"
 
-// Alive reports whether a process is there.
+// Alive reports whether a process exists.
 func Alive(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err == nil {

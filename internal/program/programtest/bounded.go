@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// patience is long for loaded machines. What takes longer is in a loop.
+// patience is long enough for loaded machines. A test that takes longer hangs.
 const patience = 5 * time.Minute
 
-// Bounded is a command of a program that is not ours, or that may hang: it is killed with the test, after some minutes
-// at the latest, and, where the system can do that, with the process of the test, whichever way that ends.
+// Bounded returns a command for an external program, or for one that may hang. It is killed when the test ends, at the
+// latest after some minutes and, if the system supports that, when the process of the test ends in any way.
 func Bounded(t testing.TB, name string, args ...string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -21,7 +21,7 @@ func Bounded(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Ends waits at most a minute for the end of a process that is not our child, and reports whether it has ended.
+// Ends waits at most a minute for the end of a process that is not a child, and reports whether it has ended.
 func Ends(pid int) bool {
 	for begun := time.Now(); Alive(pid); time.Sleep(10 * time.Millisecond) {
 		if time.Since(begun) > time.Minute {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Environ is the environment for commands under test, with more variables: that of the test without the variables of
-// Terraform and Tombolo, so that no result depends on the user's settings.
+// Environ returns the environment for commands under test, with additional variables: that of the test without the
+// variables of Terraform and Tombolo, so that no result depends on the user's settings.
 func Environ(more ...string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "TF_") ||

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// UsualHangup lets what this process starts take hangups, for tests that send them. Programs inherit ignored signals,
-// as under nohup, but not those that somebody listens to.
+// UsualHangup resets the handling of SIGHUP for processes that this one starts, for tests that send it. Programs
+// inherit ignored signals, as under nohup, but not handlers.
 func UsualHangup() {
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)

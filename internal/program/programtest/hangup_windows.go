@@ -1,4 +1,4 @@
 package programtest
 
-// UsualHangup does nothing where there are no hangups.
+// UsualHangup does nothing: Windows has no hangups.
 func UsualHangup() {}

@@ -1,5 +1,5 @@
-// Package programtest is a program for tests that behaves as badly as asked. A test binary becomes that program when it
-// is started with the arguments that Argv gives: call Main from TestMain.
+// Package programtest is a program for tests that misbehaves on request. A test binary becomes that program if it is
+// started with the arguments that Argv returns: call Main in TestMain.
 //
 //	func TestMain(m *testing.M) { programtest.Main(); os.Exit(m.Run()) }
 //
@@ -22,12 +22,12 @@ import (
 
 const mark = "programtest:"
 
-// life limits every program that a test might forget to end.
+// life limits every program that a test does not end.
 const life = 60 * time.Second
 
-// modes are the ways to behave. Each gets the arguments behind the mode's name.
+// modes maps the modes of behaviour to functions, which get the arguments after the name of the mode.
 var modes = map[string]func(args []string){
-	// print ARG... writes its arguments on standard output, as Go string literals without the quotes.
+	// print ARG... prints its arguments, which are Go string literals without the quotes.
 	"print": func(args []string) {
 		for _, a := range args {
 			s, err := strconv.Unquote(`"` + strings.ReplaceAll(a, `"`, `\"`) + `"`)
@@ -57,7 +57,7 @@ var modes = map[string]func(args []string){
 		answer(map[string]string{"dir": dir})
 	},
 	"args": func(args []string) { answer(map[string]string{"args": strings.Join(args, "|")}) },
-	// fail CODE TEXT writes something on both outputs and exits with a status.
+	// fail CODE TEXT writes to both outputs and exits with a status.
 	"fail": func(args []string) {
 		io.Copy(io.Discard, os.Stdin)
 		fmt.Print(`{"printed":"in vain"}`)
@@ -66,7 +66,7 @@ var modes = map[string]func(args []string){
 		check(err)
 		os.Exit(code)
 	},
-	// grow BYTES allocates memory once its input has ended.
+	// grow BYTES allocates memory after its input has ended.
 	"grow": func(args []string) {
 		io.Copy(io.Discard, os.Stdin)
 		n, err := strconv.Atoi(args[0])
@@ -75,14 +75,14 @@ var modes = map[string]func(args []string){
 		b[len(b)-1] = 1
 		answer(map[string]string{"last": strconv.Itoa(int(b[len(b)-1]))})
 	},
-	// killself ends by SIGKILL.
+	// killself kills itself with SIGKILL.
 	"killself": func([]string) {
 		self, err := os.FindProcess(os.Getpid())
 		check(err)
 		self.Kill()
 		time.Sleep(life)
 	},
-	// hang reports on standard error that it is ready, and does nothing.
+	// hang prints to standard error that it is ready, and then waits.
 	"hang": func([]string) { ready(); time.Sleep(life) },
 	// stubborn ignores SIGTERM.
 	"stubborn": func([]string) {
@@ -90,7 +90,7 @@ var modes = map[string]func(args []string){
 		ready()
 		time.Sleep(life)
 	},
-	// graceful TEXT CODE prints and exits when it gets SIGTERM.
+	// graceful TEXT CODE prints a text and exits when it gets SIGTERM.
 	"graceful": func(args []string) {
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
@@ -101,7 +101,7 @@ var modes = map[string]func(args []string){
 		check(err)
 		os.Exit(code)
 	},
-	// flood BYTES and errflood BYTES fill an output with one long line; errlines BYTES with short ones.
+	// flood BYTES and errflood BYTES print one long line to an output; errlines BYTES prints short lines.
 	"flood":    func(args []string) { flood(os.Stdout, args[0], bytes.Repeat([]byte("x"), 1<<16)) },
 	"errflood": func(args []string) { flood(os.Stderr, args[0], bytes.Repeat([]byte("e"), 1<<16)); answer(nil) },
 	"errlines": func(args []string) {
@@ -124,11 +124,11 @@ var modes = map[string]func(args []string){
 		check(err)
 		fmt.Print(strings.Repeat("[", n), strings.Repeat("]", n))
 	},
-	// parent TEXT CODE MODE ARG... starts itself in another mode with all its pipes, then prints and exits. The child's
-	// id goes to standard error. daemon does the same with a child that leaves the process group.
+	// parent TEXT CODE MODE ARG... starts itself in another mode with all its pipes, then prints a text and exits. The
+	// child's process ID is printed to standard error. daemon does the same with a child that leaves the process group.
 	"parent": func(args []string) { parent(args, false) },
 	"daemon": func(args []string) { parent(args, true) },
-	// after DURATION TEXT prints later.
+	// after DURATION TEXT prints a text later.
 	"after": func(args []string) {
 		d, err := time.ParseDuration(args[0])
 		check(err)
@@ -137,7 +137,7 @@ var modes = map[string]func(args []string){
 	},
 }
 
-// Main behaves as asked and exits, when this process was started to do so. Otherwise it returns.
+// Main runs the mode that the process was started with, and exits. For other processes it returns.
 func Main() {
 	var mode string
 	asked := false
@@ -145,7 +145,7 @@ func Main() {
 		mode, asked = strings.CutPrefix(os.Args[1], mark)
 	}
 	if !asked {
-		// With the race detector, a process sleeps for a second at its end unless told otherwise.
+		// With the race detector, a process sleeps for a second at its end by default.
 		os.Setenv("GORACE", os.Getenv("GORACE")+" atexit_sleep_ms=0")
 		return
 	}
@@ -158,7 +158,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// Argv is the command line that makes the running test binary behave.
+// Argv returns the command line with which the running test binary runs in a mode.
 func Argv(mode string, args ...string) []string {
 	self, err := os.Executable()
 	check(err)

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Tie has the system kill the command, which has not been started yet, when this process is gone: a test that is killed
-// ends nothing itself.
+// Tie makes the system kill the command, which has not been started yet, when this process ends: a test that is killed
+// cannot end its commands.
 func Tie(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -4,5 +4,5 @@ package programtest
 
 import "os/exec"
 
-// Tie does nothing where the system offers no such thing.
+// Tie does nothing: the system has no such function.
 func Tie(*exec.Cmd) {}

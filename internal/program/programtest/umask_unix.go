@@ -4,6 +4,5 @@ package programtest
 
 import "syscall"
 
-// UsualUmask sets for this process and what it starts the umask that most people have, for tests that look at
-// permissions of files.
+// UsualUmask sets the most common umask for this process and its children, for tests that check permissions of files.
 func UsualUmask() { syscall.Umask(0o022) }

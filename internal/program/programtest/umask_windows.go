@@ -1,4 +1,4 @@
 package programtest
 
-// UsualUmask does nothing where there is no umask.
+// UsualUmask does nothing: Windows has no umask.
 func UsualUmask() {}

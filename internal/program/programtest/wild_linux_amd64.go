@@ -15,21 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wildClock is the variable that WildClock sets, wildBegun marks the process that becomes the program.
+// wildClock is the variable that WildClock sets; wildBegun marks the process that becomes the program.
 const wildClock, wildBegun = "PROGRAMTEST_WILD_CLOCK", "PROGRAMTEST_WILD_BEGUN"
 
-// WildClock returns the environment in which a test binary that calls UnderWildClock runs with a clock that somebody
-// sets all the time. The seed says how.
+// WildClock returns the environment in which a test binary that calls UnderWildClock runs with a clock that is set
+// continually. The seed determines how.
 func WildClock(seed uint64) ([]string, error) {
 	return []string{fmt.Sprint(wildClock, "=", seed)}, nil
 }
 
-// UnderWildClock runs this program again, as the environment of WildClock asks, and does not return then. All that the
-// second process and its descendants read as the time of day is wild: it leaps ahead and back, by seconds and by
-// decades. How much time passes between two moments is not touched. When this process ends, all of them are killed.
+// UnderWildClock runs this program again if the environment is that of WildClock, and does not return in that case. All
+// times of day that the second process and its descendants read are wild: they jump forwards and backwards, by seconds
+// and by decades. Durations between two moments are not affected. When this process ends, all of them are killed.
 //
-// The clock is read without the system otherwise, so it hides from each program what that needs, and stands in for the
-// system when the program asks it.
+// Programs normally read the clock without a system call, so UnderWildClock hides the code for that from each program,
+// and answers the system calls that the program then makes.
 func UnderWildClock() {
 	if os.Getenv(wildBegun) != "" {
 		os.Unsetenv(wildBegun)
@@ -46,14 +46,14 @@ func UnderWildClock() {
 	os.Exit(w.run())
 }
 
-// becomeWild has the system stop this process, and what becomes of it, when it asks for the time of day, and becomes
-// the program.
+// becomeWild makes the system stop this process and its descendants when they request the time of day, and executes the
+// program.
 func becomeWild() {
 	runtime.LockOSThread()
 	exe, err := os.Executable()
 	check(err)
 	check(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-	const number, argument = 0, 16 // in what the filter sees
+	const number, argument = 0, 16 // offsets in the data of the filter
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLOCK_GETTIME, Jf: 3},
@@ -70,11 +70,11 @@ func becomeWild() {
 // wild controls processes whose clock is wild.
 type wild struct {
 	random *rand.Rand
-	set    time.Duration // what the clock differs from the real one
+	set    time.Duration // difference from the real clock
 	new    map[int]bool  // processes that have not begun
 }
 
-// leaps is how far the clock is set.
+// leaps are the changes of the clock.
 var leaps = []time.Duration{0, time.Second, -time.Second, time.Minute, -time.Minute, 3 * time.Hour, -3 * time.Hour,
 	48 * time.Hour, -48 * time.Hour, 400 * 24 * time.Hour, -400 * 24 * time.Hour, 30 * 365 * 24 * time.Hour,
 	-30 * 365 * 24 * time.Hour, 90 * 365 * 24 * time.Hour}
@@ -90,7 +90,7 @@ func (w *wild) now() time.Time {
 const wildOptions = unix.PTRACE_O_EXITKILL | unix.PTRACE_O_TRACESECCOMP | unix.PTRACE_O_TRACECLONE |
 	unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_TRACEEXEC
 
-// run starts the program and controls it to its end, whose code it returns.
+// run starts the program, controls it to its end, and returns its exit status.
 func (w *wild) run() int {
 	exe, err := os.Executable()
 	check(err)
@@ -123,10 +123,10 @@ func (w *wild) run() int {
 	}
 }
 
-// WildImpossible is the code with which a process ends where no clock can be wild.
+// WildImpossible is the exit status of a process if clocks cannot be changed on this system.
 const WildImpossible = 77
 
-// stopped does what a stopped process needs, and returns the signal that it gets.
+// stopped handles a stopped process, and returns the signal to deliver to it.
 func (w *wild) stopped(pid int, status unix.WaitStatus) int {
 	switch cause := int(status) >> 16; {
 	case cause == unix.PTRACE_EVENT_EXEC:
@@ -138,7 +138,7 @@ func (w *wild) stopped(pid int, status unix.WaitStatus) int {
 	case cause != 0:
 		return 0
 	case status.StopSignal() == unix.SIGSTOP && !w.new[pid]:
-		w.new[pid] = true // the stop with which each begins
+		w.new[pid] = true // the stop with which each process begins
 		return 0
 	case status.StopSignal() == unix.SIGTRAP:
 		return 0
@@ -146,7 +146,7 @@ func (w *wild) stopped(pid int, status unix.WaitStatus) int {
 	return int(status.StopSignal())
 }
 
-// answer returns the time instead of the system.
+// answer returns the time in place of the system.
 func (w *wild) answer(pid int) {
 	var regs unix.PtraceRegs
 	if unix.PtraceGetRegs(pid, &regs) != nil {
@@ -158,12 +158,12 @@ func (w *wild) answer(pid int) {
 	if _, err := unix.PtracePokeData(pid, uintptr(regs.Rsi), at); err != nil {
 		return
 	}
-	regs.Orig_rax, regs.Rax = ^uint64(0), 0 // no call, and success
+	regs.Orig_rax, regs.Rax = ^uint64(0), 0 // no system call, and success
 	_ = unix.PtraceSetRegs(pid, &regs)
 }
 
-// hideClock takes the code that reads the clock without the system out of a program that begins: it removes its entry
-// from the list that stands above the environment on the stack.
+// hideClock removes the code that reads the clock without a system call from a program that begins: it removes the
+// code's entry from the list above the environment on the stack.
 func (w *wild) hideClock(pid int) {
 	var regs unix.PtraceRegs
 	if unix.PtraceGetRegs(pid, &regs) != nil {

@@ -4,10 +4,10 @@ package programtest
 
 import "errors"
 
-// WildImpossible is the code with which a process ends where no clock can be wild.
+// WildImpossible is the exit status of a process if clocks cannot be changed on this system.
 const WildImpossible = 77
 
-// WildClock returns an error: the clock of a process can be set on Linux only.
+// WildClock returns an error: the clock of a process can only be changed on Linux.
 func WildClock(uint64) ([]string, error) {
 	return nil, errors.New("the clock of a process can be set on Linux and amd64 only")
 }

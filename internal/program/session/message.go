@@ -12,7 +12,7 @@ import (
 
 var errTooLong = errors.New("the line is too long")
 
-// lines reads lines up to a length.
+// lines reads lines up to a maximum length.
 type lines struct {
 	r   *bufio.Reader
 	max int
@@ -23,8 +23,8 @@ func newLines(r io.Reader, longest int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), max: longest}
 }
 
-// next returns a line without its end; it is valid until the next call. The last line may come with io.EOF; of a line
-// that is too long the beginning comes with errTooLong.
+// next returns a line without its newline; it is valid until the next call. The last line may be returned with io.EOF.
+// If a line is too long, its beginning is returned with errTooLong.
 func (l *lines) next() ([]byte, error) {
 	l.buf = l.buf[:0]
 	for {
@@ -46,15 +46,15 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// message is one line of the other side, split into its members.
+// message holds the members of a message from the other side.
 type message map[string]json.RawMessage
 
 func (m message) has(name string) bool { return m[name] != nil }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// split splits a line into stray text and the message after it; m is nil without a message. An error says that the line
-// was meant to be a message.
+// split splits a line into stray text and the message after it; m is nil if there is none. An error means that the line
+// was probably meant as a message.
 func split(line []byte) (m message, stray []byte, err error) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 	if len(line) > 0 && (line[0] == '{' || line[0] == '[') {
@@ -66,7 +66,7 @@ func split(line []byte) (m message, stray []byte, err error) {
 		}
 		return m, nil, nil
 	}
-	// A prompt or a progress bar that was printed without a line end.
+	// A prompt or a progress bar that was printed without a newline.
 	for _, beginning := range []string{`{"jsonrpc"`, `{"id"`} {
 		if at := bytes.Index(line, []byte(beginning)); at > 0 && json.Unmarshal(line[at:], &m) == nil {
 			return m, line[:at], nil
@@ -76,7 +76,7 @@ func split(line []byte) (m message, stray []byte, err error) {
 	return nil, line, nil
 }
 
-// take processes one line. An error means that the conversation cannot continue.
+// take processes one line. An error means that the session cannot continue.
 func (c *Conn) take(line []byte) *BrokenError {
 	m, stray, err := split(line)
 	if stray != nil {
@@ -96,11 +96,11 @@ func (c *Conn) take(line []byte) *BrokenError {
 		return c.broken(`it printed an answer without the envelope {"jsonrpc": "2.0", "id": …, "result": …}`, line,
 			&Reply{Result: bytes.Clone(line)})
 	}
-	c.strayed(line) // a log line in the wrong place
+	c.strayed(line) // a log line in the wrong stream
 	return nil
 }
 
-// bare reports whether an object was meant as an answer, so that its call gets none.
+// bare reports whether an object was probably meant as an answer, so that its call will get none.
 func bare(m message) bool {
 	for _, name := range []string{"jsonrpc", "state", "diagnostics", "planned", "protocol"} {
 		if m.has(name) {
@@ -110,8 +110,8 @@ func bare(m message) bool {
 	return len(m) == 0
 }
 
-// strayed keeps a line that is not a message for the calls that are under way, one of which has printed it, or else for
-// the next one.
+// strayed keeps a line that is not a message for the calls in flight, one of which has printed it, or else for the next
+// call.
 func (c *Conn) strayed(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Conn) strayed(line []byte) {
 	}
 }
 
-// broken returns an error, with the possible answer of the only call that waits.
+// broken returns an error, with the possible answer to the only call in flight.
 func (c *Conn) broken(problem string, line []byte, reply *Reply) *BrokenError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *Conn) called(m message) *BrokenError {
 	if id := m["id"]; id != nil && c.failed == nil && len(id) <= 100 && len(c.outbox) < MaxLine {
 		c.outbox = append(c.outbox, `{"jsonrpc":"2.0","id":`...)
 		c.outbox = appendLine(c.outbox, id)
-		c.outbox = append(c.outbox, `,"error":{"code":-32601,"message":"the host answers no calls"}}`+"\n"...)
+		c.outbox = append(c.outbox, `,"error":{"code":-32601,"message":"the host does not accept calls"}}`+"\n"...)
 		c.signal()
 	}
 	c.mu.Unlock()
@@ -175,7 +175,8 @@ func (c *Conn) called(m message) *BrokenError {
 	return nil
 }
 
-// answered delivers an answer to its call. An answer without a call was meant for one that would wait for ever.
+// answered delivers a response to its call. A response without a call is an error, because the call for which it was
+// meant would wait for ever.
 func (c *Conn) answered(m message, line []byte) *BrokenError {
 	reply, problem := readReply(m)
 	id, err := strconv.ParseInt(string(m["id"]), 10, 64)
@@ -214,7 +215,7 @@ func (c *Conn) answered(m message, line []byte) *BrokenError {
 	return nil
 }
 
-// readReply reads result or error of an answer. With a problem, the reply holds the readable part.
+// readReply decodes the result or the error of a response. If there is a problem, the reply contains the valid part.
 func readReply(m message) (reply *Reply, problem string) {
 	null := func(name string) bool { return !m.has(name) || string(m[name]) == "null" }
 	reply = &Reply{Result: bytes.Clone(m["result"])}
@@ -241,7 +242,7 @@ func readReply(m message) (reply *Reply, problem string) {
 	return &Reply{Result: e.Data, Error: &Error{Code: *e.Code, Message: e.Message}}, ""
 }
 
-// clip shortens what is repeated in a message.
+// clip truncates text for messages.
 func clip(text []byte) []byte {
 	const most = 200
 	if len(text) > most {

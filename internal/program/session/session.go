@@ -1,9 +1,9 @@
-// Package session talks with a program that answers many calls: JSON-RPC 2.0, one message a line,
+// Package session communicates with a program that performs many calls: JSON-RPC 2.0, one message per line,
 // docs/program-protocol.md.
 //
-// A Conn knows the messages, not the process. Its owner runs Read and Write, each in its own goroutine, and tells
-// by Fail when the other side has ended. A program may answer calls in any order, send other lines, answer what
-// nobody asked, or fall silent: no call waits for an answer that cannot come any more, and none gets the answer of
+// A Conn handles the messages, not the process. Its owner runs Read and Write, each in its own goroutine, and calls
+// Fail when the other side has ended. A program may answer calls in any order, send other lines, answer calls that do
+// not exist, or fall silent: no call waits for an answer that can no longer arrive, and none gets the answer to
 // another.
 //
 //	conn := session.New(stdin, stdout)
@@ -24,74 +24,74 @@ import (
 	"sync"
 )
 
-// MaxLine is the longest message that is read, unless Limit says otherwise.
+// MaxLine is the maximum size of an incoming message, in bytes, unless Limit sets another.
 const MaxLine = 64 << 20
 
-// Codes of errors that the protocol defines.
+// Error codes that the protocol defines.
 const (
-	CodeMissing   = -32601 // the program does not know the method
+	CodeMissing   = -32601 // the program does not implement the method
 	CodeCancelled = -32800
-	CodeTemporary = 75 // try again later, as the exit status EX_TEMPFAIL
+	CodeTemporary = 75 // try again later, as with the exit status EX_TEMPFAIL
 )
 
 // Reply is the reply to a call.
 type Reply struct {
-	// Result is the result of the call, or the data of an error; nil when there is neither.
+	// Result is the result of the call, or the data of an error, or nil.
 	Result json.RawMessage
-	// Error is set when the program answered with an error.
+	// Error is set if the program answered with an error.
 	Error *Error
-	// Stray is set when the program printed something that is not a message while the call was under way.
+	// Stray is set if the program printed a line that is not a message during the call.
 	Stray *StrayError
 }
 
-// Error is the error of an answer.
+// Error is the error in a response.
 type Error struct {
 	Code    int64
 	Message string
 }
 
-// StrayError means that a line is not a message. The conversation continues.
+// StrayError means that a line is not a message. The session continues.
 type StrayError struct{ Line []byte }
 
 func (e *StrayError) Error() string {
 	return "it printed a line on standard output that is not a message"
 }
 
-// BrokenError means that the two sides cannot understand each other any more.
+// BrokenError means that the session cannot continue because of an invalid message.
 type BrokenError struct {
 	Problem string
-	Line    []byte // what was read; may be nil
-	Reply   *Reply // the possible answer to the only waiting call; may be nil
+	Line    []byte // the line; may be nil
+	Reply   *Reply // possible answer to the only call in flight; may be nil
 }
 
 func (e *BrokenError) Error() string { return e.Problem }
 
-// Conn is one conversation.
+// Conn is one session.
 type Conn struct {
 	w       io.Writer
 	r       io.Reader
-	longest int // message that is read
+	longest int // maximum size of an incoming message
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	next   int64
 	calls  map[int64]*Pending
-	late   map[int64]bool // calls that were given up; their answers are welcome, and dropped
+	late   map[int64]bool // abandoned calls, whose responses are dropped
 	outbox []byte
-	wake   chan struct{} // has one element while the outbox holds something, or after the end
-	stray  *StrayError   // printed while no call was under way
-	failed error         // not nil: nothing is answered any more
+	wake   chan struct{} // has one element while the outbox is not empty, or after the end
+	stray  *StrayError   // printed while no call was in flight
+	failed error         // not nil: no further responses will arrive
 }
 
-// New returns a conversation with a process over its standard streams.
+// New returns a session with a process over its standard streams.
 func New(w io.Writer, r io.Reader) *Conn {
 	return &Conn{w: w, r: r, longest: MaxLine, calls: map[int64]*Pending{}, late: map[int64]bool{},
 		wake: make(chan struct{}, 1)}
 }
 
-// Limit limits the size of incoming messages. It is called before Read, and not while it runs.
+// Limit sets the maximum size of incoming messages, in bytes. It must be called before Read.
 func (c *Conn) Limit(longest int) { c.longest = longest }
 
-// Pending is a call that waits for its answer.
+// Pending is a call in flight.
 type Pending struct {
 	conn     *Conn
 	id       int64
@@ -102,8 +102,8 @@ type Pending struct {
 	err      error
 }
 
-// Begin sends a call. Params must be JSON. It fails with the reason of the end when the conversation is over, and with
-// a *StrayError once for what was printed between two calls; then nothing was sent.
+// Begin sends a call. params must be JSON. It fails with the reason of the end if the session has ended, and once with
+// a *StrayError if something was printed between two calls; then nothing was sent.
 func (c *Conn) Begin(method string, params []byte, progress func(message string, fraction float64)) (*Pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Conn) Begin(method string, params []byte, progress func(message string,
 	return p, nil
 }
 
-// appendLine appends JSON without line ends between its parts: within strings they are escaped.
+// appendLine appends JSON without newlines between its tokens; inside of strings they are escaped.
 func appendLine(to, text []byte) []byte {
 	at := len(to)
 	to = append(to, text...)
@@ -145,13 +145,13 @@ func (c *Conn) signal() {
 	}
 }
 
-// Done is closed when there is an answer, or cannot be one any more.
+// Done returns a channel that is closed when the call has an answer or can no longer get one.
 func (p *Pending) Done() <-chan struct{} { return p.done }
 
-// Reply returns the answer, once Done is closed. The error is that of Fail, or a *BrokenError.
+// Reply returns the answer. It must only be called after Done is closed. The error is that of Fail, or a *BrokenError.
 func (p *Pending) Reply() (*Reply, error) { return p.reply, p.err }
 
-// Cancel asks the program to end the call soon. It still has to answer.
+// Cancel asks the program to end the call soon. The program still has to answer.
 func (p *Pending) Cancel() {
 	c := p.conn
 	c.mu.Lock()
@@ -162,7 +162,7 @@ func (p *Pending) Cancel() {
 	}
 }
 
-// GiveUp forgets a call: its answer is dropped. It reports whether there was no answer yet.
+// GiveUp abandons a call: its answer is dropped. It reports whether there was no answer yet.
 func (p *Pending) GiveUp() (unanswered bool) {
 	c := p.conn
 	c.mu.Lock()
@@ -175,14 +175,14 @@ func (p *Pending) GiveUp() (unanswered bool) {
 	return unanswered
 }
 
-// Waiting returns how many calls are waited for.
+// Waiting returns the number of calls in flight.
 func (c *Conn) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.calls)
 }
 
-// Fail ends the conversation: waiting calls get the error, and so do all later calls. Only the first reason counts.
+// Fail ends the session: calls in flight and all later ones get the error. Only the first error is used.
 func (c *Conn) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *Conn) finish(id int64, reply *Reply, err error) {
 	close(p.done)
 }
 
-// Write sends messages until the conversation has ended, and returns the reason of an early end; nil at the end.
+// Write sends messages until the session ends. It returns the reason of an early end, or nil.
 func (c *Conn) Write() error {
 	var batch []byte
 	for range c.wake {
@@ -222,7 +222,7 @@ func (c *Conn) Write() error {
 		if over {
 			return nil
 		}
-		if len(batch) == 0 { // the batch before held this message too
+		if len(batch) == 0 { // the previous batch already contained this message
 			continue
 		}
 		if _, err := c.w.Write(batch); err != nil {
@@ -235,8 +235,8 @@ func (c *Conn) Write() error {
 	return nil
 }
 
-// Read reads messages until the end (nil), a read error, or an invalid message after which the conversation cannot go
-// on: a *BrokenError.
+// Read reads messages until the end of the input (nil), a read error, or an invalid message after which the session
+// cannot continue: a *BrokenError.
 func (c *Conn) Read() error {
 	lines := newLines(c.r, c.longest)
 	for {

@@ -11,8 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/session"
 )
 
-// heard returns what Read makes of a text while n calls wait: the replies, or "-" for those that the end of the text
-// left open.
+// heard returns the result of Read for a text while n calls are in flight: the replies, with "-" for calls without one.
 func heard(text string, n int) (replies []string, broken *session.BrokenError) {
 	conn := session.New(io.Discard, strings.NewReader(text))
 	var calls []*session.Pending
@@ -63,7 +62,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 	}
 }
 
-func TestACallThatWasGivenUpMayBeAnsweredLate(t *testing.T) {
+func TestAbandonedCallsMayBeAnsweredLate(t *testing.T) {
 	r, w := io.Pipe()
 	var sent bytes.Buffer
 	conn := session.New(&sent, r)
@@ -84,13 +83,13 @@ func TestACallThatWasGivenUpMayBeAnsweredLate(t *testing.T) {
 	if reply, err := q.Reply(); err != nil || string(reply.Result) != "2" {
 		t.Errorf("got %v, %v", reply, err)
 	}
-	fmt.Fprintln(w, `{"id":0,"result":1}`) // a second time is too often
+	fmt.Fprintln(w, `{"id":0,"result":1}`) // a second answer is an error
 	if err := <-read; err == nil || !strings.Contains(err.Error(), "call 0 a second time") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestMessagesAreWrittenOneALine(t *testing.T) {
+func TestMessagesAreWrittenOnePerLine(t *testing.T) {
 	r, w := io.Pipe()
 	conn := session.New(w, strings.NewReader(""))
 	written := make(chan error)
@@ -109,7 +108,7 @@ func TestMessagesAreWrittenOneALine(t *testing.T) {
 	}
 }
 
-func TestWhatIsPrintedBetweenTwoCallsStopsTheNextOne(t *testing.T) {
+func TestOutputBetweenCallsFailsTheNextCall(t *testing.T) {
 	conn := session.New(io.Discard, strings.NewReader("hello\nagain\n"))
 	if err := conn.Read(); err != nil {
 		t.Fatal(err)
@@ -124,8 +123,8 @@ func TestWhatIsPrintedBetweenTwoCallsStopsTheNextOne(t *testing.T) {
 	}
 }
 
-// FuzzSession reads anything: Read comes to an end, and every call has one answer or one error. What follows an end of
-// a line does not change what was answered before.
+// FuzzSession reads arbitrary text: Read always returns, and every call has one answer or one error. Text after a
+// newline does not change earlier answers.
 func FuzzSession(f *testing.F) {
 	for _, text := range []string{
 		`{"id":0,"result":{}}`, "{\"id\":1,\"error\":{\"code\":1}}\n{\"id\":1}",

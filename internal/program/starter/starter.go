@@ -1,5 +1,5 @@
-// Package starter holds a small provider in several languages, to begin one's own with: a program with a manifest, or
-// in Go a plugin, and for an HTTP API a manifest alone.
+// Package starter contains a small example provider in several languages, from which users start their own: a program
+// with a manifest, or a plugin in Go, or for an HTTP API only a manifest.
 package starter
 
 import (
@@ -17,9 +17,10 @@ var files embed.FS
 // language holds the files of a provider in a language.
 type language struct {
 	program, command, requires string
-	kit                        string // the name of its kit; empty: none
+	kit                        string // name of its kit, or ""
 	text                       []byte
-	// plugin means that it is no program with a manifest, and folder that the folder of that name has all its files.
+	// plugin means that it is not a program with a manifest; folder means that all its files are in the folder of that
+	// name.
 	plugin, folder bool
 }
 
@@ -35,10 +36,10 @@ var languages = map[string]language{
 		requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
 }
 
-// Languages are their names.
+// Languages lists the names of the languages.
 var Languages = slices.Sorted(maps.Keys(languages))
 
-// Try returns what tries a provider in a folder; program is how the present one is called.
+// Try returns the commands for trying a provider in a folder; program is the name of the running command.
 func Try(lang, program, dir string) string {
 	if languages[lang].plugin {
 		return "cd " + dir + " && go mod tidy && go test ."
@@ -46,11 +47,11 @@ func Try(lang, program, dir string) string {
 	return program + " provider test " + dir
 }
 
-// Advice returns what else a person should know before that; empty for most languages.
+// Advice returns additional advice for users, or "" for most languages.
 func Advice(lang, dir string) string {
 	switch {
 	case lang == "http":
-		return "Set API_URL and API_TOKEN before that, and change the manifest to the requests of your API."
+		return "Before that, set API_URL and API_TOKEN, and change the manifest to the requests of your API."
 	case !languages[lang].plugin:
 		return ""
 	}
@@ -58,7 +59,7 @@ func Advice(lang, dir string) string {
 		" && go mod edit -replace github.com/tombolo-iac/tombolo=CHECKOUT"
 }
 
-// Files returns the files of a provider of that name, by their names; nil for an unknown language.
+// Files returns the files of a provider, by file name, or nil for an unknown language.
 func Files(lang, name string) map[string][]byte {
 	l, ok := languages[lang]
 	if !ok {
@@ -74,7 +75,7 @@ func Files(lang, name string) map[string][]byte {
 		}
 		text, err := files.ReadFile("files/" + file)
 		if err != nil {
-			panic("starter: " + err.Error()) // it is part of the program
+			panic("starter: " + err.Error()) // the files are embedded
 		}
 		return []byte(strings.NewReplacer("NAME", name, "SCRIPT", l.program, "COMMAND", l.command, "REQUIRES",
 			l.requires, "MODE", mode).Replace(string(text)))
@@ -89,8 +90,8 @@ func Files(lang, name string) map[string][]byte {
 	return out
 }
 
-// folderFiles returns the files of a folder. Those that the Go tool would take for parts of this module are kept under
-// other names.
+// folderFiles returns the files of a folder. Files that the Go tool would treat as parts of this module are embedded
+// under other names.
 func folderFiles(folder, name string) map[string][]byte {
 	entries, err := files.ReadDir("files/" + folder)
 	out := map[string][]byte{}
@@ -102,7 +103,7 @@ func folderFiles(folder, name string) map[string][]byte {
 		out[strings.TrimSuffix(e.Name(), ".txt")] = []byte(strings.ReplaceAll(string(text), "NAME", name))
 	}
 	if err != nil {
-		panic("starter: " + err.Error()) // they are part of the program
+		panic("starter: " + err.Error()) // the files are embedded
 	}
 	return out
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/starter"
 )
 
-func TestProgramsComeWithWhatTheyAreUsedBy(t *testing.T) {
+func TestProgramsIncludeTheirKits(t *testing.T) {
 	for _, lang := range starter.Languages {
 		text := string(starter.Files(lang, "demo")["README.md"])
 		if lang != "go" && !strings.Contains(text, "TOMBOLO_PROGRAM_PROVIDERS=example/demo=") {
@@ -38,8 +38,8 @@ func TestStoresAreFilledIn(t *testing.T) {
 	}
 }
 
-// The first steps with a provider in Go are those that "provider new" prints, with this checkout in the place of a
-// release. What they do not find on this machine comes from where Go finds modules.
+// The first steps with a provider in Go are those that "provider new" prints, with this checkout in place of a release.
+// Modules that are not on this machine are downloaded.
 func TestFirstStepsInGoWork(t *testing.T) {
 	for _, tool := range []string{"go", "sh"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -67,7 +67,7 @@ func TestFirstStepsInGoWork(t *testing.T) {
 		}
 		write(filepath.Join(dir, name), text)
 	}
-	// The versions are those that this checkout is tested with.
+	// The versions are those with which this checkout is tested.
 	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +102,8 @@ func TestFirstStepsInGoWork(t *testing.T) {
 var unreachable = regexp.MustCompile(`dial tcp|no such host|module lookup disabled|i/o timeout|connection refused|` +
 	`proxyconnect|TLS handshake|network is unreachable|50[0-9] |429 `)
 
-// passesWithOurModules tests the provider in Go with this checkout in the place of a release, and with the modules that
-// this one is built with, which are on the machine.
+// passesWithOurModules runs the tests of the provider in Go with this checkout in place of a release, and with the
+// modules of this checkout, which are on the machine.
 func passesWithOurModules(t *testing.T) {
 	t.Helper()
 	dir, other := t.TempDir(), t.TempDir()

@@ -11,17 +11,17 @@ import (
 //go:embed stores
 var stores embed.FS
 
-// storeWords are the commands of stores, by languages.
+// storeWords maps languages to the commands of stores.
 var storeWords = map[string][]string{"bash": {"bash", "./store.sh"}, "node": {"node", "./store.js"},
 	"python": {"python3", "./store.py"}}
 
-// StoreLanguages are the languages that there is a store in.
+// StoreLanguages lists the languages in which there is a store.
 var StoreLanguages = slices.Sorted(maps.Keys(storeWords))
 
-// StoreCommand is how a store in a folder is run.
+// StoreCommand returns the command that runs a store in a folder.
 func StoreCommand(lang string) []string { return storeWords[lang] }
 
-// Store returns the files of a store of that name, by their names; nil for an unknown language.
+// Store returns the files of a store, by file name, or nil for an unknown language.
 func Store(lang, name string) map[string][]byte {
 	words := storeWords[lang]
 	if words == nil {
@@ -40,7 +40,7 @@ func Store(lang, name string) map[string][]byte {
 		out[file] = []byte(fill.Replace(string(text)))
 	}
 	if err != nil {
-		panic("starter: " + err.Error()) // they are part of the program
+		panic("starter: " + err.Error()) // the files are embedded
 	}
 	return out
 }

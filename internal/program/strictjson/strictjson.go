@@ -1,9 +1,9 @@
-// Package strictjson reads JSON that other programs and people have written, and refuses everything that would lose
-// data silently: bytes that are not UTF-8, half surrogate pairs, two members with one name, and whatever stands behind
-// the value. Only a byte order mark in front is passed over, since some shells cannot write without one.
+// Package strictjson parses JSON from other programs and people, and refuses everything that would silently lose data:
+// invalid UTF-8, unpaired surrogates, duplicate member names, and text after the value. It only ignores a leading byte
+// order mark, because some shells cannot write without one.
 //
-// The result is a tree that remembers where each value stood, so that problems found later can be reported with line
-// and column. Numbers stay as they were written.
+// The result is a tree with the position of each value, so that problems can later be reported with line and column.
+// Numbers keep their original text.
 //
 //	v, err := strictjson.Parse(text)
 //	if err != nil { ... } // a *strictjson.Error with the position
@@ -18,10 +18,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind distinguishes the six kinds of values.
+// Kind is the kind of a value.
 type Kind uint8
 
-// The kinds.
+// The six kinds of values.
 const (
 	Null Kind = iota
 	Bool
@@ -31,30 +31,30 @@ const (
 	Object
 )
 
-// String names a kind with its article, for messages.
+// String returns the name of a kind with an article, for messages.
 func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
 
-// Value is one value. Which fields mean something depends on Kind.
+// Value is one value. Kind determines which fields are used.
 type Value struct {
 	Kind    Kind
 	True    bool
-	Text    string // of a string its characters, of a number as it was written
+	Text    string // content of a string, or original text of a number
 	Items   []*Value
 	Members []Member
-	// Offset is where the value begins, End where it has ended.
+	// Offset is the position of the value, End the position after it.
 	Offset, End int
 }
 
-// Member is a member of an object, in the order of the text.
+// Member is a member of an object. Members are in the order of the text.
 type Member struct {
 	Name   string
 	Offset int
 	Value  *Value
 }
 
-// Get finds a member, or nil if there is none, or the value is not an object.
+// Get returns a member, or nil if it does not exist or if the value is not an object.
 func (v *Value) Get(name string) *Value {
 	if v == nil {
 		return nil
@@ -67,20 +67,20 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
-// Error returns the problem and its place.
+// Error is a problem with its position.
 type Error struct {
 	Offset  int
 	Problem string
-	// Trailing is set when a whole value was read and something follows it.
+	// Trailing means that a complete value was parsed and is followed by other text.
 	Trailing bool
-	// Name is the name of a member that the problem shows; empty when it shows none.
+	// Name is the name of a member in the problem text, or "".
 	Name string
 }
 
-// Error returns the problem without its place, which only makes sense beside the text; see Position.
+// Error returns the problem without its position, which only makes sense together with the text; see Position.
 func (e *Error) Error() string { return e.Problem }
 
-// Position distinguishes line and column, both from 1, of an offset. Columns count characters.
+// Position returns the line and column of an offset, both counted from 1. Columns count characters.
 func Position(text []byte, offset int) (line, column int) {
 	offset = min(offset, len(text))
 	before := text[:offset]
@@ -89,16 +89,16 @@ func Position(text []byte, offset int) (line, column int) {
 }
 
 const (
-	// maxDepth limits arrays and objects within each other: everything that works on the tree recurses.
+	// maxDepth limits the nesting of arrays and objects, because functions on the tree are recursive.
 	maxDepth = 500
-	// maxNumber limits the characters of a number, and maxExponent its exponent: 1e99999999 takes minutes to write
-	// down, and what is close to zero the square of the time.
+	// maxNumber limits the length of a number, and maxExponent its exponent: formatting 1e99999999 takes minutes, and
+	// numbers close to zero take quadratic time.
 	maxNumber   = 10_000
 	maxExponent = 99_999
 	minExponent = -9_999
 )
 
-// Parse reads a text that is one value, with nothing but white space around it.
+// Parse parses a text that is a single value, surrounded only by white space.
 func Parse(text []byte) (*Value, error) {
 	v, err := ParsePrefix(text)
 	if err != nil {
@@ -107,12 +107,12 @@ func Parse(text []byte) (*Value, error) {
 	p := parser{text: text, pos: v.End}
 	p.space()
 	if p.pos < len(text) {
-		return nil, &Error{Offset: p.pos, Problem: "something follows after the end of the JSON value", Trailing: true}
+		return nil, &Error{Offset: p.pos, Problem: "there is text after the end of the JSON value", Trailing: true}
 	}
 	return v, nil
 }
 
-// ParsePrefix reads the value that a text begins with.
+// ParsePrefix parses the value at the beginning of a text.
 func ParsePrefix(text []byte) (*Value, error) {
 	p := parser{text: text}
 	if bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) {
@@ -145,7 +145,7 @@ func (p *parser) space() {
 	}
 }
 
-// found describes the text at the current place.
+// found describes the text at the current position.
 func (p *parser) found() string {
 	if p.pos >= len(p.text) {
 		return "the text ends"
@@ -199,7 +199,7 @@ func (p *parser) word(v *Value) *Error {
 func (p *parser) object(v *Value, depth int) *Error {
 	v.Kind = Object
 	if depth >= maxDepth {
-		return p.fail(p.pos, "more than %d arrays and objects within each other", maxDepth)
+		return p.fail(p.pos, "more than %d nested arrays and objects", maxDepth)
 	}
 	p.pos++
 	seen := map[string]bool{}
@@ -243,7 +243,7 @@ func (p *parser) object(v *Value, depth int) *Error {
 func (p *parser) array(v *Value, depth int) *Error {
 	v.Kind = Array
 	if depth >= maxDepth {
-		return p.fail(p.pos, "more than %d arrays and objects within each other", maxDepth)
+		return p.fail(p.pos, "more than %d nested arrays and objects", maxDepth)
 	}
 	p.pos++
 	for {
@@ -266,7 +266,7 @@ func (p *parser) array(v *Value, depth int) *Error {
 	}
 }
 
-// next passes over a character if it stands here.
+// next skips a character if it is the next one, and reports whether it was.
 func (p *parser) next(c byte) bool {
 	if p.pos < len(p.text) && p.text[p.pos] == c {
 		p.pos++
@@ -291,7 +291,7 @@ func (p *parser) number() (string, *Error) {
 		return "", p.fail(at, "this is not a JSON number")
 	}
 	if p.next('.') && p.digits() == 0 {
-		return "", p.fail(at, "the number has no digits after its point")
+		return "", p.fail(at, "the number has no digits after its decimal point")
 	}
 	if p.next('e') || p.next('E') {
 		most := maxExponent
@@ -320,7 +320,7 @@ func (p *parser) string() (string, *Error) {
 	start := p.pos
 	p.pos++
 	var out []byte
-	from := p.pos // what is copied as it is
+	from := p.pos // start of text without escapes
 	for p.pos < len(p.text) {
 		switch c := p.text[p.pos]; {
 		case c == '"':
@@ -361,7 +361,7 @@ func (p *parser) escape(out []byte) ([]byte, *Error) {
 		return append(out, plain), nil
 	}
 	if c != 'u' {
-		return nil, p.fail(at, "there is no escape \\%c", rune(c))
+		return nil, p.fail(at, "\\%c is not an escape", rune(c))
 	}
 	r, ok := p.unicode()
 	if !ok {
@@ -379,7 +379,7 @@ func (p *parser) escape(out []byte) ([]byte, *Error) {
 	return utf8.AppendRune(out, r), nil
 }
 
-// unicode reads \uXXXX.
+// unicode parses \uXXXX.
 func (p *parser) unicode() (rune, bool) {
 	if p.pos+6 > len(p.text) {
 		return 0, false

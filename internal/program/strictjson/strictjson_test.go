@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
+func TestParseRefusesLossyText(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                             "the text ends",
-		`{} x`:                         "something follows",
-		`{}{}`:                         "something follows",
+		`{} x`:                         "there is text after",
+		`{}{}`:                         "there is text after",
 		`{"a":1,"a":2}`:                `two members named "a"`,
 		`{"a":1,"\u0061":2}`:           `two members named "a"`,
 		`{a:1}`:                        "in double quotes",
@@ -27,12 +27,12 @@ func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
 		"\"a\nb\"":                     "control character 0x0a",
 		`01`:                           "not a JSON number",
 		`-`:                            "not a JSON number",
-		`1.`:                           "after its point",
+		`1.`:                           "after its decimal point",
 		`1e`:                           "in its exponent",
 		`1e999999999`:                  "exponent of the number is not between",
 		`1e-10000`:                     "exponent of the number is not between",
 		strings.Repeat("9", 20_000):    "more than 10000 characters",
-		strings.Repeat("[", 1_000_000): "within each other",
+		strings.Repeat("[", 1_000_000): "nested arrays and objects",
 		`nul`:                          "a JSON value was expected",
 		"\xff":                         "the byte 0xff, which is not UTF-8",
 	} {
@@ -43,7 +43,7 @@ func TestParseRefusesWhatWouldLoseSomething(t *testing.T) {
 	}
 }
 
-func TestParseReadsValuesWithTheirPlaces(t *testing.T) {
+func TestParseRecordsPositions(t *testing.T) {
 	text := "\xef\xbb\xbf{\n  \"a\": [1.50e3, true, null],\n \"ü\": \"\\u00e9\\ud83d\\ude00/\\n\"}\r\n"
 	v, err := Parse([]byte(text))
 	if err != nil {

@@ -2,7 +2,7 @@ package talk
 
 import "testing"
 
-func TestTheGreetingSaysWhoSpeaksAndHowMuchIsRead(t *testing.T) {
+func TestTheGreetingContainsHostAndLogLevel(t *testing.T) {
 	for _, c := range []struct {
 		host string
 		env  []string

@@ -1,8 +1,8 @@
-// Package talk is a session with a program that runs: its process (package program) and its messages (package session)
-// through one life, from the start and the agreement on a version of the protocol to the end.
+// Package talk is a session with a running program: it combines the process (package program) and the messages (package
+// session), from the start and the negotiation of a protocol version to the end.
 //
-// A Talk has one owner, who starts it and runs Serve in a goroutine; it returns when the process has ended, and every
-// call that was open has an error then. Calls are made through Conn, concurrently.
+// A Talk has one owner, who starts it and runs Serve in a goroutine. Serve returns when the process has ended, and then
+// every open call has an error. Calls are made through Conn, concurrently.
 //
 //	t, err := talk.Start(program.Command{Argv: argv}, hello, session.MaxLine)
 //	go t.Serve(nil, nil)
@@ -34,8 +34,8 @@ type Talk struct {
 	hello *session.Pending // the call of initialize
 }
 
-// Start starts a program and asks it to initialize a session. Longest limits the size of incoming messages. Errors are
-// those of program.Converse.
+// Start starts a program and sends it the call of initialize. longest is the maximum size of incoming messages, in
+// bytes. Errors are those of program.Converse.
 func Start(c program.Command, hello []byte, longest int) (*Talk, error) {
 	conv, err := program.Converse(c)
 	if err != nil {
@@ -47,31 +47,31 @@ func Start(c program.Command, hello []byte, longest int) (*Talk, error) {
 	return t, err
 }
 
-// EndedError means that a program ended without being asked to.
+// EndedError means that a program ended by itself.
 type EndedError struct {
 	State   string
-	Message string // the end of what it wrote to standard error
+	Message string // the end of its standard error
 }
 
 // Error returns how it ended.
 func (e *EndedError) Error() string { return "it ended in the middle of the session: " + e.State }
 
-// Serve carries messages until the program has ended, which it sees to. Silent is called when the program says nothing
-// any more, because it has ended or is about to; reason then returns why calls that are open fail, or nil for an
-// *EndedError. Either may be nil.
+// Serve transports messages until the program has ended, which it ensures. silent is called when no more output will
+// come, because the program has ended or is about to. Then reason returns the error for open calls, or nil for an
+// *EndedError. Both may be nil.
 func (t *Talk) Serve(silent func(), reason func() error) {
 	var streams sync.WaitGroup
 	var deaf atomic.Bool
 	streams.Go(func() {
 		if t.Conn.Write() != nil && !t.EndedWithin(LastWord) {
-			deaf.Store(true) // it runs but does not read any more: no answer will come
+			deaf.Store(true) // it is running but no longer reads: no answer will come
 			t.End(0)
 		}
 	})
 	read := make(chan struct{})
 	streams.Go(func() {
 		defer close(read)
-		// a message that cannot be understood has failed the conversation, any other end does so below
+		// an invalid message has already failed the session; any other end does so below
 		_ = t.Conn.Read()
 	})
 	<-read
@@ -93,14 +93,14 @@ func (t *Talk) Serve(silent func(), reason func() error) {
 	streams.Wait()
 }
 
-// RefusedError means that a program did not take part in the agreement on a version. Its text is a clause: "has not
+// RefusedError means that a program did not complete the negotiation of a version. Its text is a clause: "has not
 // answered for 1m0s."
 type RefusedError struct{ Clause string }
 
 // Error returns the reason of the failure.
 func (e *RefusedError) Error() string { return "it was asked to initialize a session, and " + e.Clause }
 
-// Agree waits for the answer to initialize, which must name this version of the protocol. When stop is closed it
+// Agree waits for the response to initialize, which must contain this version of the protocol. If stop is closed, it
 // returns ErrStopped.
 func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) error {
 	timer := time.NewTimer(patience)
@@ -110,8 +110,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 	case <-stop:
 		return ErrStopped
 	case <-timer.C:
-		return refused("has not answered for %s. In a session a program reads one call a line from standard input and "+
-			"answers each at once; many languages need to be told to flush standard output after each line.", patience)
+		return refused("has not answered for %s. In a session, a program reads one call per line from standard input "+
+			"and answers each at once. In many languages, it must flush standard output after each line.", patience)
 	}
 	reply, err := t.hello.Reply()
 	var ended *EndedError
@@ -130,7 +130,7 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 				"error.\n\nOutput: %s",
 			reply.Stray, program.Excerpt(reply.Stray.Line))
 	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
-		return refused(`does not know that method. It has to answer it with {"protocol": %d}.`, version)
+		return refused(`does not support that method. It must answer it with {"protocol": %d}.`, version)
 	case reply.Error != nil:
 		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
 	}
@@ -142,8 +142,8 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 			program.Excerpt(reply.Result))
 	}
 	if got := string(told.Protocol); got != fmt.Sprint(version) {
-		return refused("wants to speak version %s of the protocol. This version of the engine speaks %d. Use a "+
-			"version of the program that speaks the same.", program.Excerpt(told.Protocol), version)
+		return refused("answered with version %s of the protocol. This version of the engine uses %d. Use a version "+
+			"of the program for it.", program.Excerpt(told.Protocol), version)
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func indented(message string) string {
 	return "\n\n" + message
 }
 
-// Greeting is the params of initialize: the supported versions of the protocol, the name of the host, and the level
-// from which log messages are read. It has nothing of a configuration.
+// Greeting returns the parameters of initialize: the supported versions of the protocol, the name of the host, and the
+// minimum level of log messages. It contains no part of a configuration.
 func Greeting(version int, host string, env []string) []byte {
 	level := "info"
 	for _, pair := range env {
@@ -184,7 +184,7 @@ func Greeting(version int, host string, env []string) []byte {
 	return params
 }
 
-// TailLines is how much of standard error is shown.
+// TailLines is the number of lines of standard error that are shown.
 const TailLines = 20
 
 // Tail returns the last lines of a program's standard error.

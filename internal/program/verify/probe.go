@@ -21,15 +21,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Noise finds output of a program on standard output that is not an answer, in calls of any outcome. Such a call may
-// fail for another reason as well, or the program is lucky today: a warning of a library is printed on other machines
-// only.
+// Noise detects output on a program's standard output that is not an answer, in calls with any result. Such a call may
+// also fail for another reason, or succeed only by luck: a library may print a warning only on other machines.
 type Noise struct {
 	mu    sync.Mutex
 	found map[string]string // by action and type
 }
 
-// Listening returns a caller that listens to what another does.
+// Listening returns a caller that checks the output of another.
 func (n *Noise) Listening(c handler.Caller) handler.Caller { return &listening{c, n} }
 
 type listening struct {
@@ -42,7 +41,7 @@ func (l *listening) Call(ctx context.Context, c handler.Call) (*handler.Answer, 
 	a, err := l.Caller.Call(ctx, c)
 	var bad *handler.OutputError
 	switch {
-	case ctx.Err() != nil: // the output may be cut
+	case ctx.Err() != nil: // the output may be cut off
 	case errors.As(err, &bad):
 		l.noise.note(c, bad.Line)
 	case err == nil && a != nil && len(bytes.TrimSpace(a.Result)) > 0:
@@ -67,18 +66,18 @@ func (n *Noise) Problems() (list []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, call := range slices.Sorted(maps.Keys(n.found)) {
-		list = append(list, fmt.Sprintf("%s printed something on standard output that is no answer: %s\nStandard "+
-			"output is for answers only. Send what is for people, and what commands and libraries print, to standard "+
-			"error.", call, n.found[call]))
+		list = append(list, fmt.Sprintf("%s printed something on standard output that is not an answer: %s\nStandard "+
+			"output is only for answers. Write messages, and the output of commands and libraries, to standard error.",
+			call, n.found[call]))
 	}
 	return list
 }
 
-// begin is the time that a program of one call gets to begin waiting for its input.
+// begin is how long a program gets to start and wait for its input.
 const begin = time.Second
 
 // Ends starts the program, asks it to end while it waits for its input, and returns the problem if it has not ended
-// after the patience, when engines kill it. It returns nothing where there is no program, or none that can be asked.
+// after the patience, when engines kill it. It returns "" if there is no such program.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
 	if runtime.GOOS == "windows" || t.manifest.HTTP != nil {
 		return "", nil
@@ -125,8 +124,8 @@ func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem strin
 	if talk.EndedWithin(patience) {
 		return "", nil
 	}
-	return fmt.Sprintf("it was sent SIGTERM while it waited for input, and is still there %s later. Engines kill it "+
-		"then: what it was about to make is lost to them. Let the signal end it, or end soon in its handler.",
+	return fmt.Sprintf("it received SIGTERM while it waited for input, and was still running %s later. An engine "+
+		"then kills it, and loses the result of its work. Let the signal end the program, or end soon after it.",
 		patience), nil
 }
 

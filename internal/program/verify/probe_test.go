@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/verify"
 )
 
-// TestProgramsThatASignalDoesNotEndAreFound tries the ways in which programs wait for their input.
+// TestProgramsThatASignalDoesNotEndAreFound tries different ways in which programs wait for their input.
 func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("needs bash for the programs")
@@ -54,7 +54,7 @@ func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 				patience = 300 * time.Millisecond
 			}
 			problem, err := tried.Ends(t.Context(), patience)
-			for range 9 { // a program has a second to begin, for which a machine may have too much to do
+			for range 9 { // a program has one second to start, which may be too short on a busy machine
 				if c.stays && problem == "" && err == nil {
 					problem, err = tried.Ends(t.Context(), patience)
 				}

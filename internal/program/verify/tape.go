@@ -13,37 +13,37 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 )
 
-// Tape is a record of calls and their answers. The calls of one trial may be made at the same time; a call is found
-// again by what it asks.
+// Tape is a record of calls and their answers. The calls of one trial may be concurrent, so calls are found by their
+// parameters.
 type Tape struct {
 	dir string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries []entry
-	next    map[string][]int // by key: entries that have not been played
+	next    map[string][]int // by key: indexes of entries that have not been played
 	last    map[string]int
 }
 
-// entry is one call. A tape is a text with one on each line, behind a line that tells the folder.
+// entry is one call. A tape is a text with one entry per line, after a line with the folder.
 type entry struct {
 	Action  string           `json:"action"`
 	Type    string           `json:"type,omitempty"`
 	Params  json.RawMessage  `json:"params"`
-	Result  string           `json:"result"` // as text: it may be no JSON
+	Result  string           `json:"result"` // as text: it need not be JSON
 	Failure *handler.Failure `json:"failure,omitempty"`
 	Program string           `json:"program,omitempty"`
 }
 
 func (e entry) key() string { return e.Action + " " + e.Type + " " + string(e.Params) }
 
-// NewTape begins a record; dir is the folder of the objects.
+// NewTape returns an empty record; dir is the folder of the objects.
 func NewTape(dir string) *Tape { return &Tape{dir: dir} }
 
 type head struct {
 	Dir string `json:"dir"`
 }
 
-// ReadTape reads a record.
+// ReadTape decodes a record.
 func ReadTape(r io.Reader) (*Tape, error) {
 	t := &Tape{next: map[string][]int{}, last: map[string]int{}}
 	lines := bufio.NewScanner(r)
@@ -66,7 +66,7 @@ func ReadTape(r io.Reader) (*Tape, error) {
 	return t, lines.Err()
 }
 
-// Dir is the folder that the objects were in.
+// Dir returns the folder of the objects.
 func (t *Tape) Dir() string { return t.dir }
 
 // WriteTo writes the record.
@@ -88,7 +88,7 @@ func (t *Tape) WriteTo(w io.Writer) (int64, error) {
 	return out.WriteTo(w)
 }
 
-// Recording returns a caller that records another one.
+// Recording returns a caller that records the calls of another.
 func (t *Tape) Recording(c handler.Caller) handler.Caller { return &recording{c, t} }
 
 type recording struct {
@@ -108,7 +108,7 @@ func (r *recording) Call(ctx context.Context, c handler.Call) (*handler.Answer, 
 	return a, err
 }
 
-// plain returns params without what differs with the time, and with the members in one order.
+// plain returns parameters without values that depend on the time, and with sorted members.
 func plain(params []byte) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(params, &members) != nil {
@@ -124,8 +124,8 @@ func plain(params []byte) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// Playing returns a caller that answers from the record. Calls that ask the same are answered in their order, and after
-// the last as that.
+// Playing returns a caller that answers from the record. Equal calls are answered in their order, and further ones as
+// the last.
 func (t *Tape) Playing(handler.Caller) handler.Caller { return playing{t} }
 
 type playing struct{ tape *Tape }
@@ -150,7 +150,7 @@ func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, err
 	return &handler.Answer{Result: []byte(e.Result), Failure: e.Failure, Program: e.Program}, nil
 }
 
-// Prepare implements handler.Caller: no program is needed.
+// Prepare implements handler.Caller. No program is needed.
 func (playing) Prepare(context.Context, func(string)) error { return nil }
 
 // Close implements handler.Caller.

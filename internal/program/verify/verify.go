@@ -1,10 +1,10 @@
-// Package verify takes a program provider through the suite that every provider passes (package providertest), with the
-// values of a file beside its manifest, tombolo-test.json. It is what `tombolo provider test` does.
+// Package verify runs the conformance suite of providers (package providertest) with a program provider, with the
+// values in a file beside its manifest, tombolo-test.json. It implements `tombolo provider test`.
 //
-// In the strings of the file, {dir} is a folder that the objects of the trial may be in, and {n} a number that no two
-// objects have in common. A trial may be recorded, every call with its answer, and repeated later from the record
-// instead of the program: that shows, with no cloud and no interpreter, that a changed manifest still fits what the
-// program answers (tape.go).
+// In the strings of the file, {dir} is a folder for the objects of the trial, and {n} a number that is unique for each
+// object. A trial may be recorded, every call with its answer, and repeated later from the record instead of the
+// program. That shows, without a cloud and an interpreter, that a changed manifest still matches the answers of the
+// program (tape.go).
 //
 //	t, diags := verify.Load(ctx, "./notes")
 //	o, err := t.Options(dir, nil, say)
@@ -37,10 +37,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
+// mark is what stands for the address of a mock.
+const mark = "{mock}"
+
 // FileName is the name of the file.
 const FileName = "tombolo-test.json"
 
-// file is its content.
+// file is the content of the file.
 type file struct {
 	Schema    string          `json:"$schema"` // for editors
 	Provider  json.RawMessage `json:"provider"`
@@ -52,24 +55,29 @@ type file struct {
 	Functions []struct {
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
-		Want json.RawMessage `json:"want"` // nothing: the call has to fail
+		Want json.RawMessage `json:"want"` // nil means that the call must fail
 	} `json:"functions"`
 }
 
-// resource is the description of a resource type in a file.
+// resource describes the tests of a resource type.
 type resource struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
-	// Updates and Replacements are changes to the configuration: of the object, and of those that need a new one.
+	// Updates and Replacements are changes of the configuration: those that update the object, and those that replace
+	// it.
 	Updates      []json.RawMessage `json:"updates"`
 	Replacements []json.RawMessage `json:"replacements"`
 	Invalid      []json.RawMessage `json:"invalid"`
-	Import       string            `json:"import"` // the attribute that the object is imported by
-	Slow         json.RawMessage   `json:"slow"`
+	// Import is the attribute that the object is imported by, or a text with attributes in it: "{org}/{name}".
+	Import string `json:"import"`
+	// Untold are the attributes that no answer tells, so that an import does not find them; "a.b" is one within
+	// another.
+	Untold []string        `json:"untold"`
+	Slow   json.RawMessage `json:"slow"`
 }
 
-// read is something to read once.
+// read describes a data source or an ephemeral resource to be read once.
 type read struct {
 	Name   string          `json:"name"`
 	Type   string          `json:"type"`
@@ -77,7 +85,7 @@ type read struct {
 	Want   json.RawMessage `json:"want"`
 }
 
-// asked is a search for objects, or an action.
+// asked describes a list of objects or an action.
 type asked struct {
 	Name    string            `json:"name"`
 	Type    string            `json:"type"`
@@ -85,10 +93,12 @@ type asked struct {
 	Invalid []json.RawMessage `json:"invalid"`
 }
 
-// Trial is a provider with what to try it with.
+// Trial is a provider with the values for its tests.
 type Trial struct {
-	// RemoteState reads states that the program asks for; nil refuses it.
+	// RemoteState reads states that the program requests; nil refuses such requests.
 	RemoteState handler.RemoteState
+	// Mock is the address that {mock} stands for in the strings of the file.
+	Mock string
 
 	manifest *manifest.Manifest
 	schema   *provider.Schema
@@ -97,7 +107,7 @@ type Trial struct {
 
 const badTrial = "Provider cannot be tested"
 
-// Load reads manifest and file of a folder. A program that tells its schema is started for it.
+// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that.
 func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
@@ -108,7 +118,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
 			diags.Errorf(nil, badTrial,
-				"There is no %s in %s. It says with which values to try the provider, such as\n\n%s", FileName, dir,
+				"There is no %s in %s. It has the values to test the provider with, such as\n\n%s", FileName, dir,
 				sample(m))
 	}
 	if err != nil {
@@ -117,7 +127,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t.file); err != nil {
-		return nil, diags.Errorf(nil, badTrial, "%s is not what it must be: %s.", FileName, err)
+		return nil, diags.Errorf(nil, badTrial, "%s is not valid: %s.", FileName, err)
 	}
 	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
 	var more diag.List
@@ -131,7 +141,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	return t, diags
 }
 
-// sample is a file that could be written for a provider.
+// sample returns an example of a test file for a provider.
 func sample(m *manifest.Manifest) string {
 	typ := m.Name + "_thing"
 	if m.Schema != nil && len(m.Schema.Resources) > 0 {
@@ -144,7 +154,7 @@ func sample(m *manifest.Manifest) string {
 // Options returns the options of the suite. Objects are created in dir. wrap wraps the caller; it may be nil.
 func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, say func(handler.Output)) (
 	providertest.Options, error) {
-	v := values{dir: dir}
+	v := values{dir: dir, mock: t.Mock}
 	o := providertest.Options{
 		New: func(context.Context) (provider.Provider, error) {
 			caller := handler.NewCaller(t.manifest, handler.Surroundings{})
@@ -198,7 +208,7 @@ func (t *Trial) listsAndActions(v *values, o *providertest.Options) error {
 	return nil
 }
 
-// resource returns what is checked of a type of resources.
+// resource returns the test values of a resource type.
 func (t *Trial) resource(v *values, r resource) providertest.Resource {
 	words := t.manifest.Type(provider.ManagedResource, r.Type)
 	one := providertest.Resource{Name: r.Name, Type: r.Type, Config: func(n int) providertest.Attrs {
@@ -219,7 +229,12 @@ func (t *Trial) resource(v *values, r resource) providertest.Resource {
 		by = "id"
 	}
 	if by != "" {
-		one.Import = &providertest.Import{ID: func(state cty.Value) string { return text(state, by) }}
+		one.Import = &providertest.Import{ID: func(state cty.Value) string { return id(state, by) }}
+	}
+	if one.Import != nil && len(r.Untold) > 0 {
+		one.Import.Want = func(state cty.Value) cty.Value {
+			return without(state, t.schema.Resources[r.Type].Block.ImpliedType(), r.Untold)
+		}
 	}
 	one.Numbers = numbers(t.schema.Resources[r.Type].Block)
 	if r.Slow != nil {
@@ -254,7 +269,7 @@ func takesNumber(a *provider.Attribute) bool {
 }
 
 func (t *Trial) noType(kind, name string, known []string) error {
-	return fmt.Errorf("%s tries the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name,
+	return fmt.Errorf("%s tests the %s %q, which the provider does not have; it has: %s.%s", FileName, kind, name,
 		strings.Join(known, ", "), diag.DidYouMean(name, known))
 }
 
@@ -276,7 +291,7 @@ func (t *Trial) functions(v *values, o *providertest.Options) error {
 				param = &spec.Params[i]
 			}
 			if param == nil {
-				return fmt.Errorf("%s gives the function %s %d arguments; it takes %d", FileName, f.Name,
+				return fmt.Errorf("%s calls the function %s with %d arguments; it takes %d", FileName, f.Name,
 					len(args.Items), len(spec.Params))
 			}
 			arg, wrong := message.DecodeValue(param.Type, item, text)
@@ -358,15 +373,20 @@ func (t *Trial) Untried() (list []string) {
 	return list
 }
 
-// values reads the values of the file, and remembers the first invalid one.
+// values decodes the values of the file, and records the first error.
 type values struct {
-	dir string
-	err error
+	dir, mock string
+	err       error
 }
 
 func (v *values) fill(text json.RawMessage, n int) []byte {
 	dir := message.Text(v.dir)
-	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n)).Replace(string(text)))
+	if v.mock == "" && strings.Contains(string(text), mark) {
+		v.err = errors.Join(v.err, fmt.Errorf("the file %s has %s for the address of a mock: give the document that "+
+			"the mock is made of with -mock=SPEC", FileName, mark))
+	}
+	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n), mark, v.mock).Replace(
+		string(text)))
 }
 
 func typesOf[T any](list []T, typ func(T) string) (names []string) {
@@ -376,7 +396,7 @@ func typesOf[T any](list []T, typ func(T) string) (names []string) {
 	return names
 }
 
-// invalid returns changes that have to be refused.
+// invalid returns changes that must be refused.
 func (v *values) invalid(list []json.RawMessage) (out []providertest.Invalid) {
 	for _, text := range list {
 		change := v.attrs(text, 0)
@@ -407,7 +427,58 @@ func (v *values) attrs(text json.RawMessage, n int) providertest.Attrs {
 
 func names(a providertest.Attrs) string { return strings.Join(slices.Sorted(maps.Keys(a)), ", ") }
 
-// text returns an attribute as the id of an import.
+// without returns an object in which attributes are null. They may be within others: "owner.password".
+func without(state cty.Value, ty cty.Type, names []string) cty.Value {
+	out, err := cty.Transform(state, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		var place []string
+		for _, step := range path {
+			if attr, ok := step.(cty.GetAttrStep); ok {
+				place = append(place, attr.Name)
+			}
+		}
+		if slices.Contains(names, strings.Join(place, ".")) {
+			return cty.NullVal(within(ty, place)), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		panic("verify: " + err.Error()) // the types stay as they are
+	}
+	return out
+}
+
+// within is the type of an attribute within others.
+func within(ty cty.Type, place []string) cty.Type {
+	for _, name := range place {
+		for ty.IsCollectionType() {
+			ty = ty.ElementType()
+		}
+		if !ty.IsObjectType() || !ty.HasAttribute(name) {
+			return cty.DynamicPseudoType
+		}
+		ty = ty.AttributeType(name)
+	}
+	return ty
+}
+
+// id returns an import ID: that of an attribute, or what a text such as "{org}/{name}" makes of several.
+func id(state cty.Value, by string) string {
+	if !strings.Contains(by, "{") {
+		return text(state, by)
+	}
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(by, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if out.WriteString(before); !ok || !closed {
+			return out.String()
+		}
+		out.WriteString(text(state, name))
+		by = after
+	}
+}
+
+// text returns an attribute as an import ID.
 func text(state cty.Value, attr string) string {
 	if !state.Type().HasAttribute(attr) {
 		return ""

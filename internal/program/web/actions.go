@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// found returns the object in an answer, with the values that the manifest finds elsewhere. It is null if there is no
-// such object.
+// found returns the object in a response, with the values that the manifest takes from elsewhere. It is null if the
+// object does not exist.
 func (v *visit) found(op *manifest.Operation, vars manifest.Variables) (cty.Value, error) {
 	object := member(vars["answer"], "body")
 	if vars["items"] != cty.NilVal && !vars["items"].IsNull() {
@@ -28,7 +28,7 @@ func (v *visit) found(op *manifest.Operation, vars manifest.Variables) (cty.Valu
 		}
 		var err error
 		if object, err = t.Value(vars); err != nil {
-			return cty.NilVal, fmt.Errorf("its answer has no object where \"object\" in the manifest looks for it: %w",
+			return cty.NilVal, fmt.Errorf("its answer has no object at the path of \"object\" in the manifest: %w",
 				err)
 		}
 		break
@@ -37,7 +37,7 @@ func (v *visit) found(op *manifest.Operation, vars manifest.Variables) (cty.Valu
 	return object, nil
 }
 
-// merged returns an object as the answer tells it, over what is known of it.
+// merged returns the known object with the changes in a response.
 func (v *visit) merged(in *incoming, op *manifest.Operation, vars manifest.Variables, known, object cty.Value,
 	written bool) cty.Value {
 	vals := map[string]cty.Value{}
@@ -69,7 +69,7 @@ func (v *visit) merged(in *incoming, op *manifest.Operation, vars manifest.Varia
 	return in.object(v.block().Attributes, v.block().Blocks, known, cty.ObjectVal(vals), written)
 }
 
-// answered writes the answer of the protocol with an object.
+// answered encodes an answer of the protocol that contains an object.
 func (v *visit) answered(member string, object cty.Value, private json.RawMessage) []byte {
 	state, _ := message.Codec{Block: v.block()}.Encode(value.UnknownAsNull(object))
 	out := map[string]json.RawMessage{member: state}
@@ -79,16 +79,16 @@ func (v *visit) answered(member string, object cty.Value, private json.RawMessag
 	return encoded(out)
 }
 
-// encoded writes what always has a form.
+// encoded encodes a value that can always be encoded.
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("web: " + err.Error()) // the parts are JSON
+		panic("web: " + err.Error()) // the parts are valid JSON
 	}
 	return text
 }
 
-// remember returns the private data of an object after an answer.
+// remember returns the private data of an object after a response.
 func (v *visit) remember(op *manifest.Operation, vars manifest.Variables) (json.RawMessage, error) {
 	out := kept{Known: true}
 	if given := v.params.Get("private").Get("values"); given != nil {
@@ -110,13 +110,13 @@ func (v *visit) write() ([]byte, error) {
 	planned := v.object("planned")
 	if v.call.Action == "update" && v.op.Method == "PATCH" && !v.op.HasBody && vars["changes"].LengthInt() == 0 {
 		private, _ := v.remember(&manifest.Operation{}, vars)
-		return v.answered("state", v.unasked(planned, vars["prior"]), private), nil // nothing that the server gets
+		return v.answered("state", v.unasked(planned, vars["prior"]), private), nil // nothing to send
 	}
 	_, vars, err := v.perform(v.op, vars)
 	if err != nil {
 		return nil, err
 	}
-	// From here on the object is there.
+	// From here on the object exists.
 	object, problem := v.found(v.op, vars)
 	in := &incoming{m: v.c.m}
 	state := v.unasked(planned, vars["prior"])
@@ -139,7 +139,7 @@ func (v *visit) write() ([]byte, error) {
 	return v.halfway(state, private, problem)
 }
 
-// unasked is a plan of which no answer tells more: what is unknown is as it was.
+// unasked returns a plan for which there is no response: unknown values keep their previous values.
 func (v *visit) unasked(planned, prior cty.Value) cty.Value {
 	if prior == cty.NilVal || prior.IsNull() {
 		return value.UnknownAsNull(planned)
@@ -147,7 +147,7 @@ func (v *visit) unasked(planned, prior cty.Value) cty.Value {
 	return (&incoming{m: v.c.m}).known(planned, prior)
 }
 
-// settle waits until the object is ready, and reads it again if the manifest says so.
+// settle waits until the object is ready, and reads it again if the manifest requires that.
 func (v *visit) settle(planned, state cty.Value, private json.RawMessage, vars manifest.Variables) (cty.Value,
 	json.RawMessage, error) {
 	if v.op.Wait == nil && !v.op.ReadBack {
@@ -170,17 +170,17 @@ func (v *visit) settle(planned, state cty.Value, private json.RawMessage, vars m
 		}
 	}
 	if op != nil && op != read {
-		return state, private, nil // the answers of another request are not those of the object
+		return state, private, nil // responses of another request do not contain the object
 	}
 	object, err := v.found(read, vars)
 	if err != nil {
 		return state, private, err
 	}
 	if object.IsNull() {
-		return state, private, fmt.Errorf("it says that there is no such object")
+		return state, private, fmt.Errorf("it answered that there is no such object")
 	}
 	in := &incoming{m: v.c.m}
-	// What the first answer told of the id is kept unless the second one knows better.
+	// The ID from the first response is kept unless the second one contains another.
 	again := v.merged(in, read, vars, planned, object, true)
 	if len(in.problems) > 0 {
 		return state, private, fmt.Errorf("its answer does not fit the schema: %s", strings.Join(in.problems, "; "))
@@ -197,7 +197,7 @@ func (v *visit) settle(planned, state cty.Value, private json.RawMessage, vars m
 	return cty.ObjectVal(vals), private, err
 }
 
-// halfway returns what is to be stored of an object that was written, though something failed afterwards.
+// halfway returns the object to store if it was written but a later step failed.
 func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error) ([]byte, error) {
 	f, ok := problem.(*Failure)
 	if !ok {
@@ -209,13 +209,13 @@ func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error)
 	}
 	if v.call.Action == "create" && v.nameless(state) {
 		f.Lost = true // it could not be found again
-		f.Advice = "The object was created, but no answer says how to find it again."
+		f.Advice = "The object was created, but no answer has the id to find it again."
 		return nil, f
 	}
 	return v.answered("state", state, private), f
 }
 
-// nameless reports that an object has no id, although its type has one that only the server knows.
+// nameless reports whether an object has no ID although its type has one that only the server determines.
 func (v *visit) nameless(state cty.Value) bool {
 	name := v.t.Import
 	if name == "" {
@@ -257,7 +257,7 @@ func (v *visit) read() ([]byte, error) {
 	return v.answered("state", state, private), nil
 }
 
-// unfit returns the failure of an answer that cannot be used.
+// unfit returns the failure for an unusable response.
 func (v *visit) unfit(got *reply, in *incoming, problems ...error) error {
 	for _, err := range problems {
 		if err != nil {
@@ -281,7 +281,7 @@ func (v *visit) delete() ([]byte, error) {
 	return nil, err
 }
 
-// importing finds an object by its id.
+// importing finds an object by its ID.
 func (v *visit) importing() ([]byte, error) {
 	vars := v.variables()
 	object := cty.NullVal(cty.DynamicPseudoType)
@@ -303,7 +303,7 @@ func (v *visit) importing() ([]byte, error) {
 	}
 	in := &incoming{m: v.c.m, whole: true}
 	own := *v
-	own.t = &manifest.Type{API: &manifest.API{}} // the values of the type are for answers to read
+	own.t = &manifest.Type{API: &manifest.API{}} // values of the type only apply to responses of reads
 	state := own.merged(in, v.op, vars, cty.NilVal, object, false)
 	if err := v.unfit(got, in); err != nil {
 		return nil, err
@@ -385,7 +385,7 @@ func (v *visit) wants(name string) bool {
 	return given != nil && given.True
 }
 
-// limit is how many results of a list are wanted; 0: all.
+// limit returns the maximum number of results of a list; 0 means all.
 func (v *visit) limit() int {
 	n := 0
 	if given := v.params.Get("limit"); given != nil {

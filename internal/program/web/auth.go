@@ -20,22 +20,22 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
-// token is what a server gave for credentials.
+// token is a token that a server has issued for credentials.
 type token struct {
-	mu      sync.Mutex // held while it is asked for
+	mu      sync.Mutex // held while it is requested
 	text    string
-	expires time.Time // zero: not known
+	expires time.Time // zero if unknown
 }
 
-// early is how long before its end a token is not used any more.
+// early is how long before its expiry a token is no longer used.
 const early = 10 * time.Second
 
-// maxFile limits the files with certificates and keys.
+// maxFile limits the files with certificates and keys, in bytes.
 const maxFile = 1 << 20
 
 func readFile(name string) ([]byte, error) { return regular.Read(name, maxFile) }
 
-// authorize adds what tells the server who asks.
+// authorize adds the credentials to a request.
 func (v *visit) authorize(h http.Header, vars manifest.Variables) error {
 	auth := v.c.m.HTTP.Auth
 	switch {
@@ -89,15 +89,15 @@ func (v *visit) secretHeaders(h http.Header, t *manifest.Template, vars manifest
 	return nil
 }
 
-// secret evaluates a credential. The empty text means to send none.
+// secret evaluates a credential. An empty text means that none is sent.
 func (v *visit) secret(what string, t *manifest.Template, vars manifest.Variables) (string, error) {
 	text, ok, err := t.Text(vars)
 	switch {
 	case err != nil:
 		return "", unsent("the credential %s is not known: %s", what, err)
 	case !ok:
-		return "", unsent("the credential %s is null. Set the attribute of the provider or the variable of the "+
-			"environment that the manifest takes it from", what)
+		return "", unsent("the credential %s is null. Set the provider's attribute or the environment variable that "+
+			"the manifest takes it from", what)
 	}
 	v.c.hide(text)
 	return text, nil
@@ -122,7 +122,7 @@ func (v *visit) oauth(o *manifest.OAuth, vars manifest.Variables) (string, error
 		return "", err
 	}
 	if err := each(o.Parameters, vars, form.Set); err != nil {
-		return "", unsent("auth.oauth.parameters cannot be made: %s", err)
+		return "", unsent("auth.oauth.parameters cannot be computed: %s", err)
 	}
 	server, err := serverOf(at)
 	if err != nil {
@@ -157,7 +157,7 @@ func (v *visit) oauth(o *manifest.OAuth, vars manifest.Variables) (string, error
 	})
 }
 
-// addScopes adds what the token is wanted for.
+// addScopes adds the scopes of a token to its request.
 func addScopes(form url.Values, t *manifest.Template, vars manifest.Variables) error {
 	if t == nil {
 		return nil
@@ -182,7 +182,7 @@ func addScopes(form url.Values, t *manifest.Template, vars manifest.Variables) e
 	return nil
 }
 
-// login returns the token of a request with credentials.
+// login returns the token in the response to a request with credentials.
 func (v *visit) login(l *manifest.Login, vars manifest.Variables) (string, error) {
 	a, err := v.prepare(l.Request, vars)
 	if err != nil {
@@ -194,7 +194,7 @@ func (v *visit) login(l *manifest.Login, vars manifest.Variables) (string, error
 		vars := withVariable(vars, "answer", got.value())
 		text, ok, err := l.Token.Text(vars)
 		if err != nil || !ok || text == "" {
-			return "", 0, unsent("the answer to the login has no token where \"token\" in the manifest looks for it")
+			return "", 0, unsent("the answer to the login has no token at the path of \"token\" in the manifest")
 		}
 		if l.Expires == nil {
 			return text, 0, nil
@@ -211,7 +211,7 @@ func (v *visit) login(l *manifest.Login, vars manifest.Variables) (string, error
 	})
 }
 
-// lifetime converts seconds, of which a server may promise any number.
+// lifetime converts a number of seconds, which may have any value.
 func lifetime(seconds float64) time.Duration {
 	if !(seconds > 0) {
 		return 0
@@ -219,7 +219,7 @@ func lifetime(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 1e8) * float64(time.Second))
 }
 
-// hideBody takes in all texts of a login, one of which is the password.
+// hideBody records all texts of a login as secrets, because one of them is the password.
 func (v *visit) hideBody(op *manifest.Operation, vars manifest.Variables) {
 	for _, t := range []*manifest.Template{op.Body, op.Headers, op.Query} {
 		if t == nil {
@@ -231,7 +231,7 @@ func (v *visit) hideBody(op *manifest.Operation, vars manifest.Variables) {
 	}
 }
 
-// obtain returns the token of earlier requests with the same credentials, or asks for one.
+// obtain returns the token of earlier requests with the same credentials, or requests one.
 func (v *visit) obtain(a *ask, vars manifest.Variables, read func(*reply) (string, time.Duration, error)) (string,
 	error) {
 	sum := sha256.New()

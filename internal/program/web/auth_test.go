@@ -27,7 +27,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// oneFunction is a provider with a function that says what the server answers.
+// oneFunction is a provider with a function that returns the server's response.
 const oneFunction = `{
   "protocol": 1, "name": "one",
   "http": {"url": "${env.URL}/api", "retry": {"delay": "1ms"}, AUTH},
@@ -43,7 +43,7 @@ func say(t *testing.T, part string, env ...string) (string, error) {
 	}
 	defer p.Close()
 	said := ""
-	for range 2 { // the second call has a token already
+	for range 2 { // the second call already has a token
 		v, err := p.CallFunction(context.Background(), "say", nil)
 		if err != nil {
 			return "", err
@@ -53,10 +53,10 @@ func say(t *testing.T, part string, env ...string) (string, error) {
 	return said, nil
 }
 
-// guard is a server that knows its users in several ways.
+// guard is a server with several methods of authentication.
 type guard struct {
 	mu      sync.Mutex
-	asked   int // for tokens
+	asked   int // number of requested tokens
 	refused bool
 }
 
@@ -81,7 +81,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Get("X-Api-Key") == "canary-key" ||
 		r.Header.Get("X-Session") == fmt.Sprint("S canary-token-", g.asked) ||
 		r.Header.Get("Authorization") == fmt.Sprint("Bearer canary-token-", g.asked)):
-		if g.asked == 1 && !g.refused { // the first token is withdrawn at once
+		if g.asked == 1 && !g.refused { // the first token is revoked immediately
 			g.refused = true
 			http.Error(w, "canary-token-1 is withdrawn", http.StatusUnauthorized)
 			return
@@ -92,7 +92,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestWaysToSayWhoAsks(t *testing.T) {
+func TestAuthenticationMethods(t *testing.T) {
 	for _, c := range []struct{ part, want string }{
 		{`"auth": {"basic": {"username": "u", "password": "${env.SECRET}"}}`, "hello;hello;"},
 		{`"auth": {"header": {"X-Api-Key": "${env.KEY}"}}`, "hello;hello;"},
@@ -122,7 +122,7 @@ func TestWaysToSayWhoAsks(t *testing.T) {
 	}
 }
 
-// keyPair writes a certificate that signs itself, and its key, in PEM form.
+// keyPair writes a self-signed certificate and its key in PEM.
 func keyPair(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -180,8 +180,8 @@ func TestCertificatesOfClients(t *testing.T) {
 	}
 }
 
-// Waiting, reading back, locks and what is kept with an object.
-func TestObjectsThatTakeTheirTime(t *testing.T) {
+// Waiting, reading back, locks and private data of an object.
+func TestSlowObjects(t *testing.T) {
 	for _, c := range []struct {
 		change, status string
 		says           string
@@ -193,7 +193,7 @@ func TestObjectsThatTakeTheirTime(t *testing.T) {
 		{`"wait": {"until": "${answer.body.status == \"ready\"}", "fail": "${answer.body.status == \"failed\"}", "interval": "1ms"}`,
 			"failed", "did not become ready", true},
 		{`"wait": {"until": "${answer.body.status == \"ready\"}", "interval": "1ms", "for": "20ms"}`, "slow", "was not ready after 20ms", true},
-		{`"wait": {"until": "${answer.body.nothing.at.all}", "interval": "1ms"}`, "ready", "cannot be told whether the object is ready", true},
+		{`"wait": {"until": "${answer.body.nothing.at.all}", "interval": "1ms"}`, "ready", "not known whether the object is ready", true},
 		{`"state": {"size": "${answer.body.nothing}"}`, "ready", "there is no value for size", true},
 		{`"state": {"id": "${answer.headers.location}"}`, "ready", "", true},
 	} {
@@ -227,8 +227,8 @@ func TestObjectsThatTakeTheirTime(t *testing.T) {
 	}
 }
 
-// What nobody has configured does not count, whoever changes it; what is configured does.
-func TestOnlyWhatIsConfiguredIsCompared(t *testing.T) {
+// Changes of values that are not configured are ignored; changes of configured values count.
+func TestOnlyConfiguredValuesAreCompared(t *testing.T) {
 	s := newThings(t)
 	l := beginThings(t, s)
 	str := cty.StringVal

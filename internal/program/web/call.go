@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// visit is one call on its way.
+// visit is one call.
 type visit struct {
 	c       *Client
 	ctx     context.Context
@@ -28,23 +28,23 @@ type visit struct {
 	t       *manifest.Type
 	rt      *provider.ResourceType
 	op      *manifest.Operation
-	request string // the last one, for people
-	token   string // the key of the token that requests have
-	sent    bool   // something that may change something
+	request string // the last one, for messages
+	token   string // key of the token for requests
+	sent    bool   // a request was sent that may change something
 }
 
-// kinds are those of the types that an action is for; the first one that has it counts.
+// kinds maps actions to the kinds of types that have them; the first kind with the type is used.
 var kinds = map[string][]provider.ResourceKind{
 	"data": {provider.DataSource}, "list": {provider.ListResource, provider.ManagedResource},
 	"open": {provider.EphemeralResource}, "close": {provider.EphemeralResource}, "invoke": {provider.Action},
 }
 
-// reads reports that the call changes nothing.
+// reads reports whether the call changes nothing.
 func (v *visit) reads() bool {
 	return !slices.Contains([]string{"create", "update", "delete", "invoke", "open", "close"}, v.call.Action)
 }
 
-// run performs the call. With an error that is a failure, the result is what a program would answer beside it.
+// run performs the call. If the error is a failure, the result is the answer of a program with that failure.
 func (v *visit) run() ([]byte, error) {
 	var err error
 	if v.params, err = strictjson.Parse(v.call.Params); err != nil {
@@ -69,7 +69,7 @@ func (v *visit) run() ([]byte, error) {
 		}
 	}
 	if v.op == nil {
-		return nil, unsent("the manifest has no request for this")
+		return nil, unsent("the manifest has no request for this action")
 	}
 	switch v.call.Action {
 	case "create", "update":
@@ -94,10 +94,10 @@ func (v *visit) run() ([]byte, error) {
 	return nil, err
 }
 
-// block is the block of the call's type.
+// block returns the block of the call's type.
 func (v *visit) block() *provider.Block { return v.rt.Block }
 
-// object reads an object of the type from the call. A member that is missing is cty.NilVal.
+// object decodes an object of the type from the call. It returns cty.NilVal for a missing member.
 func (v *visit) object(name string) cty.Value {
 	given := v.params.Get(name)
 	if given == nil {
@@ -110,12 +110,12 @@ func (v *visit) decode(b *provider.Block, given, unknown *strictjson.Value) cty.
 	if given.Kind == strictjson.Null {
 		return cty.NullVal(b.ImpliedType())
 	}
-	// The handler has written it: it fits.
+	// The handler has encoded it, so it is valid.
 	out, _ := message.Codec{Block: b}.Overlay(b.EmptyValue(), given, unknown, v.call.Params)
 	return out
 }
 
-// variables returns what the templates of the call's request see.
+// variables returns the variables of the request's templates.
 func (v *visit) variables() manifest.Variables {
 	env := map[string]cty.Value{}
 	for _, name := range v.c.m.HTTP.Env {
@@ -167,7 +167,7 @@ func (v *visit) variables() manifest.Variables {
 	return vars
 }
 
-// addBodies adds the bodies that requests have by themselves.
+// addBodies adds the default bodies of requests.
 func (v *visit) addBodies(vars manifest.Variables) {
 	intent := v.call.Intent
 	if intent == "" {
@@ -183,7 +183,7 @@ func (v *visit) addBodies(vars manifest.Variables) {
 	o.stored = true
 	difference := changes(o.object(b.Attributes, b.Blocks, vars["prior"], cty.NilVal), o.object(b.Attributes, b.Blocks,
 		vars["self"], cty.NilVal))
-	// What is never stored is sent with every change, since nobody can tell whether it is one.
+	// Values that are never stored are sent with every change, because it is unknown whether they have changed.
 	vals := difference.AsValueMap()
 	if vals == nil {
 		vals = map[string]cty.Value{}
@@ -198,7 +198,7 @@ func (v *visit) addBodies(vars manifest.Variables) {
 	vars["changes"] = cty.ObjectVal(vals)
 }
 
-// known returns a plan in which what is unknown is as it was before.
+// known returns a plan in which unknown values are replaced with the previous ones.
 func (in *incoming) known(planned, prior cty.Value) cty.Value {
 	switch {
 	case planned.IsWhollyKnown():
@@ -227,13 +227,13 @@ func (in *incoming) known(planned, prior cty.Value) cty.Value {
 	return value.UnknownAsNull(planned)
 }
 
-// kept is the private data of an object. That it exists shows that the object has been read or written before.
+// kept is the private data of an object. Its existence shows that the object was read or written before.
 type kept struct {
 	Known  bool            `json:"known"`
 	Values json.RawMessage `json:"values,omitempty"`
 }
 
-// private returns the value that the manifest keeps with the object.
+// private returns the value that the manifest stores with the object.
 func (v *visit) private() cty.Value {
 	if given := v.params.Get("private").Get("values"); given != nil {
 		return fromJSON(given)
@@ -241,14 +241,14 @@ func (v *visit) private() cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// imported reports that the object has never been read.
+// imported reports whether the object has never been read.
 func (v *visit) imported() bool {
 	given := v.params.Get("private").Get("known")
 	return given == nil || !given.True
 }
 
-// perform sends a request, with its lock and all of its pages, and returns the answer with the variables that its
-// templates see. A status that is not a success is a failure.
+// perform sends a request, with its lock and all of its pages. It returns the response with the variables of its
+// templates. A status that does not mean success is a failure.
 func (v *visit) perform(op *manifest.Operation, vars manifest.Variables) (*reply, manifest.Variables, error) {
 	if op.Lock != nil {
 		name, _, err := op.Lock.Text(vars)
@@ -287,7 +287,7 @@ func (v *visit) perform(op *manifest.Operation, vars manifest.Variables) (*reply
 	return got, vars, nil
 }
 
-// succeeded returns the failure that the status of an answer stands for.
+// succeeded returns the failure for the status of a response, or nil.
 func (v *visit) succeeded(a *ask, got *reply, vars manifest.Variables) error {
 	op := a.op
 	if op.Success != nil && slices.Contains(op.Success, got.status) || op.Success == nil && got.status >= 200 &&
@@ -303,7 +303,7 @@ func (v *visit) succeeded(a *ask, got *reply, vars manifest.Variables) error {
 	case got.status >= 500 && got.status != http.StatusNotImplemented && v.call.Action == "create" &&
 		!slices.Contains(op.Refused, got.status) && a.changes:
 		f.Lost = true
-		f.Advice = "Such a status does not tell whether the object was created."
+		f.Advice = "This status does not show whether the object was created."
 	}
 	f.Message = v.c.excerpt(got.body, v.secretNames())
 	if t := v.c.m.HTTP.Message; t != nil {
@@ -328,7 +328,7 @@ func statusText(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 }
 
-// secretNames are the names in bodies of the type's sensitive attributes.
+// secretNames returns the names in bodies of the type's sensitive attributes.
 func (v *visit) secretNames() map[string]bool {
 	names := map[string]bool{}
 	var gather func(attrs map[string]*provider.Attribute)
@@ -357,7 +357,7 @@ func (v *visit) secretNames() map[string]bool {
 
 const maxExcerpt = 2000
 
-// excerpt returns the beginning of an answer for people, without secrets.
+// excerpt returns the beginning of a response for messages, without secrets.
 func (c *Client) excerpt(body []byte, secret map[string]bool) string {
 	if root, err := strictjson.Parse(body); err == nil && (root.Kind == strictjson.Object ||
 		root.Kind == strictjson.Array) {

@@ -44,7 +44,7 @@ func begin(t testing.TB, manifest string, config map[string]cty.Value, env ...st
 	return l
 }
 
-// beginThings begins the life of a provider of the API of tests.
+// beginThings returns the life of a provider for the test API.
 func beginThings(t testing.TB, s *things, change ...string) *life {
 	t.Helper()
 	return begin(t, strings.NewReplacer(append(change, "METHOD", "PATCH")...).Replace(thingsManifest),
@@ -59,7 +59,7 @@ func (l *life) object(b *provider.Block, vals map[string]cty.Value) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// apply plans and applies a configuration over the state before.
+// apply plans and applies a configuration on top of the previous state.
 func (l *life) apply(ctx context.Context, typ string, before provider.ApplyResponse,
 	vals map[string]cty.Value) provider.ApplyResponse {
 	l.t.Helper()
@@ -94,11 +94,11 @@ func text(diags diag.List) string {
 
 var named = map[string]cty.Value{"name": cty.StringVal("one"), "password": cty.StringVal("canary-of-a-password")}
 
-// badly answers as no server should.
+// badly are invalid responses.
 var badly = map[string]struct {
 	answer func(w http.ResponseWriter, r *http.Request)
 	says   string
-	// unknown means that nobody can tell whether a creation has happened.
+	// unknown means that a creation may have happened.
 	unknown bool
 }{
 	"a refusal": {answer: func(w http.ResponseWriter, r *http.Request) {
@@ -163,8 +163,8 @@ var badly = map[string]struct {
 	}, says: "status 302 Found"},
 }
 
-// Whatever a server does, the provider answers soon and says what happened. A creation that may have happened has an
-// unknown end, so that the engine keeps it in the journal.
+// Whatever a server does, the provider soon reports the result. A creation that may have happened has an unknown
+// result, so that the engine keeps it in the journal.
 func TestHostileServers(t *testing.T) {
 	for name, c := range badly {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestHostileServers(t *testing.T) {
 				t.Fatal(text(kept.Diagnostics))
 			}
 			s.before = func(w http.ResponseWriter, r *http.Request) bool {
-				_, _ = io.Copy(io.Discard, r.Body) // only then a server sees that its client has gone
+				_, _ = io.Copy(io.Discard, r.Body) // otherwise a server does not notice that its client has gone
 				c.answer(w, r)
 				return true
 			}
@@ -201,7 +201,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// Credentials go to the configured server only, whatever that server says.
+// Credentials are only sent to the configured server, whatever that server responds.
 func TestCredentialsDoNotLeaveTheServer(t *testing.T) {
 	var visits atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { visits.Add(1) }))
@@ -229,7 +229,7 @@ func TestCredentialsDoNotLeaveTheServer(t *testing.T) {
 	}
 }
 
-// No secret is in any text, whichever way a server returns it.
+// No text contains a secret, however a server repeats it.
 func TestSecretsAreInNoText(t *testing.T) {
 	for name := range badly {
 		s := newThings(t)
@@ -251,7 +251,7 @@ func TestSecretsAreInNoText(t *testing.T) {
 	}
 }
 
-// A list that never ends is refused, and one that leads elsewhere is not followed.
+// An endless list is refused, and one that leads to another server is not followed.
 func TestEndlessLists(t *testing.T) {
 	n := 0
 	for says, next := range map[string]func(w http.ResponseWriter){
@@ -259,8 +259,8 @@ func TestEndlessLists(t *testing.T) {
 			n++
 			fmt.Fprintf(w, `{"items": [{"id": %d}], "next": "%d"}`, n, n)
 		},
-		"lead in a circle": func(w http.ResponseWriter) { fmt.Fprint(w, `{"items": [], "next": "same"}`) },
-		"pages are together longer": func(w http.ResponseWriter) {
+		"form a cycle": func(w http.ResponseWriter) { fmt.Fprint(w, `{"items": [], "next": "same"}`) },
+		"pages have more bytes in total": func(w http.ResponseWriter) {
 			n++
 			fmt.Fprintf(w, `{"items": [%q], "next": "%d"}`, strings.Repeat("x", 90000), n)
 		},
@@ -277,7 +277,7 @@ func TestEndlessLists(t *testing.T) {
 	}
 }
 
-// Faults that pass are lived with: what the configuration says is on the server in the end, and nothing beside it.
+// Temporary faults are tolerated: in the end the server has exactly the configured objects.
 func TestRandomFaults(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -320,7 +320,7 @@ func TestRandomFaults(t *testing.T) {
 	}
 }
 
-// compare checks that the server has what the configuration says.
+// compare checks that the server has the configured objects.
 func compare(t *testing.T, s *things, at provider.ApplyResponse, want map[string]cty.Value) {
 	t.Helper()
 	s.mu.Lock()
@@ -345,7 +345,8 @@ func compare(t *testing.T, s *things, at provider.ApplyResponse, want map[string
 	}
 }
 
-// A creation whose answer is lost is not repeated, unless the manifest says that the server knows it again.
+// A creation whose response is lost is not repeated, unless the manifest declares that the server recognizes a
+// repetition.
 func TestALostCreationIsNotRepeated(t *testing.T) {
 	for _, idempotent := range []bool{false, true} {
 		s := newThings(t)
@@ -354,7 +355,7 @@ func TestALostCreationIsNotRepeated(t *testing.T) {
 			change[1] = `"create": {"idempotent": true, "headers": {"Idempotency-Key": "${intent}"}, `
 		}
 		l := beginThings(t, s, change...)
-		var mu sync.Mutex // guards what follows: no answer says that the server is done with a request
+		var mu sync.Mutex // guards the variables below: no response shows when the server has finished a request
 		keys := map[string]bool{}
 		posts := 0
 		s.lose = func(r *http.Request) bool {

@@ -13,11 +13,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// incoming converts what a server says of an object, JSON as a value, to the types of the schema. cty.NilVal stands for
-// what it does not mention.
+// incoming converts an object in a response, decoded from JSON, to the types of the schema. cty.NilVal stands for
+// values that the response does not contain.
 type incoming struct {
 	m *manifest.Manifest
-	// whole means that nothing is known of the object, so that everything that the server says counts.
+	// whole means that no value of the object is known, so that all values of the server are used.
 	whole    bool
 	problems []string
 	path     cty.Path
@@ -37,8 +37,7 @@ func (in *incoming) at(step cty.PathStep, f func() cty.Value) cty.Value {
 	return f()
 }
 
-// convert returns a value of a type. Members that the type does not have are left out, and those that are missing are
-// null.
+// convert converts a value to a type. It omits members that the type does not have; missing ones become null.
 func (in *incoming) convert(ty cty.Type, v cty.Value) cty.Value {
 	switch {
 	case v == cty.NilVal || v.IsNull():
@@ -90,7 +89,7 @@ func (in *incoming) convert(ty cty.Type, v cty.Value) cty.Value {
 	return cty.NullVal(ty)
 }
 
-// friendly names a type as JSON does.
+// friendly returns the name of a type in JSON.
 func friendly(ty cty.Type) string {
 	switch {
 	case ty.IsTupleType() || ty.IsListType() || ty.IsSetType():
@@ -115,9 +114,8 @@ func sequence(ty cty.Type, list []cty.Value) cty.Value {
 	return cty.ListVal(list)
 }
 
-// object merges what the server says of an object into what is known of it. What is unknown becomes what the server
-// says. What is known stays when the object has just been written; otherwise it becomes what the server says, except
-// that what nobody has configured is not taken over.
+// object merges an object from the server into the known one. Unknown values become the server's. Known values are kept
+// if the object was just written; otherwise they become the server's, except for values that are not configured.
 func (in *incoming) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, known,
 	given cty.Value, written bool) cty.Value {
 	if given != cty.NilVal && !given.IsNull() && !isObject(given) {
@@ -172,7 +170,7 @@ func (in *incoming) attribute(a *provider.Attribute, f manifest.Field, known, gi
 		}
 		return cty.NullVal(ty)
 	case known.IsNull() && !a.Computed && !f.CompareAll:
-		return known // nobody has configured it, so it is the server's business
+		return known // not configured: ignore changes by the server
 	case a.Nested != nil:
 		return in.nested(a.Nested.Nesting, ty, known, given, written, func(known, given cty.Value) cty.Value {
 			return in.object(a.Nested.Attributes, nil, known, given, written)
@@ -183,7 +181,7 @@ func (in *incoming) attribute(a *provider.Attribute, f manifest.Field, known, gi
 	return in.projected(ty, known, given)
 }
 
-// fresh returns an attribute of which nothing is known.
+// fresh returns an attribute without a known value.
 func (in *incoming) fresh(a *provider.Attribute, given cty.Value) cty.Value {
 	if a.Nested == nil || given == cty.NilVal || given.IsNull() {
 		return in.convert(a.ImpliedType(), given)
@@ -211,8 +209,7 @@ func (in *incoming) block(nb *provider.NestedBlock, known, given cty.Value, writ
 	return in.nested(nb.Nesting, nb.ImpliedType(), known, given, written, one)
 }
 
-// nested merges the objects of a nested attribute or of blocks. known is cty.NilVal if there is nothing to compare
-// with.
+// nested merges the objects of a nested attribute or of blocks. known is cty.NilVal if there is no known value.
 func (in *incoming) nested(nesting provider.Nesting, ty cty.Type, known, given cty.Value, written bool,
 	one func(known, given cty.Value) cty.Value) cty.Value {
 	switch nesting {
@@ -257,7 +254,7 @@ func (in *incoming) nested(nesting provider.Nesting, ty cty.Type, known, given c
 	return sequence(ty, list)
 }
 
-// matched merges an element of a set into the known one that it equals in all that is known; there may be none.
+// matched merges an element of a set into the known element that equals it in all known values, if there is one.
 func (in *incoming) matched(before []cty.Value, given cty.Value, one func(known, given cty.Value) cty.Value) cty.Value {
 	full := one(cty.NilVal, given)
 	for _, was := range before {
@@ -268,7 +265,7 @@ func (in *incoming) matched(before []cty.Value, given cty.Value, one func(known,
 	return full
 }
 
-// covers reports that a value equals another one in everything that is neither unknown nor null.
+// covers reports whether a value equals another one in all values that are neither unknown nor null.
 func covers(known, full cty.Value) bool {
 	switch {
 	case !known.IsKnown() || known.IsNull():
@@ -295,7 +292,7 @@ func mapOf(ty cty.Type, vals map[string]cty.Value) cty.Value {
 	return cty.MapVal(vals)
 }
 
-// projected converts a value, of which only what is known counts: keys that only the server has are left out.
+// projected converts a value and omits keys that only the server has.
 func (in *incoming) projected(ty cty.Type, known, given cty.Value) cty.Value {
 	switch {
 	case given == cty.NilVal || given.IsNull() || known.IsNull():
@@ -351,10 +348,10 @@ func (in *incoming) projected(ty cty.Type, known, given cty.Value) cty.Value {
 	return in.convert(ty, given)
 }
 
-// like returns a value with the type of the known one, if it has a form of that type.
+// like converts a value to the type of the known one, if possible.
 func like(known, given cty.Value) cty.Value {
 	if known.Type().IsPrimitiveType() {
-		return given // which may be of another type
+		return given // it may have another type
 	}
 	if out, err := convert.Convert(given, known.Type()); err == nil {
 		return out

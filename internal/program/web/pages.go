@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// pages returns the items of an answer and of those that follow it.
+// pages returns the items of a response and of its further pages.
 func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Variables) (cty.Value, error) {
 	var items []cty.Value
 	size := len(got.body)
@@ -43,7 +43,7 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 			return cty.NilVal, &Failure{State: fmt.Sprintf("its answer has more than %d pages", p.Most),
 				Message: `Its author can set a higher number as "most".`}
 		case seen[next.url.String()]:
-			return cty.NilVal, &Failure{State: "its pages lead in a circle", Message: "The next page was read before."}
+			return cty.NilVal, &Failure{State: "its pages form a cycle", Message: "The next page was read before."}
 		}
 		seen[next.url.String()] = true
 		a = next
@@ -51,8 +51,8 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 			return cty.NilVal, err
 		}
 		if size += len(got.body); int64(size) > v.c.m.HTTP.MaxBody {
-			return cty.NilVal, &Failure{State: fmt.Sprintf("its pages are together longer than the %d bytes that "+
-				"\"max_body\" allows", v.c.m.HTTP.MaxBody), Message: "Ask for fewer objects."}
+			return cty.NilVal, &Failure{State: fmt.Sprintf("its pages have more bytes in total than the %d that "+
+				"\"max_body\" allows", v.c.m.HTTP.MaxBody), Message: "Request fewer objects."}
 		}
 		vars = withVariable(vars, "answer", got.value())
 		if err := v.succeeded(a, got, vars); err != nil {
@@ -61,8 +61,8 @@ func (v *visit) pages(a *ask, p *manifest.Pages, got *reply, vars manifest.Varia
 	}
 }
 
-// next returns the request for the page after the nth one; nil at the end. page is how many items the last one had, all
-// how many there were up to now.
+// next returns the request for the page after the nth one, or nil at the end. page is the number of items on the last
+// page, and all the total number so far.
 func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variables, n, page, all int) (*ask, error) {
 	to := *a
 	switch {
@@ -71,7 +71,7 @@ func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variab
 		if p.Next != nil {
 			var err error
 			if link, _, err = p.Next.Text(vars); err != nil {
-				return nil, &Failure{State: "its answer does not say where the next page is: " + err.Error()}
+				return nil, &Failure{State: "its answer has no address of the next page: " + err.Error()}
 			}
 		}
 		if link == "" {
@@ -90,7 +90,7 @@ func (v *visit) next(a *ask, p *manifest.Pages, got *reply, vars manifest.Variab
 	case p.Token != nil:
 		token, ok, err := p.Token.Text(vars)
 		if err != nil {
-			return nil, &Failure{State: "its answer does not say what the next page is: " + err.Error()}
+			return nil, &Failure{State: "its answer has no token of the next page: " + err.Error()}
 		}
 		if !ok || token == "" {
 			return nil, nil
@@ -116,7 +116,7 @@ func (a ask) with(name, text string) *ask {
 	return &a
 }
 
-// nextLink finds the address with the relation next in headers Link (RFC 8288).
+// nextLink returns the address with the relation next in Link headers (RFC 8288).
 func nextLink(headers []string) string {
 	for _, h := range headers {
 		for h != "" {

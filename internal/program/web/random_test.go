@@ -138,7 +138,7 @@ func nestedValue(mode string, fields []field) (func(*rand.Rand) cty.Value, cty.T
 	return func(r *rand.Rand) cty.Value { return cty.ListVal([]cty.Value{one(r), one(r)}) }, cty.List(ty)
 }
 
-// randomValues configures some of the attributes.
+// randomValues returns values for some of the attributes.
 func randomValues(r *rand.Rand, fields []field) map[string]cty.Value {
 	vals := map[string]cty.Value{}
 	for _, f := range fields {
@@ -150,7 +150,7 @@ func randomValues(r *rand.Rand, fields []field) map[string]cty.Value {
 	return vals
 }
 
-// wanted returns what an API has to hold for a configuration, which is worked out by hand here.
+// wanted returns the object that an API should have for a configuration. The test computes it independently.
 func wanted(t *testing.T, fields []field, v cty.Value) map[string]any {
 	out := map[string]any{}
 	for _, f := range fields {
@@ -202,7 +202,7 @@ func decoded(t *testing.T, text []byte) (out any) {
 	return rounded(out)
 }
 
-// rounded replaces each number in a value by a text, which is the same for equal numbers.
+// rounded replaces each number in a value with a text, which is the same for equal numbers.
 func rounded(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -219,8 +219,8 @@ func rounded(v any) any {
 	return v
 }
 
-// TestRandomSchemas takes random objects of random types through their lives. After each step the server has exactly
-// what the configuration says, a refresh finds no change, and an import finds the same object.
+// TestRandomSchemas creates, changes and deletes random objects of random types. After each step the server has exactly
+// the configured object, a refresh finds no change, and an import returns the same object.
 func TestRandomSchemas(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -268,7 +268,7 @@ func TestRandomSchemas(t *testing.T) {
 	}
 }
 
-// unordered sorts arrays, since those of sets have no order.
+// unordered sorts arrays, because those of sets have no order.
 func unordered(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -284,7 +284,7 @@ func unordered(v any) any {
 	return v
 }
 
-// imports checks that an import finds an object as it is.
+// imports checks that an import returns an object unchanged.
 func (l *life) imports(seed uint64, id string, want cty.Value) {
 	l.t.Helper()
 	resp := l.p.Import(context.Background(), provider.ImportRequest{Type: "inv_thing", ID: id})

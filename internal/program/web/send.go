@@ -33,33 +33,33 @@ type ask struct {
 	headers http.Header
 	body    []byte
 	server  *url.URL
-	// idempotent means that it may be sent again though it is not known what became of it.
+	// idempotent means that the request may be sent again even if its result is unknown.
 	idempotent bool
 	// changes means that the request may change something.
 	changes bool
-	// bare means that the request itself is for a token.
+	// bare means that the request itself is for a token, so that it has none.
 	bare bool
 }
 
-// reply is the answer to a request.
+// reply is the response to a request.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// serverOf reads the address that all paths are added to.
+// serverOf parses the base address of all paths.
 func serverOf(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return nil, errors.New("the address of the server cannot be read")
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-		return nil, errors.New("the address of the server must begin with https:// or http://, and name a host")
+		return nil, errors.New("the address of the server must begin with https:// or http:// and a host")
 	case u.User != nil:
-		return nil, errors.New(`the address of the server has credentials in it; use "auth" in the manifest`)
+		return nil, errors.New(`the address of the server contains credentials; use "auth" in the manifest`)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("the address of the server must end with its path, without ? and #")
+		return nil, errors.New("the address of the server must not have a query (?) or a fragment (#)")
 	}
 	return u, nil
 }
@@ -76,14 +76,14 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	}
 	path, link, err := op.Path.Path(vars)
 	if err != nil {
-		return nil, unsent("the request cannot be made: %s", err)
+		return nil, unsent("the request cannot be created: %s", err)
 	}
 	if a.url, err = a.address(path, link); err != nil {
-		return nil, unsent("the request cannot be made: %s", err)
+		return nil, unsent("the request cannot be created: %s", err)
 	}
 	query := a.url.Query()
 	if err := each(op.Query, vars, func(name, text string) { query.Add(name, text) }); err != nil {
-		return nil, unsent("the query cannot be made: %s", err)
+		return nil, unsent("the query cannot be computed: %s", err)
 	}
 	if op.Query != nil {
 		a.url.RawQuery = query.Encode()
@@ -91,7 +91,7 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	for _, t := range []*manifest.Template{v.c.m.HTTP.Headers, op.Headers} {
 		given := http.Header{}
 		if err := each(t, vars, func(name, text string) { given.Add(name, text) }); err != nil {
-			return nil, unsent("the headers cannot be made: %s", err)
+			return nil, unsent("the headers cannot be computed: %s", err)
 		}
 		for name, list := range given {
 			a.headers[name] = list
@@ -99,11 +99,11 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	}
 	a.changes = !slices.Contains([]string{http.MethodGet, http.MethodHead}, op.Method)
 	a.idempotent = op.Idempotent || !slices.Contains([]string{http.MethodPost, http.MethodPatch}, op.Method)
-	if v.reads() { // the manifest says so: some APIs are asked with POST
+	if v.reads() { // even with POST, which some APIs use for reads
 		a.changes, a.idempotent = false, true
 	}
 	if err := a.encode(vars); err != nil {
-		return nil, unsent("the body cannot be made: %s", err)
+		return nil, unsent("the body cannot be computed: %s", err)
 	}
 	if a.headers.Get("Accept") == "" {
 		a.headers.Set("Accept", "application/json")
@@ -111,7 +111,8 @@ func (v *visit) prepare(op *manifest.Operation, vars manifest.Variables) (*ask, 
 	return a, nil
 }
 
-// address adds a path to that of the server. A link is read as one on a page there, and must lead to the same server.
+// address appends a path to the address of the server. A link is resolved as on a page of the server, and must lead to
+// the same server.
 func (a *ask) address(path string, link bool) (*url.URL, error) {
 	base := *a.server
 	if !link {
@@ -139,7 +140,7 @@ func sameServer(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host) && b.User == nil
 }
 
-// each evaluates an object whose members are texts, or lists of them. Null is left out.
+// each evaluates an object whose members are strings or lists of strings. It skips null.
 func each(t *manifest.Template, vars manifest.Variables, use func(name, text string)) error {
 	if t == nil {
 		return nil
@@ -149,7 +150,7 @@ func each(t *manifest.Template, vars manifest.Variables, use func(name, text str
 		return err
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() || !v.IsWhollyKnown() {
-		return errors.New("an object whose values are known was expected")
+		return errors.New("expected an object whose values are known")
 	}
 	for _, name := range sortedNames(v) {
 		list := []cty.Value{member(v, name)}
@@ -216,7 +217,7 @@ func (a *ask) encode(vars manifest.Variables) error {
 
 const maxRedirects = 5
 
-// send sends a request, again if need be, and returns the answer whatever its status.
+// send sends a request, with retries if necessary, and returns the response whatever its status.
 func (v *visit) send(a *ask, vars manifest.Variables) (*reply, error) {
 	repeats := v.c.m.HTTP.Retry
 	renewed := false
@@ -225,7 +226,7 @@ func (v *visit) send(a *ask, vars manifest.Variables) (*reply, error) {
 		wait := time.Duration(0)
 		switch {
 		case err == nil && got.status == http.StatusUnauthorized && !a.bare && !renewed && v.c.forgetToken(v.token):
-			renewed = true // the token may have been withdrawn; the server has done nothing
+			renewed = true // the token may have been revoked; the server has done nothing
 			attempt--
 			continue
 		case err == nil && !slices.Contains(repeats.Statuses, got.status), v.ctx.Err() != nil,
@@ -239,7 +240,7 @@ func (v *visit) send(a *ask, vars manifest.Variables) (*reply, error) {
 		default:
 			var f *Failure
 			if errors.As(err, &f) {
-				return nil, err // which is for good
+				return nil, err // a permanent error
 			}
 		}
 		backoff := repeats.Delay << min(attempt-1, 20)
@@ -253,7 +254,7 @@ func (v *visit) send(a *ask, vars manifest.Variables) (*reply, error) {
 	}
 }
 
-// failed returns the failure of a request that got no answer.
+// failed returns the failure of a request without a response.
 func (v *visit) failed(a *ask, sent bool, err error) error {
 	var f *Failure
 	if err == nil || errors.As(err, &f) {
@@ -264,7 +265,7 @@ func (v *visit) failed(a *ask, sent bool, err error) error {
 	}
 	f = &Failure{State: "it did not answer: " + reason(err), Lost: sent && a.changes, Unsent: !sent}
 	if f.Lost {
-		f.Advice = "It is not known whether the server did what it was asked for."
+		f.Advice = "It is not known whether the server performed the request."
 	}
 	return f
 }
@@ -281,7 +282,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// once sends a request once. sent reports that a connection was used, so that the server may have read it.
+// once sends a request without retries. sent reports whether a connection was used, so that the server may have read
+// the request.
 func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, err error) {
 	headers := a.headers.Clone()
 	if !a.bare {
@@ -309,7 +311,7 @@ func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, er
 		v.request = a.op.Method + " " + shown.String()
 		req, err := http.NewRequestWithContext(ctx, a.op.Method, to.String(), bytes.NewReader(a.body))
 		if err != nil {
-			return nil, false, unsent("the request cannot be made")
+			return nil, false, unsent("the request cannot be created")
 		}
 		req.Header = headers
 		resp, err := client.RoundTrip(req)
@@ -341,15 +343,15 @@ func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, er
 	}
 }
 
-// redirected returns where an answer leads to; nil for an answer that stands for itself. Only the same server is
-// followed: the request has credentials.
+// redirected returns the target of a redirection, or nil for other responses. Only redirections to the same server are
+// followed, because the request contains credentials.
 func redirected(a *ask, from *url.URL, resp *http.Response) (*url.URL, error) {
 	location := resp.Header.Get("Location")
 	switch resp.StatusCode {
 	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
 		if a.op.Method != http.MethodGet && a.op.Method != http.MethodHead {
-			return nil, nil // what the server wants is not clear; the status is an error unless the manifest takes it
+			return nil, nil // the target is unclear; the status is an error unless the manifest accepts it
 		}
 	default:
 		return nil, nil
@@ -361,19 +363,19 @@ func redirected(a *ask, from *url.URL, resp *http.Response) (*url.URL, error) {
 	if !sameServer(a.server, to) {
 		return nil, &Failure{
 			State: fmt.Sprintf("it redirected the request to another server, %s://%s", to.Scheme, to.Host),
-			Advice: "Such a redirect is not followed, because the request has credentials. If that server is the " +
-				"right one, configure its address."}
+			Advice: "Such a redirect is not followed, because the request has credentials. If that server is " +
+				"correct, configure its address."}
 	}
 	return to, nil
 }
 
-// read reads the body of an answer.
+// read reads the body of a response.
 func (c *Client) read(resp *http.Response) ([]byte, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.m.HTTP.MaxBody+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("the answer is incomplete: %w", err)
 	case int64(len(body)) > c.m.HTTP.MaxBody:
 		return nil, &Failure{State: fmt.Sprintf("its answer is longer than the %d bytes that \"max_body\" allows",
 			c.m.HTTP.MaxBody)}
@@ -381,7 +383,7 @@ func (c *Client) read(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// retryAfter reads how long the server wants its clients to wait.
+// retryAfter returns the pause that the server requests.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n >= 0 {
@@ -395,7 +397,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 const maxHeaders = 1 << 20
 
-// client returns the transport for the settings of TLS.
+// client returns the transport for the TLS settings.
 func (c *Client) client(vars manifest.Variables) (http.RoundTripper, error) {
 	settings, key := map[string]string{}, ""
 	for _, name := range []string{"ca", "certificate", "key"} {
@@ -425,7 +427,7 @@ func (c *Client) client(vars manifest.Variables) (http.RoundTripper, error) {
 	return t, nil
 }
 
-// tls reads certificates and keys, which are texts or names of files.
+// tls loads certificates and keys, which are texts or names of files.
 func (c *Client) tls(settings map[string]string) (*tls.Config, error) {
 	pem := map[string][]byte{}
 	for name, text := range settings {

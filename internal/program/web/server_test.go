@@ -21,19 +21,20 @@ import (
 
 const bearer = "the-canary-of-the-bearer"
 
-// things is an API that keeps objects of any form in memory: POST, GET, PUT, PATCH and DELETE of /things, as people
-// write such an API in an afternoon.
+// things is an API that keeps objects of any form in memory: POST, GET, PUT, PATCH and DELETE of /things, as a simple
+// real API would.
 type things struct {
 	*httptest.Server
 	mu      sync.Mutex
 	objects map[string]map[string]any
 	next    int
-	// before decides about a request before the API sees it: true means that it has answered. after sees answers.
+	// before is called before the API handles a request; it returns true if it has responded. after is called with
+	// responses.
 	before func(w http.ResponseWriter, r *http.Request) bool
-	// lose is asked after the API has done what it was asked for: true means that the answer is lost.
+	// lose is called after the API has performed a request; it returns true if the response is to be lost.
 	lose func(r *http.Request) bool
-	seen []string // requests, with their bodies
-	// plain means that the API adds nothing to objects but their id.
+	seen []string // requests with their bodies
+	// plain means that the API adds nothing to objects except for their ID.
 	plain bool
 }
 
@@ -103,7 +104,7 @@ func (s *things) answer(r *http.Request, body []byte) (int, any) {
 	return 200, s.shown(id)
 }
 
-// shown is an object as the API tells it: with what nobody has configured.
+// shown returns an object as the API sends it, with values that are not configured.
 func (s *things) shown(id string) map[string]any {
 	out := maps.Clone(s.objects[id])
 	if out == nil {
@@ -160,7 +161,7 @@ func patch(o, given map[string]any) {
 	}
 }
 
-// thingsManifest is a provider of the API. Its update is by PATCH, or by PUT.
+// thingsManifest is a provider of the API. It updates with PATCH or PUT.
 const thingsManifest = `{
   "protocol": 1, "name": "inv", "version": "0.1.0",
   "http": {

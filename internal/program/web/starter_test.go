@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// What "provider new -lang http" writes manages the things of an API such as most are.
-func TestTheBeginningOfAProviderWorks(t *testing.T) {
+// The output of "provider new -lang http" manages the things of a typical API.
+func TestTheStarterProviderWorks(t *testing.T) {
 	s := newThings(t)
 	l := begin(t, string(starter.Files("http", "demo")["tombolo-provider.json"]), nil, "API_URL="+s.URL+"/v1",
 		"API_TOKEN="+bearer)

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// TestConformance takes a provider that is a manifest alone through everything that a provider has to do.
+// TestConformance runs the conformance suite with a provider that consists of a manifest.
 func TestConformance(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH"} {
 		t.Run(method, func(t *testing.T) { suite(t, method, func(f provider.Factory) provider.Factory { return f }) })
@@ -71,7 +71,7 @@ func suite(t *testing.T, method string, wrap func(provider.Factory) provider.Fac
 				Path: cty.GetAttrPath("name")}},
 			Import: &providertest.Import{ID: id, Missing: "4711", Want: func(v cty.Value) cty.Value {
 				vals := v.AsValueMap()
-				vals["password"] = cty.NullVal(cty.String) // the server does not tell it
+				vals["password"] = cty.NullVal(cty.String) // the server does not return it
 				return cty.ObjectVal(vals)
 			}},
 			Remove: func(v cty.Value) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/schematest"
 )
 
-// TestUnderTerraform takes an HTTP provider through a life in the library and under the real programs: what is planned
-// and answered has to satisfy all of them. TOMBOLO_TOFU names OpenTofu, which is optional.
+// TestUnderTerraform runs the same operations of an HTTP provider in the library and with the real programs: plans and
+// answers must be valid for all of them. TOMBOLO_TOFU names OpenTofu, which is optional.
 func TestUnderTerraform(t *testing.T) {
 	s := newThings(t)
 	const at = "inv_thing.a"

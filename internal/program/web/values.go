@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// value returns an answer as templates see it. A body that is not JSON is a string.
+// value returns a response as a value for templates. A body that is not JSON is a string.
 func (r *reply) value() cty.Value {
 	headers := map[string]cty.Value{}
 	for name, list := range r.header {
@@ -33,13 +33,13 @@ func (r *reply) value() cty.Value {
 		"headers": cty.ObjectVal(headers), "text": cty.StringVal(text)})
 }
 
-// fromJSON returns a value of JSON as objects and tuples.
+// fromJSON converts a JSON value to objects and tuples.
 func fromJSON(v *strictjson.Value) cty.Value {
 	switch v.Kind {
 	case strictjson.Bool:
 		return cty.BoolVal(v.True)
 	case strictjson.Number:
-		return cty.MustParseNumberVal(v.Text) // the limits of strictjson are narrower
+		return cty.MustParseNumberVal(v.Text) // strictjson has narrower limits
 	case strictjson.String:
 		return cty.StringVal(v.Text)
 	case strictjson.Array:
@@ -58,12 +58,12 @@ func fromJSON(v *strictjson.Value) cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// isObject reports that a value has members by name.
+// isObject reports whether a value has named members.
 func isObject(v cty.Value) bool {
 	return v != cty.NilVal && !v.IsNull() && v.IsKnown() && (v.Type().IsObjectType() || v.Type().IsMapType())
 }
 
-// isSequence reports that a value is a row of others.
+// isSequence reports whether a value is a sequence of others.
 func isSequence(v cty.Value) bool {
 	return v != cty.NilVal && !v.IsNull() && v.IsKnown() && (v.Type().IsTupleType() || v.Type().IsListType() ||
 		v.Type().IsSetType())
@@ -71,7 +71,7 @@ func isSequence(v cty.Value) bool {
 
 func sortedNames(v cty.Value) []string { return slices.Sorted(maps.Keys(v.AsValueMap())) }
 
-// member returns a member of an object; cty.NilVal if there is none.
+// member returns a member of an object, or cty.NilVal if it does not exist.
 func member(v cty.Value, name string) cty.Value {
 	if !isObject(v) {
 		return cty.NilVal
@@ -89,15 +89,15 @@ func member(v cty.Value, name string) cty.Value {
 	return v.Index(key)
 }
 
-// outgoing builds the bodies of requests from what is configured.
+// outgoing builds the bodies of requests from the configuration.
 type outgoing struct {
 	m        *manifest.Manifest
 	creating bool
-	// stored leaves out what is never stored, so that two bodies differ in what has changed.
+	// stored omits values that are never stored, so that the difference of two bodies is the change.
 	stored bool
 }
 
-// field returns how an attribute travels.
+// field returns how an attribute is sent and received, and its name.
 func field(m *manifest.Manifest, name string, a *provider.Attribute) (manifest.Field, string) {
 	if f := m.Words(a).Field; f != nil {
 		if f.Name != "" {
@@ -108,7 +108,8 @@ func field(m *manifest.Manifest, name string, a *provider.Attribute) (manifest.F
 	return manifest.Field{}, name
 }
 
-// object returns the members of an object that users configure; config has the write-only ones, and may be cty.NilVal.
+// object returns the members of an object that users configure; config contains the write-only ones, and may be
+// cty.NilVal.
 func (o outgoing) object(attrs map[string]*provider.Attribute, blocks map[string]*provider.NestedBlock, v,
 	config cty.Value) cty.Value {
 	vals := map[string]cty.Value{}
@@ -199,7 +200,7 @@ func changes(before, after cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// equal compares values as JSON does: a list is a tuple, a map an object.
+// equal compares values as JSON does: a list equals a tuple, and a map an object.
 func equal(a, b cty.Value) bool {
 	switch {
 	case a.IsNull() || b.IsNull():

@@ -8,7 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
-// wait repeats a request until the condition holds, and returns the variables of its answer.
+// wait repeats a request until the condition is true, and returns the variables of its response.
 func (v *visit) wait(w *manifest.Wait, read *manifest.Operation, vars manifest.Variables) (manifest.Variables, error) {
 	op := read
 	if w.Request != nil {
@@ -34,7 +34,7 @@ func (v *visit) wait(w *manifest.Wait, read *manifest.Operation, vars manifest.V
 		}
 		done, err := w.Until.True(seen)
 		if err != nil {
-			return vars, fmt.Errorf("it cannot be told whether the object is ready: %w", err)
+			return vars, fmt.Errorf("it is not known whether the object is ready: %w", err)
 		}
 		if done {
 			return seen, nil
@@ -43,7 +43,7 @@ func (v *visit) wait(w *manifest.Wait, read *manifest.Operation, vars manifest.V
 			!slices.Contains(op.Gone, got.status)
 		if w.Fail != nil && !bad {
 			if bad, err = w.Fail.True(seen); err != nil {
-				return vars, fmt.Errorf("it cannot be told whether the object has failed: %w", err)
+				return vars, fmt.Errorf("it is not known whether the object has failed: %w", err)
 			}
 		}
 		if bad {

@@ -1,9 +1,9 @@
-// Package web makes the calls of a provider without a program as requests of HTTP: the manifest says which
+// Package web performs the calls of a provider without a program as HTTP requests, which the manifest defines
 // (docs/http-providers.md).
 //
-// A Client takes the calls of the protocol, and answers them as a program would. It owns connections, tokens and locks,
-// and no state of objects. What it says of failures is free of the secrets that it knows: credentials, tokens and
-// values of the environment. The handler, which knows the secret attributes, removes these.
+// A Client performs the calls of the protocol, and answers as a program would. It owns connections, tokens and locks,
+// and keeps no state of objects. Its failures contain none of the secrets that it has: credentials, tokens and values
+// of the environment. The handler, which has the schema, removes secret attributes.
 //
 //	c := web.New(m, web.Surroundings{})
 //	answer, err := c.Call(ctx, web.Call{Action: "read", Type: "inventory_host", Params: params})
@@ -26,9 +26,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Surroundings holds the environment of a client. The zero value is that of this process.
+// Surroundings holds the environment of a client. The zero value means that of this process.
 type Surroundings struct {
-	// Env is the environment, "key=value" each; nil means that of this process.
+	// Env is the environment as "key=value"; nil means that of this process.
 	Env []string
 }
 
@@ -36,44 +36,44 @@ type Surroundings struct {
 type Call struct {
 	Action, Type string
 	Params       []byte
-	// Intent is the engine's token of an operation that changes something; empty for none.
+	// Intent is the engine's token for an operation that changes something, or "".
 	Intent string
-	// Progress reports what a call waits for; may be nil.
+	// Progress is called with the reason for which a call waits. It may be nil.
 	Progress func(message string)
 }
 
-// Answer is the answer to a call, as a program would give it.
+// Answer is the answer to a call, as a program would send it.
 type Answer struct {
 	Result  []byte
-	Failure *Failure // nil: the call succeeded
-	// Request is the last request: its method and address without the query. Its parts may be secret.
+	Failure *Failure // nil if the call succeeded
+	// Request is the method and the address, without the query, of the last request. Its parts may be secret.
 	Request string
 }
 
-// Failure is how a call failed.
+// Failure describes how a call failed.
 type Failure struct {
 	// State is a clause such as "it answered with status 409 Conflict".
 	State string
 	// Message is the text of the server, Advice what the user can do.
 	Message, Advice string
-	// Lost means that it is not known what the server did.
+	// Lost means that the effect of the request is unknown.
 	Lost bool
-	// Unsent means that nothing was sent which could change something.
+	// Unsent means that no request was sent that could change something.
 	Unsent bool
 }
 
-// Error joins what there is.
+// Error returns State.
 func (f *Failure) Error() string { return f.State }
 
-// Client makes requests. It may be used by many goroutines at once.
+// Client sends requests. It is safe for concurrent use.
 type Client struct {
 	m       *manifest.Manifest
 	env     map[string]string
 	secrets *value.Secrets
 
 	mu         sync.Mutex
-	transports map[string]*http.Transport // by the settings of TLS
-	tokens     map[string]*token          // by what they are asked for with
+	transports map[string]*http.Transport // by TLS settings
+	tokens     map[string]*token          // by the parameters of their requests
 	locks      map[string]chan struct{}
 }
 
@@ -100,13 +100,13 @@ func New(m *manifest.Manifest, s Surroundings) *Client {
 	return c
 }
 
-// plainAddress reports that a text is the address of a server and nothing more, which messages have to show.
+// plainAddress reports whether a text is only the address of a server, which messages must be able to show.
 func plainAddress(text string) bool {
 	_, err := serverOf(text)
 	return err == nil
 }
 
-// hide takes in a secret in all the forms in which it travels.
+// hide records a secret in all its encodings.
 func (c *Client) hide(text string) {
 	for _, form := range []string{text, base64.StdEncoding.EncodeToString([]byte(text))} {
 		c.secrets.Add(cty.StringVal(form), []cty.Path{{}})
@@ -116,7 +116,7 @@ func (c *Client) hide(text string) {
 // Redact removes the secrets of the client from a text.
 func (c *Client) Redact(text string) string { return c.secrets.Redact(text) }
 
-// Close ends connections that nothing uses.
+// Close closes idle connections.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call answers one call of the protocol.
+// Call performs one call of the protocol.
 func (c *Client) Call(ctx context.Context, call Call) *Answer {
 	v := &visit{c: c, ctx: ctx, call: call}
 	result, err := v.run()
@@ -135,14 +135,14 @@ func (c *Client) Call(ctx context.Context, call Call) *Answer {
 		return a
 	}
 	if !errors.As(err, &a.Failure) {
-		a.Failure = &Failure{State: "it could not be asked: " + err.Error(), Unsent: !v.sent}
+		a.Failure = &Failure{State: "the request could not be sent: " + err.Error(), Unsent: !v.sent}
 	}
 	a.Failure.State, a.Failure.Message = c.Redact(a.Failure.State), c.Redact(a.Failure.Message)
 	a.Request = c.Redact(a.Request)
 	return a
 }
 
-// lock waits until nothing else holds the name.
+// lock waits until no other request holds the name.
 func (c *Client) lock(ctx context.Context, name string) (release func(), err error) {
 	c.mu.Lock()
 	held := c.locks[name]
@@ -159,7 +159,7 @@ func (c *Client) lock(ctx context.Context, name string) (release func(), err err
 	}
 }
 
-// sleep waits, unless the context ends before.
+// sleep waits for d, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -171,7 +171,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unsent is a failure before anything was sent.
+// unsent returns a failure before any request was sent.
 func unsent(format string, args ...any) *Failure {
 	return &Failure{State: fmt.Sprintf(format, args...), Unsent: true}
 }

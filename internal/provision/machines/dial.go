@@ -197,7 +197,7 @@ func (m *sshLink) handshake(ctx context.Context, conn net.Conn, h *Hop, keys *ke
 	ssl, channels, requests, err := ssh.NewClientConn(conn, h.address(), config)
 	if err != nil {
 		if limit.Err() != nil {
-			err = errors.New("the other side did not answer in time")
+			err = errors.New("the machine did not answer in time")
 		}
 		var wrong *hostKeyError
 		if errors.As(err, &wrong) {
@@ -291,7 +291,7 @@ func (p *Proxy) tunnel(ctx context.Context, conn net.Conn, address string) (net.
 			"Basic "+base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.Password)))
 	}
 	if err := req.Write(conn); err != nil {
-		return nil, fmt.Errorf("asking the proxy %s: %w", p.Host, err)
+		return nil, fmt.Errorf("connecting to the proxy %s: %w", p.Host, err)
 	}
 	in := bufio.NewReaderSize(conn, 4096)
 	resp, err := http.ReadResponse(in, req)

@@ -40,7 +40,7 @@ func (m *sshLink) openFiles() (files, error) {
 	case err == nil:
 		return sftpFiles{client}, nil
 	case m.windows:
-		return nil, fmt.Errorf("the SSH server has no SFTP, which is how files get there: %w", err)
+		return nil, fmt.Errorf("the SSH server does not support SFTP, which is needed to copy files: %w", err)
 	}
 	return shellFiles{m}, nil
 }
@@ -121,7 +121,7 @@ func (m *Machine) copyDir(ctx context.Context, f files, source, destination stri
 	}
 	for _, dir := range above {
 		if dir == real {
-			return fmt.Errorf("%s is a link to a directory that it is in: it has no end", source)
+			return fmt.Errorf("%s is a link to a directory that contains it, so it never ends", source)
 		}
 	}
 	entries, err := os.ReadDir(source)

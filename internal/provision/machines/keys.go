@@ -32,8 +32,8 @@ func openKeys(c *Connection) (*keys, error) {
 	}
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the SSH agent that SSH_AUTH_SOCK names: %w; set agent = false to do "+
-			"without it", err)
+		return nil, fmt.Errorf("connecting to the SSH agent that SSH_AUTH_SOCK names: %w; set agent = false if you "+
+			"do not need it", err)
 	}
 	k.agent, k.conn = agent.NewClient(conn), conn
 	return k, nil
@@ -101,7 +101,7 @@ func signer(h *Hop) (ssh.Signer, error) {
 	}
 	cert, ok := public.(*ssh.Certificate)
 	if !ok {
-		return nil, fmt.Errorf("the certificate is a plain public key of type %s, and no certificate", public.Type())
+		return nil, fmt.Errorf("the certificate is a plain public key of type %s, not a certificate", public.Type())
 	}
 	s, err = ssh.NewCertSigner(cert, s)
 	if err != nil {
@@ -164,15 +164,16 @@ type hostKeyError struct {
 }
 
 func (e *hostKeyError) Error() string {
-	return fmt.Sprintf("%s has another host key than the connection block says: found %s, expected %s. Either another "+
-		"machine answers at this address, or host_key is out of date. Nothing was sent to it", e.host, e.got, e.want)
+	return fmt.Sprintf("%s has a different host key than the connection block: found %s, expected %s. Either the "+
+		"address belongs to another machine, or host_key is out of date. Nothing was sent to the machine",
+		e.host, e.got, e.want)
 }
 
 // checkHost makes the configuration check a machine's host key.
 func checkHost(config *ssh.ClientConfig, h *Hop) error {
 	want, _, _, _, err := ssh.ParseAuthorizedKey([]byte(h.HostKey))
 	if err != nil {
-		return fmt.Errorf("host_key is no public key: %w; it has the form of a line of ssh-keyscan without the host",
+		return fmt.Errorf("host_key is not a public key: %w; expected a line of ssh-keyscan without the host",
 			err)
 	}
 	same := func(key ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), want.Marshal()) }

@@ -113,7 +113,7 @@ func TestScriptsRunAndAreRemoved(t *testing.T) {
 }
 
 // The content of a directory is copied completely, whatever the names are, and nothing is written through a link.
-func TestFilesArrive(t *testing.T) {
+func TestFilesAreCopied(t *testing.T) {
 	t.Parallel()
 	for name, lines := range servers {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func certificate(t *testing.T, authority *sshtest.Key, public string, typ uint32
 }
 
 // Credentials: keys, certificates of users and hosts, and agents, for the machine and for the bastion.
-func TestMachinesAreOpened(t *testing.T) {
+func TestMachinesAcceptCredentials(t *testing.T) {
 	t.Parallel()
 	users, hosts, other := sshtest.NewKey(t), sshtest.NewKey(t), sshtest.NewKey(t)
 	dir := t.TempDir()
@@ -267,7 +267,7 @@ func TestMachinesAreOpened(t *testing.T) {
 				"bastion_certificate": str(cert), "bastion_host_key": str(hosts.Public)})},
 		"over a bastion with another host key": {
 			more: with(map[string]cty.Value{"bastion_host_key": str(other.Public)}),
-			want: "another host key"},
+			want: "a different host key"},
 		"over a bastion to nothing": {more: with(map[string]cty.Value{"port": cty.NumberIntVal(1),
 			"bastion_port": cty.NumberIntVal(int64(s.Port)), "timeout": str("4s")}), want: "from the bastion host"},
 	} {
@@ -346,7 +346,7 @@ func TestAgentsOpenMachines(t *testing.T) {
 }
 
 // A machine that is not ready is tried again; one that never is, until the timeout.
-func TestConnectingIsTriedUntilTheTimeIsOver(t *testing.T) {
+func TestConnectRetriesUntilTheTimeout(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -383,7 +383,7 @@ func TestConnectingIsTriedUntilTheTimeIsOver(t *testing.T) {
 }
 
 // A server that accepts the connection and sends nothing ends the attempt, not the run.
-func TestASilentServerIsLeft(t *testing.T) {
+func TestSilentServersAreAbandoned(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -457,7 +457,7 @@ func TestProxiesAreUsed(t *testing.T) {
 	}
 }
 
-func TestWhatABlockCannotBe(t *testing.T) {
+func TestInvalidConnectionBlocks(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
 		{"type", "ftp", "Expected: ssh or winrm"},
 		{"target_platform", "beos", "unix or windows"}, {"proxy_scheme", "ftp", "http or https or socks5"},

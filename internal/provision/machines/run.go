@@ -70,14 +70,14 @@ func (m *sshLink) run(ctx context.Context, name string, tell func(line string)) 
 			_ = m.client.Close()
 			<-over
 		}
-		err = errors.New("interrupted: it was asked to end")
+		err = errors.New("interrupted: the command received a signal to end")
 	}
 	out.end()
 	problems.end()
 	var missing *ssh.ExitMissingError
 	if errors.As(err, &missing) {
-		return errors.New("the connection ended before the command did: it says neither status nor signal. Did the " +
-			"machine restart?")
+		return errors.New("the connection ended before the command did, so its status is unknown. Did the machine " +
+			"restart?")
 	}
 	return err
 }

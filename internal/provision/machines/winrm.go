@@ -85,7 +85,7 @@ func (c *winRMClient) dial(ctx context.Context) (link, error) {
 	}
 	id := answer.shell()
 	if id == "" {
-		return nil, fmt.Errorf("opening a shell on %s: the answer has no id of a shell", c.url)
+		return nil, fmt.Errorf("opening a shell on %s: the answer has no shell id", c.url)
 	}
 	l := &winRMLink{client: c, shell: id}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func (l *winRMLink) run(ctx context.Context, name string, tell func(line string)
 	problems.end()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.New("interrupted: it was asked to end")
+		return errors.New("interrupted: the command received a signal to end")
 	case err != nil:
 		return err
 	case status != 0:
@@ -183,7 +183,7 @@ func (l *winRMLink) command(ctx context.Context, line string, in io.Reader, out,
 	}
 	id := answer.Body.Command.ID
 	if id == "" {
-		return 0, errors.New("starting a command: the answer has no id of a command")
+		return 0, errors.New("starting a command: the answer has no command id")
 	}
 	defer l.signal(id, terminate) // ended or not, the service keeps the command until it gets this signal
 	if in != nil {

@@ -85,7 +85,7 @@ func TestScriptsRunOnWindowsAndAreRemoved(t *testing.T) {
 	}
 }
 
-func TestFilesArriveOnWindows(t *testing.T) {
+func TestFilesAreCopiedToWindows(t *testing.T) {
 	t.Parallel()
 	s := winrmtest.Start(t, false)
 	m, _, err := connect(t.Context(), t, toWindows(s, nil))
@@ -126,7 +126,7 @@ func TestFilesArriveOnWindows(t *testing.T) {
 }
 
 // A command without output for a long time is waited for.
-func TestASilentCommandIsWaitedFor(t *testing.T) {
+func TestSilentCommandsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := winrmtest.Start(t, false)
 	s.Quiet = 20 * time.Millisecond
@@ -177,7 +177,7 @@ func TestAnInterruptReachesTheCommandOnWindows(t *testing.T) {
 }
 
 // A user without access gets an error without the password; an invalid certificate is reported immediately.
-func TestWindowsKeepsStrangersOut(t *testing.T) {
+func TestWindowsRefusesInvalidCredentials(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		https bool
@@ -215,7 +215,7 @@ func TestWindowsKeepsStrangersOut(t *testing.T) {
 }
 
 // A response that is too long or not XML, or a redirection, ends the attempt.
-func TestWhatIsNoWinRMIsLeft(t *testing.T) {
+func TestInvalidWinRMServersAreRefused(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the password went to another server: %q", r.Header.Get("Authorization"))

@@ -29,7 +29,7 @@ func (f winRMFiles) script(text string, in io.Reader) (status int, err error) {
 	line := "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -OutputFormat Text -EncodedCommand " +
 		base64.StdEncoding.EncodeToString(utf)
 	if len(line) > maxCommand {
-		return 0, errors.New("its name is too long for a command line of Windows")
+		return 0, errors.New("its name is too long for a Windows command line")
 	}
 	message := &firstBytes{max: 4096}
 	status, err = f.link.command(context.Background(), line, in, io.Discard, message)

@@ -1,13 +1,13 @@
-// Package fill fills in templates in the language of the standard library's text/template, as authors of providers
-// write them for the pages of their documentation.
+// Package fill executes templates in the language of the standard library's text/template, for documentation pages of
+// providers.
 //
 //	text, err := fill.Template("index.md.tmpl", "# {{ upper .Name }}\n", data, functions)
 //
-// The standard library parses them; it does not run them, because it looks methods up by name at run time, and a
-// program in which anything does that keeps every method of every library that it links. Data are texts, truth values,
-// whole and real numbers, lists of texts and maps of such values. There are no methods, no values that are functions
-// and no "js"; all the rest of the language is here: variables, pipelines, if, with, range, define, template, block and
-// the standard functions. The tests hold it against the standard library.
+// The standard library parses the templates but does not execute them, because it looks up methods by name at run time,
+// which makes the linker keep all methods of all libraries. Data are strings, bools, integers, floats, lists of strings
+// and maps of such values. Methods, values that are functions and "js" are not supported; the rest of the language is:
+// variables, pipelines, if, with, range, define, template, block and the standard functions. The tests compare it with
+// the standard library.
 package fill
 
 import (
@@ -23,7 +23,7 @@ import (
 // Func is a function that templates may call.
 type Func func(args []any) (any, error)
 
-// Template fills a template in with data, a map, and returns the text.
+// Template executes a template with data, a map, and returns the text.
 func Template(name, text string, data map[string]any, functions map[string]Func) (string, error) {
 	known, names := maps.Clone(standard), map[string]any{"and": true, "or": true}
 	maps.Copy(known, functions)
@@ -45,17 +45,17 @@ func Template(name, text string, data map[string]any, functions map[string]Func)
 	return r.out.String(), nil
 }
 
-// deepest is how deep templates may call each other.
+// deepest is the maximum depth of nested template calls.
 const deepest = 1000
 
-// runner is a template that is being filled in.
+// runner is a template that is being executed.
 type runner struct {
 	trees     map[string]*parse.Tree
 	functions map[string]Func
 	out       strings.Builder
 
-	tree      *parse.Tree // of the template that is filled in just now
-	variables []variable  // the innermost last
+	tree      *parse.Tree // tree of the template being executed
+	variables []variable  // innermost last
 	depth     int
 }
 
@@ -64,19 +64,19 @@ type variable struct {
 	value any
 }
 
-// Ways out of a loop.
+// Exits from a loop.
 var (
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
 )
 
-// fail returns an error that names a place in the template.
+// fail returns an error with a position in the template.
 func (r *runner) fail(at parse.Node, format string, args ...any) error {
 	place, around := r.tree.ErrorContext(at)
 	return fmt.Errorf("%s: at %s: %w", place, around, fmt.Errorf(format, args...))
 }
 
-// run fills in a part of the template. What it declares is gone afterwards.
+// run executes a part of the template. The variables that it declares are removed afterwards.
 func (r *runner) run(dot any, node parse.Node) error {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -105,7 +105,7 @@ func (r *runner) run(dot any, node parse.Node) error {
 	case *parse.ContinueNode:
 		return errContinue
 	}
-	return r.fail(node, "this is not known here: %s", node)
+	return r.fail(node, "%s is not available here", node)
 }
 
 func (r *runner) list(dot any, list *parse.ListNode) error {
@@ -120,7 +120,7 @@ func (r *runner) list(dot any, list *parse.ListNode) error {
 	return nil
 }
 
-// scoped forgets the variables that f declares.
+// scoped calls f, and removes the variables that it declares.
 func (r *runner) scoped(f func() error) error {
 	mark := len(r.variables)
 	defer func() { r.variables = r.variables[:mark] }()
@@ -137,7 +137,7 @@ func (r *runner) print(at parse.Node, v any) error {
 	return nil
 }
 
-// branch is if and, where the value becomes the dot, with.
+// branch executes "if" and, with the value as the dot, "with".
 func (r *runner) branch(dot any, n *parse.BranchNode, with bool) error {
 	return r.scoped(func() error {
 		v, err := r.declaring(dot, n.Pipe)
@@ -154,7 +154,7 @@ func (r *runner) branch(dot any, n *parse.BranchNode, with bool) error {
 	})
 }
 
-// loop is range.
+// loop executes "range".
 func (r *runner) loop(dot any, n *parse.BranchNode) error {
 	return r.scoped(func() error {
 		v, err := r.pipeline(dot, n.Pipe)
@@ -168,7 +168,7 @@ func (r *runner) loop(dot any, n *parse.BranchNode) error {
 		mark := len(r.variables)
 		for i, value := range values {
 			err := r.scoped(func() error {
-				// The variables belong to the pipeline's scope; a single one is the value.
+				// The variables are in the pipeline's scope; a single one is the value.
 				set := []any{value}
 				if len(n.Pipe.Decl) > 1 {
 					set = []any{keys[i], value}
@@ -217,7 +217,7 @@ func elements(v any) (keys, values []any, err error) {
 	return nil, nil, fmt.Errorf("range can't iterate over %v", v)
 }
 
-// call fills in another template, which sees only its argument.
+// call executes another template, which only gets its argument.
 func (r *runner) call(dot any, n *parse.TemplateNode) error {
 	tree := r.trees[n.Name]
 	if tree == nil {
@@ -239,7 +239,7 @@ func (r *runner) call(dot any, n *parse.TemplateNode) error {
 	return r.list(given, tree.Root)
 }
 
-// declare sets a variable: a new one or, with assign, that which has the name.
+// declare sets a variable: a new one or, with assign, an existing one.
 func (r *runner) declare(name string, v any, assign bool) {
 	if assign {
 		for i := len(r.variables) - 1; i >= 0; i-- {

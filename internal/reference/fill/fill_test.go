@@ -31,7 +31,7 @@ var (
 	theirs = template.FuncMap{"upper": strings.ToUpper, "split": strings.Split}
 )
 
-// examples are templates whose text the standard library knows, or that it refuses.
+// examples are templates that the standard library executes or refuses.
 var examples = []string{
 	``, `plain`, `{{ .Name }}`, `{{ .Name | upper }}`, `{{- .Name -}}  x`, `{{/* a comment */}}x`, `{{ . | len }}`,
 	`{{ if .Yes }}yes{{ else }}no{{ end }}`, `{{ if .No }}yes{{ else if .Yes }}else{{ end }}`,
@@ -73,7 +73,7 @@ var examples = []string{
 	`{{ true }}{{ false }}`, `{{ break }}`, `{{ not }}`, `{{ not 1 2 }}`, `{{ "}}" }}`, `{{ define "a" }}only{{ end }}`,
 }
 
-func TestTemplatesAreFilledInAsByTheStandardLibrary(t *testing.T) {
+func TestTemplatesEqualTheStandardLibrary(t *testing.T) {
 	for _, text := range examples {
 		compareOne(t, text)
 	}
@@ -95,7 +95,7 @@ func compareOne(t *testing.T, text string) {
 	}
 }
 
-func TestErrorsSayWhere(t *testing.T) {
+func TestErrorsHavePositions(t *testing.T) {
 	_, err := Template("index.md.tmpl", "a\n{{ .Nmae }}", data, ours)
 	if err == nil || !strings.Contains(err.Error(), "index.md.tmpl:2") || !strings.Contains(err.Error(), "Nmae") {
 		t.Errorf("got %v", err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// standard are the functions that every template has, except for "and" and "or", which need not look at all arguments.
+// standard are the functions that every template has, except for "and" and "or", which need not evaluate all arguments.
 var standard = map[string]Func{
 	"not":      func(args []any) (any, error) { return one(args, negate) },
 	"len":      func(args []any) (any, error) { return one(args, length) },
@@ -68,7 +68,7 @@ func printf(args []any) (any, error) {
 	return fmt.Sprintf(format, args[1:]...), nil
 }
 
-// index follows indexes and keys into a value.
+// index returns the element at indexes and keys of a value.
 func index(args []any) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("wrong number of args: want at least 1 got 0")
@@ -101,7 +101,7 @@ func index(args []any) (any, error) {
 	return v, nil
 }
 
-// slice cuts a piece out of a text or a list.
+// slice returns a part of a string or a list.
 func slice(args []any) (any, error) {
 	if len(args) == 0 {
 		return nil, errors.New("wrong number of args: want at least 1 got 0")
@@ -128,7 +128,7 @@ func slice(args []any) (any, error) {
 	return args[0].([]string)[bounds[0]:bounds[1]], nil
 }
 
-// position is an index up to a limit.
+// position returns an index up to a limit.
 func position(v any, most int) (int, error) {
 	i, ok := v.(int)
 	if !ok {
@@ -140,7 +140,7 @@ func position(v any, most int) (int, error) {
 	return i, nil
 }
 
-// compare orders two values of the same kind.
+// compare compares two values of the same kind.
 func compare(a, b any) (int, error) {
 	switch a := a.(type) {
 	case string:
@@ -161,7 +161,7 @@ func compare(a, b any) (int, error) {
 	return 0, fmt.Errorf("incompatible types for comparison: %v and %v", a, b)
 }
 
-// differ reports whether two values are not the same; truth values and nothing at all can be compared, too.
+// differ reports whether two values are different; bools and nil can also be compared.
 func differ(a, b any) (bool, error) {
 	if a == nil || b == nil {
 		return a != b, nil
@@ -177,7 +177,7 @@ func differ(a, b any) (bool, error) {
 	return c != 0, err
 }
 
-// equal reports whether the first argument is the same as any of the others.
+// equal reports whether the first argument equals any of the others.
 func equal(args []any) (any, error) {
 	if len(args) < 2 {
 		return nil, errors.New("missing argument for comparison")

@@ -5,10 +5,10 @@ import (
 	"text/template/parse"
 )
 
-// none replaces the result of an earlier command if there is none.
+// none represents a missing result of an earlier command.
 type none struct{}
 
-// pipeline returns the value of commands of which each is given the result of the one before.
+// pipeline returns the value of commands, each of which gets the result of the previous one.
 func (r *runner) pipeline(dot any, pipe *parse.PipeNode) (any, error) {
 	var v any = none{}
 	for _, c := range pipe.Cmds {
@@ -45,7 +45,7 @@ func (r *runner) command(dot any, c *parse.CommandNode, last any) (any, error) {
 	return r.value(dot, c.Args[0])
 }
 
-// alone refuses arguments of what is no function.
+// alone returns an error for arguments of a command that is not a function.
 func (r *runner) alone(c *parse.CommandNode, last any) error {
 	if _, isNone := last.(none); len(c.Args) > 1 || !isNone {
 		return r.fail(c.Args[0], "can't give argument to non-function %s", c.Args[0])
@@ -74,7 +74,7 @@ func (r *runner) value(dot any, node parse.Node) (any, error) {
 		case n.IsFloat:
 			return n.Float64, nil
 		}
-		return nil, r.fail(n, "%s is no number that fits", n.Text)
+		return nil, r.fail(n, "%s is not a number in the allowed range", n.Text)
 	case *parse.FieldNode:
 		return r.fields(n, dot, n.Ident)
 	case *parse.VariableNode:
@@ -98,7 +98,7 @@ func (r *runner) value(dot any, node parse.Node) (any, error) {
 	return nil, r.fail(node, "can't handle %s", node)
 }
 
-// fields follows names through maps.
+// fields returns the value at a path of names in nested maps.
 func (r *runner) fields(at parse.Node, v any, names []string) (any, error) {
 	for _, name := range names {
 		m, ok := v.(map[string]any)
@@ -112,7 +112,7 @@ func (r *runner) fields(at parse.Node, v any, names []string) (any, error) {
 	return v, nil
 }
 
-// apply calls a function. What an earlier command gave is its last argument.
+// apply calls a function. The result of an earlier command is its last argument.
 func (r *runner) apply(dot any, name *parse.IdentifierNode, args []parse.Node, last any) (any, error) {
 	values := make([]any, 0, len(args)+1)
 	shortcut := name.Ident == "and" || name.Ident == "or"
@@ -142,7 +142,7 @@ func (r *runner) apply(dot any, name *parse.IdentifierNode, args []parse.Node, l
 	return v, nil
 }
 
-// Texts are the arguments of a function that takes so many texts.
+// Texts returns the arguments of a function that takes the given number of strings.
 func Texts(args []any, want int) ([]string, error) {
 	if len(args) != want {
 		return nil, fmt.Errorf("wrong number of args: want %d got %d", want, len(args))

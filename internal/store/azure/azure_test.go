@@ -116,7 +116,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "500 and done"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &azuretest.Blobs{}
@@ -142,7 +142,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 }
 
 // Metadata of other programs is kept, and none of Tombolo's blobs is where those programs list workspaces.
-func TestOthersSeeTheirOwn(t *testing.T) {
+func TestOtherProgramsSeeTheirData(t *testing.T) {
 	there := &azuretest.Blobs{}
 	d := open(t, serve(t, there), nil)
 	p, err := d.Place("blue")
@@ -180,7 +180,7 @@ func gossip(w http.ResponseWriter, r *http.Request) {
 }
 
 // No secret of a block appears in an error or in the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	var mu sync.Mutex
 	var said strings.Builder
 	for _, address := range []string{serve(t, http.HandlerFunc(gossip)), "http://127.0.0.1:1"} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -93,7 +94,7 @@ func (b *blobs) get(ctx context.Context, name string) (*blob, error) {
 	}
 	o := seen(a)
 	if o.etag == "" {
-		return nil, b.untagged(r)
+		return nil, b.foreign(r, "it has no ETag")
 	}
 	o.data, o.size = a.body, int64(len(a.body))
 	return o, nil
@@ -117,7 +118,7 @@ func (b *blobs) head(ctx context.Context, name, lease string) (*blob, error) {
 	}
 	o := seen(a)
 	if o.etag == "" {
-		return nil, b.untagged(r)
+		return nil, b.foreign(r, "it has no ETag")
 	}
 	o.size = a.contentLength()
 	return o, nil
@@ -138,10 +139,20 @@ func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease s
 		return "", err
 	case unmet(a), etag != "" && missing(a):
 		return "", objects.ErrUnmet
+	}
+	return b.written(r, a)
+}
+
+// written returns the tag of a written blob. A response without a tag does not come from the service.
+func (b *blobs) written(r request, a *answer) (string, error) {
+	tag := a.header.Get("ETag")
+	switch {
 	case !a.ok():
 		return "", b.refused(r, a)
+	case tag == "":
+		return "", b.foreign(r, "it has no ETag")
 	}
-	return a.header.Get("ETag"), nil
+	return tag, nil
 }
 
 // errUnleased means that a blob has another lease than the given one, or none.
@@ -158,10 +169,8 @@ func (b *blobs) setMeta(ctx context.Context, name, lease string, meta map[string
 		return "", err
 	case missing(a), unleased(a):
 		return "", errUnleased
-	case !a.ok():
-		return "", b.refused(r, a)
 	}
-	return a.header.Get("ETag"), nil
+	return b.written(r, a)
 }
 
 // lease performs an action on the lease of a blob: acquire, release or break.
@@ -178,6 +187,10 @@ func (b *blobs) lease(ctx context.Context, name, action, id string) (*answer, re
 	r := request{what: action + " the lease on", method: http.MethodPut, blob: name,
 		query: url.Values{"comp": {"lease"}}, header: header}
 	a, err := b.send(ctx, r)
+	done := map[string]int{"acquire": http.StatusCreated, "break": http.StatusAccepted}[action]
+	if err == nil && done != 0 && a.ok() && a.status != done {
+		err = b.foreign(r, fmt.Sprintf("its status is %d, and not %d", a.status, done))
+	}
 	return a, r, err
 }
 
@@ -186,10 +199,15 @@ func (b *blobs) snapshot(ctx context.Context, name, lease string) error {
 	r := request{what: "make a snapshot of", method: http.MethodPut, blob: name,
 		query: url.Values{"comp": {"snapshot"}}, header: b.sealing(map[string]string{"x-ms-lease-id": lease}, true)}
 	a, err := b.send(ctx, r)
-	if err == nil && !a.ok() {
-		err = b.refused(r, a)
+	switch {
+	case err != nil:
+		return err
+	case !a.ok():
+		return b.refused(r, a)
+	case a.status != http.StatusCreated:
+		return b.foreign(r, fmt.Sprintf("its status is %d, and not %d", a.status, http.StatusCreated))
 	}
-	return err
+	return nil
 }
 
 // remove removes a blob. It is not an error if the blob does not exist.

@@ -277,11 +277,10 @@ func (b *blobs) refused(r request, a *answer) error {
 	return &problem{text: b.s.who.clean(text)}
 }
 
-// untagged returns the error for a successful response without a tag. Every blob has one, so the response did not come
-// from the service.
-func (b *blobs) untagged(r request) error {
-	return &problem{text: fmt.Sprintf("%s %s: the answer is not one of the service: it has no ETag. Check the "+
-		"address, and what is between", r.what, b.name(r.blob))}
+// foreign returns the error for a successful response that did not come from the service.
+func (b *blobs) foreign(r request, why string) error {
+	return &problem{text: fmt.Sprintf("%s %s: the answer is not from the service: %s. Check the address, and any "+
+		"proxy", r.what, b.name(r.blob), why)}
 }
 
 // hint returns advice on an error response.
@@ -292,9 +291,9 @@ func hint(a *answer) string {
 	case "AuthenticationFailed", "InvalidAuthenticationInfo":
 		return "The access key or the signature is wrong or has expired, or belongs to another storage account"
 	case "KeyBasedAuthenticationNotPermitted":
-		return "The storage account accepts no access keys. Set use_azuread_auth = true"
+		return "The storage account does not accept access keys. Set use_azuread_auth = true"
 	case "AuthorizationPermissionMismatch", "AuthorizationFailure", "AuthorizationSourceIPMismatch":
-		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (reading takes " +
+		return "Give the identity the role \"Storage Blob Data Contributor\" for the container (for reading, " +
 			"\"Storage Blob Data Reader\"), and check that the account's firewall allows this machine"
 	case "LeaseIdMissing", "LeaseIdMismatchWithBlobOperation":
 		return "Another run holds the lock on the state"

@@ -58,7 +58,8 @@ func (r reader) either(name, variable, fileName, fileVariable string) string {
 	direct := r.Given(name, variable)
 	inFile := strings.TrimSpace(string(r.File(fileName, r.Given(fileName, fileVariable))))
 	if direct != "" && inFile != "" && direct != inFile {
-		r.Wrong(name, "Conflicting values", "its value is not the one in the file of %s. Set one of the two.", fileName)
+		r.Wrong(name, "Conflicting values", "its value differs from the one in the file of %s. Set one of the two.",
+			fileName)
 	}
 	if direct == "" {
 		return inFile

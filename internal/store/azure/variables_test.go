@@ -12,7 +12,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	block := drivertest.Settings{Schema: schema(), More: more(),
 		Base: map[string]string{"storage_account_name": "account", "container_name": "states", "key": "k",
 			"access_key": "a2V5"},

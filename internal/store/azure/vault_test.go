@@ -39,7 +39,7 @@ func again(t *testing.T, c *azuretest.Cloud) bool {
 const principal = "tenant_id = \"tenant\"\nclient_id = \"client\"\n"
 
 // One run encrypts and another decrypts; each write uses a new key.
-func TestKeysOfAVaultOpenAndSeal(t *testing.T) {
+func TestVaultKeysEncryptAndDecrypt(t *testing.T) {
 	if again(t, &azuretest.Cloud{Blobs: http.NotFoundHandler(), Assertion: "assertion-canary"}) {
 		return
 	}

@@ -101,7 +101,7 @@ func renewed(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/s
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &consultest.Server{}
@@ -190,6 +190,27 @@ func TestSessionsThatEndWriteNothing(t *testing.T) {
 	}
 }
 
+// Keys for which Consul redirects reads to another key are refused.
+func TestPathsThatAreReadElsewhere(t *testing.T) {
+	for _, path := range []string{"a//b", "a/../b", "./a", "a/.", "..", "a//", "/a"} {
+		if _, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings("127.0.0.1:1",
+			map[string]cty.Value{"path": cty.StringVal(path)})), remote.Surroundings{}); !diags.HasErrors() {
+			t.Errorf("%q is no error", path)
+		}
+	}
+	there := &consultest.Server{}
+	for _, path := range []string{"a", "a/", "a/.b/..c", "...", "a b/ü%2e/?#"} {
+		p := place(t, settings(serve(t, there), map[string]cty.Value{"path": cty.StringVal(path)}))
+		h := lock(t, p)
+		_, err := h.Write(t.Context(), remote.Write{Data: []byte(path)})
+		must(t, err)
+		must(t, h.Unlock(t.Context()))
+		if c, err := p.Read(t.Context()); err != nil || string(c.Data) != path {
+			t.Errorf("%q: %q, %v", path, c.Data, err)
+		}
+	}
+}
+
 // A block can turn locking off, as with the other programs.
 func TestNoLock(t *testing.T) {
 	there := &consultest.Server{}
@@ -208,7 +229,7 @@ func TestNoLock(t *testing.T) {
 func TestDamagedStates(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
 		"a part that is gone": {`{"current-hash":"abc","chunks":["team/network/tfstate.abc/0"]}`, "is missing"},
-		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest should be"},
+		"another digest":      {`{"current-hash":"abc","chunks":["part"]}`, "whose digest is"},
 		"no gzip":             {"\x1fabc", "cannot be uncompressed"},
 	} {
 		there := &consultest.Server{}

@@ -35,11 +35,11 @@ func (c *client) startSession(ctx context.Context) (id string, _ error) {
 	body := []byte(`{"Name":"tombolo","TTL":"` + sessionTTL + `","LockDelay":"` + sessionDelay + `"}`)
 	a, err := c.send(ctx, http.MethodPut, "/v1/session/create", nil, body)
 	if err != nil {
-		return "", fmt.Errorf("make a session for the lock: %w", err)
+		return "", fmt.Errorf("create a session for the lock: %w", err)
 	}
 	var made struct{ ID string }
 	if a.status != http.StatusOK || json.Unmarshal(a.body, &made) != nil || made.ID == "" {
-		return "", c.failed("make a session for", "the lock", a)
+		return "", c.failed("create a session for", "the lock", a)
 	}
 	return made.ID, nil
 }

@@ -146,8 +146,8 @@ func (p *place) payload(ctx context.Context, value []byte, l link) (data []byte,
 		}
 	}
 	if l.Hash != "" && digest(value) != l.Hash {
-		return nil, "", fmt.Errorf("the state %s is stored in parts, whose digest should be %s but is %s. Restore an "+
-			"older state", p, l.Hash, digest(value))
+		return nil, "", fmt.Errorf("the state %s is stored in parts, whose digest is %[3]s instead of %[2]s. Restore "+
+			"an older state", p, l.Hash, digest(value))
 	}
 	return value, "", nil
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // No secret of a block or of the environment appears in an error, a diagnostic, a name or the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)

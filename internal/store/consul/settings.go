@@ -45,6 +45,9 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 			"the state.")
 	case strings.HasPrefix(s.path, "/"):
 		r.Wrong("path", "Invalid path", "A key in Consul does not begin with a slash. Remove the slash.")
+	case !clean(s.path):
+		r.Wrong("path", "Invalid path", "Consul writes the key %q, and reads another one: a state would not be found "+
+			"again. Remove \"//\", \".\" and \"..\" from the path.", s.path)
 	}
 	r.address(s)
 	r.authentication(s)
@@ -57,6 +60,16 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	r.certificates(s)
 	s.hide()
 	return s, r.Diags()
+}
+
+// clean reports whether the server finds a key by its name. It redirects requests for other keys.
+func clean(key string) bool {
+	for part := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
 }
 
 // address reads the address of the server.

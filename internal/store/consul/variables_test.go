@@ -14,7 +14,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	cert, key := drivertest.Pair(t)
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "ca.pem"), []byte(cert), 0o600); err != nil {

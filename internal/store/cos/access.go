@@ -103,7 +103,7 @@ func (a *access) fetch(ctx context.Context, now time.Time) (*granted, error) {
 
 // machine returns the credentials of the machine's role.
 func (a *access) machine(ctx context.Context, name string) (*granted, error) {
-	r := web.Request{What: "ask the machine for the role", Name: name, Method: http.MethodGet,
+	r := web.Request{What: "get the role of the machine", Name: name, Method: http.MethodGet,
 		Address: machines + "/latest/meta-data/cam/security-credentials/" + url.PathEscape(name)}
 	c := *a.web
 	c.Authorize = func(context.Context, *http.Request, []byte) error { return nil }

@@ -94,14 +94,13 @@ func (c *client) get(ctx context.Context, name string) (data []byte, etag string
 	case a.Status != http.StatusOK:
 		return nil, "", c.failed(r, a)
 	}
-	if etag = bucket.Tag(a.Header.Get("ETag")); etag == "" {
-		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the answer has no tag. The server is not COS, or a "+
-			"proxy changes its answers", r.Name)}
+	if etag, err = bucket.Tagged("COS", r, a); err != nil {
+		return nil, "", err
 	}
 	sum := md5.Sum(a.Body)
 	if want := a.Header.Get("X-Cos-Meta-Md5"); want != "" && want != hex.EncodeToString(sum[:]) {
-		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the content is not what was written: its MD5 digest "+
-			"differs. Try again, or restore an older version", r.Name)}
+		return nil, "", &web.Problem{Text: fmt.Sprintf("read %s: the content has changed since it was written: its "+
+			"MD5 digest differs. Try again, or restore an older version", r.Name)}
 	}
 	return a.Body, etag, nil
 }
@@ -117,12 +116,12 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("COS", r, a)
 }
 
-// put writes an object and returns the response. With fresh set, it returns objects.ErrUnmet if the object exists with
-// other content; buckets with versions ignore that condition.
-func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (*web.Answer, error) {
+// put writes an object and returns its tag, or "" if the object already has the data. With fresh set, it returns
+// objects.ErrUnmet if the object exists with other content; buckets with versions ignore that condition.
+func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) (string, error) {
 	h := http.Header{}
 	if fresh {
 		h.Set("X-Cos-Forbid-Overwrite", "true")
@@ -130,13 +129,13 @@ func (c *client) put(ctx context.Context, name string, data []byte, fresh bool) 
 	a, r, err := c.ask(ctx, "write", http.MethodPut, name, nil, h, data)
 	switch {
 	case err != nil:
-		return nil, err
+		return "", err
 	case fresh && a.Status == http.StatusConflict, fresh && a.Status == http.StatusPreconditionFailed:
-		return a, c.same(ctx, name, data)
+		return "", c.same(ctx, name, data)
 	case !a.OK():
-		return nil, c.failed(r, a)
+		return "", c.failed(r, a)
 	}
-	return a, nil
+	return bucket.Tagged("COS", r, a)
 }
 
 // same returns nil if the object already has the data to write, because a response was lost.
@@ -179,7 +178,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	if c.asked {
 		return c.history, nil
 	}
-	a, r, err := c.ask(ctx, "ask for versions of", http.MethodGet, "", url.Values{"versioning": {""}}, nil, nil)
+	a, r, err := c.ask(ctx, "read the versioning of", http.MethodGet, "", url.Values{"versioning": {""}}, nil, nil)
 	var about struct {
 		XMLName xml.Name `xml:"VersioningConfiguration"`
 		Status  string
@@ -189,7 +188,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 		return false, err
 	case a.Status == http.StatusForbidden:
 		a, r, err = c.ask(ctx, "write", http.MethodPut, probe, nil, http.Header{"X-Cos-Forbid-Overwrite": {"true"}},
-			[]byte("Tombolo looks here whether the bucket has versions."))
+			[]byte("Tombolo checks here whether the bucket has versioning."))
 		if err != nil {
 			return false, err
 		}
@@ -200,7 +199,7 @@ func (c *client) versioned(ctx context.Context, probe string) (bool, error) {
 	case a.Status != http.StatusOK:
 		return false, c.failed(r, a)
 	case xml.Unmarshal(a.Body, &about) != nil:
-		return false, &web.Problem{Text: fmt.Sprintf("ask for versions of %s: the server is not COS", r.Name)}
+		return false, &web.Problem{Text: fmt.Sprintf("read the versioning of %s: the server is not COS", r.Name)}
 	default:
 		c.history = about.Status != ""
 	}
@@ -246,20 +245,16 @@ func (c *client) Write(ctx context.Context, name string, w remote.Write) (string
 	if err != nil {
 		return "", err
 	}
-	sum := md5.Sum(w.Data)
 	if there != w.Was {
 		if err := c.same(ctx, name, w.Data); err != nil {
 			return "", err
 		}
 		return there, nil
 	}
-	a, err := c.put(ctx, name, w.Data, w.Was == "")
-	if err != nil {
-		return "", err
+	if etag, err := c.put(ctx, name, w.Data, w.Was == ""); err != nil || etag != "" {
+		return etag, err
 	}
-	if etag := bucket.Tag(a.Header.Get("ETag")); etag != "" {
-		return etag, nil
-	}
+	sum := md5.Sum(w.Data) // the tag of the existing object
 	return hex.EncodeToString(sum[:]), nil
 }
 

@@ -40,13 +40,13 @@ func schema() *provider.Block {
 		"session_name":     text("Name of its session."),
 		"session_duration": arguments.Number("Seconds that the session lasts. The default is 7200."),
 		"policy":           text("Policy that restricts the role further."),
-		"external_id":      text("Identifier that the role's account asks for.")}
+		"external_id":      text("External ID that the role's account requires.")}
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"secret_id":              secret("ID of the API key."),
 		"secret_key":             secret("The API key."),
 		"security_token":         secret("Token of temporary credentials."),
 		"region":                 text("Region of the bucket."),
-		"bucket":                 text("Name of the bucket, with the ID of the account behind it."),
+		"bucket":                 text("Name of the bucket, followed by the ID of the account."),
 		"prefix":                 text("Folder of the states."),
 		"key":                    text("Name of the objects with states. The default is terraform.tfstate."),
 		"encrypt":                arguments.Flag("Whether the service encrypts states with AES256: true."),

@@ -73,7 +73,7 @@ func TestDriver(t *testing.T) {
 }
 
 // Whichever request of a run fails, and however, another run finds everything that was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -99,7 +99,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 }
 
 // Objects have Terraform's names and the digest that it reads, and the tag is released.
-func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
+func TestObjectsHaveTerraformsNames(t *testing.T) {
 	there := &costest.Server{Bucket: bucket}
 	d := open(t, drivertest.Serve(t, there), nil)
 	for workspace, at := range map[string]string{"default": "some/where/terraform.tfstate",
@@ -139,7 +139,7 @@ func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
 }
 
 // If a run ends while it creates the lock, its tag remains. The tag is reported as a lock and can be freed.
-func TestATagThatIsLeftIsFreed(t *testing.T) {
+func TestLeftoverTagsAreFreed(t *testing.T) {
 	there := &costest.Server{Bucket: bucket}
 	lost := false
 	net := &drivertest.Net{Next: there, Plan: func(r *http.Request) string {
@@ -167,7 +167,7 @@ func TestATagThatIsLeftIsFreed(t *testing.T) {
 }
 
 // No secret of a block appears in an error or in the log, even if the service repeats the request.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	for _, text := range []string{"<Error><Code>Gossip</Code><Message>%s</Message></Error>",
 		`{"Response":{"Error":{"Code":"Gossip","Message":"%s"}}}`} {
 		drivertest.Secrets(t, []string{costest.SecretKey, "token-canary"}, func(address string,
@@ -193,7 +193,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"must not begin with / or ./":              "key=/x",
 		"is not an access control list":            "acl=x",
 		"must be an address with a scheme":         "endpoint=x",
-		"secret_id and secret_key belong":          "secret_key=null",
+		"secret_id and secret_key must be set":     "secret_key=null",
 		"Name a profile that tccli has written":    "profile=x shared_credentials_dir=" + dir,
 	})
 }

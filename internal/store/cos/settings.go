@@ -101,8 +101,8 @@ func (s *settings) credentials(r arguments.Reader, o remote.Surroundings) {
 		s.profile(r, o, name)
 	}
 	if (w.id == "") != (w.key == "") {
-		r.Wrong("secret_id", "Missing Required Value", "secret_id and secret_key belong together, and one of them is "+
-			"missing.")
+		r.Wrong("secret_id", "Missing Required Value", "secret_id and secret_key must be set together, but one of "+
+			"them is missing.")
 	}
 	if w.role.arn != "" && w.role.session == "" {
 		w.role.session = "terraform"

@@ -14,7 +14,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	dir := t.TempDir() // contains a profile with a role
 	if err := os.WriteFile(filepath.Join(dir, "p.credential"), []byte(`{"secretId":"a","secretKey":"b",`+
 		`"role-arn":"arn","role-session-name":"n"}`), 0o600); err != nil {

@@ -141,7 +141,7 @@ func TestMistakesInBlocks(t *testing.T) {
 }
 
 // No secret of a block or its environment appears in an error, a diagnostic or the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	without(t)
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

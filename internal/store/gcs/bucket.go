@@ -124,7 +124,7 @@ func intact(a *web.Answer) error {
 		for one := range strings.SplitSeq(field, ",") {
 			want, ok := strings.CutPrefix(strings.TrimSpace(one), "md5=")
 			if sum := md5.Sum(a.Body); ok && want != base64.StdEncoding.EncodeToString(sum[:]) {
-				return fmt.Errorf("the content was changed on the way: its MD5 digest differs")
+				return fmt.Errorf("the content was changed in transit: its MD5 digest differs")
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func (b *bucket) list(ctx context.Context, prefix string, more url.Values, each 
 		}
 		err = pages.Follows(names, "")
 		if err == nil && page.Next != "" && page.Next == query.Get("pageToken") {
-			err = errors.New("a page of the list says that it comes behind itself")
+			err = errors.New("a page of the list refers to itself as the next page")
 		}
 		if err != nil {
 			return &web.Problem{Text: fmt.Sprintf("list %s: %v. The server is not Google Cloud Storage", r.Name, err)}

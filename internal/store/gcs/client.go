@@ -32,8 +32,8 @@ func (c *client) failed(r web.Request, a *web.Answer) error {
 func hint(r web.Request, status int, reason string) string {
 	permission := map[string]string{"read": "storage.objects.get", "look for": "storage.objects.get",
 		"write": "storage.objects.create and storage.objects.delete", "delete": "storage.objects.delete",
-		"list": "storage.objects.list", "seal a key with": "cloudkms.cryptoKeyVersions.useToEncrypt",
-		"open a key with": "cloudkms.cryptoKeyVersions.useToDecrypt"}[r.What]
+		"list": "storage.objects.list", "encrypt a key with": "cloudkms.cryptoKeyVersions.useToEncrypt",
+		"decrypt a key with": "cloudkms.cryptoKeyVersions.useToDecrypt"}[r.What]
 	switch {
 	case strings.HasPrefix(reason, "customerEncryptionKey"), strings.HasPrefix(reason, "resourceIsEncryptedWith"),
 		strings.HasPrefix(reason, "resourceNotEncryptedWith"):
@@ -45,8 +45,8 @@ func hint(r web.Request, status int, reason string) string {
 	case status == http.StatusForbidden && permission != "":
 		text := "Allow " + permission + " to these credentials"
 		if r.What == "read" || r.What == "look for" {
-			text += ", and storage.objects.list for the bucket: without it, a missing object cannot be told from one " +
-				"that these credentials may not read"
+			text += ", and storage.objects.list for the bucket: without it, the service does not distinguish a " +
+				"missing object from one that these credentials may not read"
 		}
 		return text
 	case status == http.StatusNotFound && !strings.Contains(r.What, "key"):

@@ -106,7 +106,7 @@ func send(w http.ResponseWriter, from *httptest.ResponseRecorder) {
 }
 
 // Whichever request of a run fails, and however, another run finds everything that was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := faults
 	if testing.Short() {
 		kinds = []string{"answer lost", "later", "failed late"}
@@ -144,7 +144,7 @@ func once(method, object, what string) func(*http.Request) string {
 }
 
 // If a request is retried because its response was lost, its own effect is not taken for a conflict.
-func TestLostAnswersAreNoConflicts(t *testing.T) {
+func TestLostResponsesAreNotConflicts(t *testing.T) {
 	for _, what := range faults {
 		for _, object := range []string{".tflock", "/journal", ".tfstate"} {
 			for _, method := range []string{http.MethodPost, http.MethodDelete} {
@@ -177,7 +177,7 @@ func life(t *testing.T, p remote.Place) {
 }
 
 // If it is unknown whether a lock was acquired, it is released.
-func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
+func TestPartlyAcquiredLocksAreReleased(t *testing.T) {
 	for _, what := range []string{"answer lost", "failed late"} {
 		tries := 0
 		_, p := planned(t, func(r *http.Request) string {
@@ -198,7 +198,7 @@ func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
 }
 
 // A deletion that arrives late does not release the lock of another run.
-func TestLateDeletionsFreeNobodyElse(t *testing.T) {
+func TestLateDeletionsDoNotReleaseOtherLocks(t *testing.T) {
 	f, p := planned(t, once(http.MethodDelete, ".tflock", "later"))
 	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 	must(t, err)
@@ -230,7 +230,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 	}
 }
 
-func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
+func TestErrorsOfTheServiceAreShown(t *testing.T) {
 	for answer, want := range map[string][]string{
 		`403 {"error":{"message":"no"}}`:                                 {"no", "storage.objects.create"},
 		`401 {"error":{"message":"Wrong"}}`:                              {"Wrong", "Get new ones"},
@@ -264,7 +264,7 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 }
 
 // A response that is not from the service is not taken for a missing object.
-func TestServicesThatAreNotThere(t *testing.T) {
+func TestMissingServices(t *testing.T) {
 	s := httptest.NewServer(gcstest.New())
 	p, err := open(t, settings(s.URL, nil)).Place(state.DefaultWorkspace)
 	must(t, err)
@@ -279,7 +279,7 @@ func TestServicesThatAreNotThere(t *testing.T) {
 }
 
 // An object has a maximum size, and its digest is checked.
-func TestObjectsHaveABoundAndADigest(t *testing.T) {
+func TestObjectsHaveASizeLimitAndADigest(t *testing.T) {
 	s, damaged := gcstest.New("states"), false
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := httptest.NewRecorder()

@@ -44,7 +44,7 @@ func schema() *provider.Block {
 		"access_token":                secret("Access token."),
 		"impersonate_service_account": text("Service account to impersonate."),
 		"impersonate_service_account_delegates": {Type: cty.List(cty.String), Optional: true,
-			Description: "Service accounts to impersonate on the way to that one."},
+			Description: "Service accounts to impersonate before that one, in this order."},
 		"encryption_key": secret("Customer-supplied encryption key of 256 bits in base64, or the name of a file with " +
 			"it."),
 		"kms_encryption_key":      text("Cloud KMS key to encrypt states with."),

@@ -68,7 +68,7 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 	defer service.HTTP.CloseIdleConnections()
 	k.Encryption = make([]byte, n)
 	rand.Read(k.Encryption) // never fails
-	made, err := service.ask(ctx, "seal a key with", "encrypt", map[string][]byte{"plaintext": k.Encryption})
+	made, err := service.ask(ctx, "encrypt a key with", "encrypt", map[string][]byte{"plaintext": k.Encryption})
 	if err != nil {
 		return k, nil, err
 	}
@@ -77,7 +77,8 @@ func keys(ctx context.Context, values map[string]cty.Value, in json.RawMessage, 
 		if err := json.Unmarshal(in, &then); err != nil || len(then.Ciphertext) == 0 {
 			return k, nil, errors.New("the document's record of the key cannot be read")
 		}
-		opened, err := service.ask(ctx, "open a key with", "decrypt", map[string][]byte{"ciphertext": then.Ciphertext})
+		opened, err := service.ask(ctx, "decrypt a key with",
+			"decrypt", map[string][]byte{"ciphertext": then.Ciphertext})
 		if err != nil {
 			return k, nil, err
 		}

@@ -35,7 +35,7 @@ func cipher(t *testing.T, block string) *encryption.Cipher {
 }
 
 // One run encrypts and another decrypts; each write uses a new key.
-func TestKeysOfCloudKMSOpenAndSeal(t *testing.T) {
+func TestCloudKMSKeysEncryptAndDecrypt(t *testing.T) {
 	without(t)
 	s := gcstest.New()
 	s.Tokens, s.Accounts = []string{"good"}, []string{"keys@p.example.com"}

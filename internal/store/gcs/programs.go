@@ -65,7 +65,7 @@ func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Progr
 	given := remote.Written(config, "credentials")
 	brought := given != "" && (r.content("credentials", given) == given || o.Brought(given))
 	if remote.Written(config, "access_token") == "" && !brought {
-		all = append(all, remote.Sent(argument, "a token of yours for Google Cloud", to))
+		all = append(all, remote.Sent(argument, "your token for Google Cloud", to))
 	}
 	const key = "GOOGLE_ENCRYPTION_KEY"
 	if remote.Written(config, "encryption_key") == "" && o.Getenv(key) != "" {

@@ -136,7 +136,7 @@ func TestLocksOfOthersAreNamed(t *testing.T) {
 
 // The server only accepts a state whose serial follows the last one. If a person wants another serial, the request
 // forces it.
-func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
+func TestStatesOutOfSequenceAreForced(t *testing.T) {
 	h := serve(t, service())
 	d := h.one(t)
 	p, hold := lock(t, d, "x")
@@ -153,7 +153,7 @@ func TestStatesThatDoNotGoOnAreForced(t *testing.T) {
 }
 
 // Another run has written after our read: the serial shows it.
-func TestSerialsFence(t *testing.T) {
+func TestSerialsPreventLateWrites(t *testing.T) {
 	there := service()
 	var between func()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,7 +213,7 @@ func TestRemoteWorkspacesHaveNoLocalRuns(t *testing.T) {
 }
 
 // A workspace created here has local execution, and the tags that select it.
-func TestWorkspacesAreMadeWithWhatFindsThem(t *testing.T) {
+func TestWorkspacesAreCreatedWithTheirTags(t *testing.T) {
 	for name, c := range map[string]struct {
 		workspaces map[string]cty.Value
 		env        map[string]string
@@ -257,13 +257,13 @@ func TestWorkspacesAreMadeWithWhatFindsThem(t *testing.T) {
 }
 
 // Responses are bounded, and messages of the server are shown without control characters.
-func TestAnswersThatAreNone(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		says   []string
 	}{
 		"page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>Sign in</html>") },
-			[]string{"is no document of the API"}},
+			[]string{"is not a document of the API"}},
 		"token": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(401)
 			fmt.Fprintf(w, `{"errors":[{"title":"no %s"}]}`, token)
@@ -274,7 +274,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		}, []string{"403", "you may? not", "permissions"}},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example.com"+r.URL.Path, http.StatusTemporaryRedirect)
-		}, []string{"307", "the token must not go"}},
+		}, []string{"307", "the token was not sent"}},
 		"nothing": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":{}}`) },
 			[]string{"has no workspace"}},
 		"endless": {func(w http.ResponseWriter, r *http.Request) {
@@ -295,7 +295,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 // A server that asks for a pause gets a retry, but it does not decide how long the pause is.
-func TestServersMayAskForTime(t *testing.T) {
+func TestServersMayRequestPauses(t *testing.T) {
 	there, refused := service(), 0
 	there.Make("one", nil)
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +315,7 @@ func TestServersMayAskForTime(t *testing.T) {
 }
 
 // An endless list of workspaces is cut off.
-func TestListsThatGoInCircles(t *testing.T) {
+func TestEndlessListsOfWorkspaces(t *testing.T) {
 	there := service()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/workspaces") {
@@ -325,7 +325,7 @@ func TestListsThatGoInCircles(t *testing.T) {
 		there.ServeHTTP(w, r)
 	}))
 	_, err := h.openAs(t, hcp.Kind(), arguments(named("prefix", "net-"))).Workspaces(t.Context())
-	says(t, err, "the page 1 behind the page 1")
+	says(t, err, "the page 1 as the next page of the page 1")
 }
 
 // Contents are only read over TLS.
@@ -341,7 +341,7 @@ func TestContentsNeedTLS(t *testing.T) {
 }
 
 // A server may store contents in a bucket, to which it redirects. The token is not sent there.
-func TestContentsMayBeElsewhere(t *testing.T) {
+func TestContentsMayBeOnAnotherHost(t *testing.T) {
 	there := service()
 	bucket := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
@@ -380,7 +380,7 @@ func TestContentsMayBeElsewhere(t *testing.T) {
 }
 
 // A plan without a lock does not take a workspace that the token may not read for an empty one.
-func TestHiddenWorkspacesAreNotEmptyOnes(t *testing.T) {
+func TestHiddenWorkspacesAreNotTakenForEmptyOnes(t *testing.T) {
 	there := service()
 	h := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "/workspaces") {
@@ -397,7 +397,7 @@ func TestHiddenWorkspacesAreNotEmptyOnes(t *testing.T) {
 }
 
 // The discovery document of a host is requested when it is needed, and its error is passed on.
-func TestHostsThatCannotBeAsked(t *testing.T) {
+func TestUnreachableHosts(t *testing.T) {
 	h := here{err: errors.New("the host does not offer the service"), token: token}
 	d, diags := hcp.Kind().Open(t.Context(), arguments(named("name", "one")), remote.Surroundings{Hosts: h})
 	must(t, diags.Err())

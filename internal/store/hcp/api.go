@@ -147,7 +147,7 @@ func (c *client) list(ctx context.Context, query map[string]string) (all []*work
 			err = c.decode(r, a, &found)
 		}
 		if err == nil && len(found.Data) > maxPage {
-			err = fmt.Errorf("%s: a page has %d workspaces, and at most %d were asked for", r.what, len(found.Data),
+			err = fmt.Errorf("%s: a page has %d workspaces, but at most %d were requested", r.what, len(found.Data),
 				maxPage)
 		}
 		if err != nil {
@@ -159,7 +159,8 @@ func (c *client) list(ctx context.Context, query map[string]string) (all []*work
 		case next == 0:
 			return all, nil
 		case next <= page || next > maxPages:
-			return nil, fmt.Errorf("%s: the server names the page %d behind the page %d", r.what, next, page)
+			return nil, fmt.Errorf("%[1]s: the server returned the page %[2]d as the next page of the page %[3]d",
+				r.what, next, page)
 		default:
 			page = next
 		}

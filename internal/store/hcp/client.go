@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
@@ -87,7 +88,7 @@ func (c *client) reach(ctx context.Context) (*url.URL, string, error) {
 func (c *client) authorize(ctx context.Context) (string, error) {
 	switch {
 	case c.hosts == nil:
-		return "", fmt.Errorf("the embedding program gives no access to the host %s", c.s.host)
+		return "", fmt.Errorf("the embedding program does not allow access to the host %s", c.s.host)
 	case c.s.token != "":
 		return c.s.token, nil
 	}
@@ -102,17 +103,17 @@ func (c *client) authorize(ctx context.Context) (string, error) {
 	if !strings.Contains(c.s.host, ":") { // variables with tokens cannot name a port
 		also = fmt.Sprintf("set the variable TF_TOKEN_%s, ", strings.NewReplacer(".", "_", "-", "__").Replace(c.s.host))
 	}
-	return "", fmt.Errorf("there is no token for the host %s, which the block names. If you trust this directory and "+
-		"the host, run \"login%s\", %sor write a block credentials %[1]q into the CLI configuration", c.s.host,
-		hostArgument(c.s.host), also)
+	return "", diag.Advised(fmt.Errorf("there is no token for the host %s, which the block names", c.s.host),
+		"If you trust this directory and the host, run \"%s\", %sor write a credentials block %q into the CLI "+
+			"configuration.", login(c.s.host), also, c.s.host)
 }
 
-// hostArgument returns the host as an argument of the command login.
-func hostArgument(host string) string {
+// login returns the command that saves a token for a host.
+func login(host string) diag.Command {
 	if host == usualHost {
-		return ""
+		return diag.Run("login")
 	}
-	return " " + host
+	return diag.Run("login", host)
 }
 
 // request is a request to the API or, if address is set, for the content of a state.
@@ -190,7 +191,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 		}
 		where := r.path
 		if r.address != nil {
-			where = "a content on " + r.address.Host // the rest of the address is a secret
+			where = "a file on " + r.address.Host // the rest of the address is a secret
 		}
 		c.log("hcp: %s %s in %s: %v", r.method, where, time.Since(began).Round(time.Millisecond), said)
 	}()
@@ -274,7 +275,7 @@ func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.
 	}
 	ref, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("the server gives an address of the state that is none")
+		return nil, errors.New("the server sent an invalid address of the state")
 	}
 	if from == nil {
 		from = base
@@ -284,7 +285,7 @@ func (c *client) content(ctx context.Context, from *url.URL, text string) (*url.
 	case u.Scheme == "https", u.Scheme == "http" && u.Scheme == base.Scheme && u.Host == base.Host:
 		return u, nil
 	}
-	return nil, fmt.Errorf("the server gives an address of the state on %s that is not protected by TLS", u.Host)
+	return nil, fmt.Errorf("the server sent an address of the state on %s that is not protected by TLS", u.Host)
 }
 
 // document sends an idempotent request, and decodes the response into a value. It reports whether the object exists.
@@ -305,8 +306,8 @@ func (c *client) document(ctx context.Context, r request, into any) (there bool,
 
 func (c *client) decode(r request, a *answer, into any) error {
 	if json.Unmarshal(a.body, into) != nil {
-		return &problem{text: fmt.Sprintf("%s: the answer of %s is no document of the API. Check hostname: the server "+
-			"may be a proxy, or the answer a sign-in page", r.what, c.s.host)}
+		return &problem{text: fmt.Sprintf("%s: the answer of %s is not a document of the API. Check hostname: the "+
+			"server may be a proxy, or the answer may be a sign-in page", r.what, c.s.host)}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/web"
 )
 
@@ -33,7 +34,11 @@ func (c *client) failed(r request, a *answer) error {
 	if hint := c.hint(r, a.status); hint != "" {
 		text += ". " + hint
 	}
-	return &problem{text: c.clean(text), passing: passing(a, nil)}
+	err := &problem{text: c.clean(text), passing: passing(a, nil)}
+	if r.address == nil && a.status == http.StatusUnauthorized {
+		return diag.Advised(err, "Get a new token with \"%s\".", login(c.s.host))
+	}
+	return err
 }
 
 // hint returns advice on a status.
@@ -42,14 +47,13 @@ func (c *client) hint(r request, status int) string {
 	case r.address != nil:
 		return ""
 	case status == http.StatusUnauthorized:
-		return fmt.Sprintf("The host %s does not accept the token. Get a new one with \"login%s\"", c.s.host,
-			hostArgument(c.s.host))
+		return fmt.Sprintf("The host %s does not accept the token", c.s.host)
 	case status == http.StatusForbidden, status == http.StatusNotFound:
-		return "There is no such thing, or the token may not do that: the service does not tell the two apart. Check " +
-			"the organization and the permissions of the token's user or team"
+		return "Either the object does not exist, or the token does not have the permission: the service does not " +
+			"distinguish the two. Check the organization and the permissions of the token's user or team"
 	case status >= 300 && status < 400:
-		return "The server redirects the API to another address, which the token must not go to. Set hostname to the " +
-			"host that the API belongs to"
+		return "The server redirects to another address, and the token was not sent there. Set hostname to the host " +
+			"of the API"
 	case status == http.StatusRequestEntityTooLarge:
 		return "The state is larger than the server allows"
 	}
@@ -75,6 +79,3 @@ func message(body []byte) string {
 	}
 	return web.Short(strings.Join(said, "; "))
 }
-
-// capital returns a text with its first letter in upper case.
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -97,7 +97,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Whatever fails, a run whose write succeeds has stored its state, a run whose write fails because of a change by
 // another has not, and no late request replaces a newer state.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
 		seeds = 8
@@ -192,7 +192,7 @@ func run(t *testing.T, p remote.Place, there *hcptest.Server, wrong func(string,
 }
 
 // An upload that never arrives does not block the lock: the service waits for the content until it is told not to.
-func TestUploadsThatNeverArriveKeepNoLock(t *testing.T) {
+func TestUploadsThatNeverArriveReleaseTheLock(t *testing.T) {
 	there := service()
 	h := plain(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut {

@@ -37,7 +37,7 @@ func Kind() remote.Kind {
 		Needed: map[string]string{"organization": ""},
 		Schema: schema(map[string]*provider.Attribute{
 			"name":   text("Name of the only workspace."),
-			"prefix": text("Beginning of the names of all workspaces there, which names here do not have."),
+			"prefix": text("Prefix of the workspaces' names in the service. Names in this configuration omit it."),
 		}), Open: func(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 			return open(ctx, config, o, false)
 		}}
@@ -49,7 +49,7 @@ func Cloud() remote.Kind {
 		Needed: map[string]string{"organization": "TF_CLOUD_ORGANIZATION"},
 		Schema: schema(map[string]*provider.Attribute{
 			"name":    text("Name of the only workspace."),
-			"project": text("Project that the workspaces are in."),
+			"project": text("Project of the workspaces."),
 			"tags": {Type: cty.DynamicPseudoType, Optional: true,
 				Description: "Tags of all workspaces of this configuration: names, or a map of keys and values."},
 		}), Open: func(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
@@ -57,20 +57,20 @@ func Cloud() remote.Kind {
 		}}
 }
 
-const place4People = "HCP Terraform, or another server of its API"
+const place4People = "HCP Terraform, or another server with its API"
 
 func text(about string) *provider.Attribute {
 	return &provider.Attribute{Type: cty.String, Optional: true, Description: about}
 }
 
 func schema(workspaces map[string]*provider.Attribute) *provider.Block {
-	token := text("Token for the API. Better leave it out: \"login\" saves one for the host.")
+	token := text("Token for the API. It is better to save a token for the host with \"login\".")
 	token.Sensitive = true
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"hostname":     text("Host of the service. The default is " + usualHost + "."),
 		"organization": text("Name of the organization."),
 		"token":        token,
-		"workspaces": {Optional: true, Description: "Which workspaces there belong to this configuration.",
+		"workspaces": {Optional: true, Description: "The workspaces in the service that belong to this configuration.",
 			Nested: &provider.NestedObject{Nesting: provider.NestingSingle, Attributes: workspaces}},
 	}}
 }
@@ -84,7 +84,7 @@ func open(ctx context.Context, config cty.Value, o remote.Surroundings, cloud bo
 	}
 	c := newClient(s, o)
 	if _, err := c.authorize(ctx); err != nil {
-		return nil, diags.Errorf(nil, "Required token could not be found", "%s.", capital(err.Error()))
+		return nil, diags.AppendError("Required token could not be found", err)
 	}
 	return &driver{s: s, client: c, known: map[string]*facts{}}, diags
 }
@@ -140,9 +140,10 @@ func (d *driver) Named() (only string, yes bool) {
 	}
 }
 
-// errDefault explains why there is no default workspace.
-var errDefault = errors.New("the backend has no default workspace: each workspace there has a name of its own. " +
-	"Select one with \"workspace select\", or create one with \"workspace new\"")
+// errDefault is why there is no workspace of that name.
+var errDefault = diag.Advised(
+	errors.New("the backend has no default workspace: each of its workspaces has another name"),
+	"Select one with \"%s\", or create one with \"%s\".", diag.Run("workspace", "select"), diag.Run("workspace", "new"))
 
 // Place implements remote.Driver.
 func (d *driver) Place(workspace string) (remote.Place, error) {

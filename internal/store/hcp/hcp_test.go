@@ -3,6 +3,7 @@ package hcp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp"
 	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
@@ -148,7 +150,7 @@ func TestStore(t *testing.T) {
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := service()
@@ -178,12 +180,13 @@ func lock(t *testing.T, d remote.Driver, id string) (remote.Place, remote.Hold) 
 // says checks that an error contains some texts.
 func says(t *testing.T, err error, want ...string) {
 	t.Helper()
+	text := fmt.Sprint(diag.FromError("", err).For(diag.Program).Err()) // with its advice
 	for _, w := range want {
-		if err == nil || !strings.Contains(err.Error(), w) {
+		if err == nil || !strings.Contains(text, w) {
 			t.Errorf("%v, want %q", err, w)
 		}
 	}
-	if err != nil && strings.Contains(err.Error(), "canary") {
+	if strings.Contains(text, "canary") {
 		t.Errorf("a secret is shown: %v", err)
 	}
 }

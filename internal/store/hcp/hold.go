@@ -160,14 +160,14 @@ func (h *hold) create(ctx context.Context, there seen, w remote.Write, inline *b
 	}
 	var made struct{ Data version }
 	if err := h.p.client.decode(r, a, &made); err != nil || made.Data.ID == "" {
-		return "", true, fmt.Errorf("%s: the answer names no state version", r.what)
+		return "", true, fmt.Errorf("%s: the answer has no state version", r.what)
 	}
 	if *inline {
 		return made.Data.ID, false, nil
 	}
 	if made.Data.Attributes.Upload == "" {
 		*inline = true
-		return "", true, fmt.Errorf("%s: the server gives no address for the state", r.what)
+		return "", true, fmt.Errorf("%s: the server sent no address for the state", r.what)
 	}
 	id, again, err = h.upload(ctx, &made.Data, w)
 	if err == nil && shown != nil {
@@ -284,9 +284,9 @@ func (h *hold) upload(ctx context.Context, v *version, w remote.Write) (string, 
 		case lookErr != nil:
 			return "", false, lookErr
 		case now == nil:
-			return "", true, fmt.Errorf("%s: the state version %s is gone", r.what, v.ID)
+			return "", true, fmt.Errorf("%s: the state version %s no longer exists", r.what, v.ID)
 		case now.Attributes.Status == discarded:
-			return "", true, fmt.Errorf("%s: another state version took its place", r.what)
+			return "", true, fmt.Errorf("%s: another state version replaced it", r.what)
 		case now.Attributes.Status != pending && (now.Attributes.Status != "" || err == nil && a.ok()):
 			return v.ID, false, nil
 		case try >= retries:
@@ -347,7 +347,7 @@ func (h *hold) Delete(ctx context.Context) error {
 		return err
 	}
 	if w != nil {
-		return fmt.Errorf("%s: it is still there. The user or team of the token may not delete it", what)
+		return fmt.Errorf("%s: it still exists. The user or team of the token may not delete it", what)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

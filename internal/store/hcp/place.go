@@ -153,10 +153,10 @@ func (p *place) refuse(w *workspace) error {
 		return nil
 	}
 	return fmt.Errorf("the workspace %s has the execution mode %q: plans and applies run in the service, with its "+
-		"variables, credentials and policies, and this program does not start them. To run here, with the variables "+
-		"of this machine, change the execution mode of the workspace to \"local\" in its settings, or set the "+
-		"variable TF_FORCE_LOCAL_BACKEND=1 for this run alone. Commands that only read or edit the state work as they "+
-		"are",
+		"variables, credentials and policies, and this program does not start them there. To run on this machine, "+
+		"with its variables, change the execution mode of the workspace to \"local\" in its settings, or set the "+
+		"variable TF_FORCE_LOCAL_BACKEND=1 for this run only. Commands that only read or edit the state work without "+
+		"that",
 		p.title(), web.Short(mode))
 }
 

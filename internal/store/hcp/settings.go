@@ -100,8 +100,8 @@ func (r reader) host(variable string, fl flavor.Flavor) string {
 	given := r.text("hostname", variable)
 	switch {
 	case given == "" && fl == flavor.OpenTofu: // OpenTofu has no default host
-		r.wrong("hostname", "Hostname is required", "In projects of OpenTofu no host is meant by itself. Set the "+
-			"argument hostname, for example to %q.", usualHost)
+		r.wrong("hostname", "Hostname is required", "Projects of OpenTofu have no default host. Set the argument "+
+			"hostname, for example to %q.", usualHost)
 		return ""
 	case given == "":
 		given = usualHost

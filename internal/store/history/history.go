@@ -98,4 +98,4 @@ func (r Revision) Made(operation state.Operation, before, after *state.State) Re
 var ErrNoRevision = errors.New("there is no such revision of the state")
 
 // ErrNoHistory means that a store keeps no former states.
-var ErrNoHistory = errors.New("the backend keeps no former states")
+var ErrNoHistory = errors.New("the backend does not keep former states")

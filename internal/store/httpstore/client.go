@@ -70,8 +70,8 @@ func (a *answer) refused() bool {
 }
 
 // errRedirect is the error for a redirection that is not followed.
-var errRedirect = errors.New("the server redirects to another address, where the request would change. Set that " +
-	"address in the backend block")
+var errRedirect = errors.New("the server redirects to another address in a way that would change the request. Set " +
+	"that address in the backend block")
 
 // follow allows only redirections that keep the method: Go turns others into GET, whose response would look like
 // success. It refuses redirections from https to http, and sends the user's headers only to the first host.

@@ -47,7 +47,7 @@ func (c *client) hint(r request, status int) string {
 	case status == http.StatusUnauthorized:
 		return "The server does not accept this user and password"
 	case status == http.StatusForbidden:
-		return "This user may not do that. Give the user the permission, or set another one"
+		return "This user does not have the permission. Grant it, or set another user"
 	case status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
 		return fmt.Sprintf(
 			"The server does not support the method %s at this address. Set update_method, lock_method and "+

@@ -129,7 +129,7 @@ func hangUp(w http.ResponseWriter) {
 
 // Whatever happens to single requests, a run that reports success has done its work, a run that reports a failure has
 // lost nothing, and no lock remains that is not reported.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(25)
 	if testing.Short() {
 		seeds = 10
@@ -230,7 +230,7 @@ func sweep(s *httpstoretest.Server) {
 }
 
 // If the response to a write is lost, the state is read back, and is not sent again if it was stored.
-func TestLostAnswersAreLookedUp(t *testing.T) {
+func TestLostResponsesAreCheckedByReading(t *testing.T) {
 	for _, kind := range []fault{answerLost, failedLate} {
 		there := &httpstoretest.Server{}
 		net := &faulty{next: there, kind: func(r *http.Request) fault {
@@ -252,7 +252,7 @@ func TestLostAnswersAreLookedUp(t *testing.T) {
 
 // A server that responds with success or with an HTML page and stores nothing cannot store a state: the run ends with
 // an error that reports this before anything depends on it.
-func TestAnswersThatKeepNothingAreNoSuccess(t *testing.T) {
+func TestServersThatStoreNothingAreErrors(t *testing.T) {
 	for body, says := range map[string]string{"": "does not return it", "<html>Sign in</html>": "an HTML page",
 		"\ufeff\n <!doctype html>": "an HTML page"} {
 		address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -298,7 +298,7 @@ func TestLostLocksWriteNothing(t *testing.T) {
 }
 
 // A server that sends tags itself decides whether the state is the one that was read.
-func TestTagsFence(t *testing.T) {
+func TestTagsPreventLateWrites(t *testing.T) {
 	there := &httpstoretest.Server{Tags: true, Loose: true}
 	there.Put("/s", []byte("one"))
 	net := &faulty{next: there, kind: func(r *http.Request) fault {
@@ -346,7 +346,7 @@ func TestRedirections(t *testing.T) {
 }
 
 // A lock whose response was lost may have been acquired; it is released.
-func TestLocksThatNobodyHearsOfAreGivenBack(t *testing.T) {
+func TestLocksWithLostResponsesAreReleased(t *testing.T) {
 	there := &httpstoretest.Server{}
 	asked := 0
 	net := &faulty{next: there, kind: func(r *http.Request) fault {

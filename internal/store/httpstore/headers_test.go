@@ -13,7 +13,7 @@ import (
 )
 
 // Headers are sent with each request, but not to another host, and no message shows them.
-func TestHeadersStayWithTheirHost(t *testing.T) {
+func TestHeadersAreOnlySentToTheirHost(t *testing.T) {
 	const canary = "canary-token"
 	seen := func(got *string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -45,13 +45,13 @@ func TestHeadersStayWithTheirHost(t *testing.T) {
 // OpenTofu 1.12 refuses the same headers.
 func TestHeadersThatCannotBeSent(t *testing.T) {
 	for header, want := range map[[2]string]string{
-		{"bad name", "x"}:       `"bad name" is not a name for a header`,
-		{"", "x"}:               `"" is not a name for a header`,
+		{"bad name", "x"}:       `"bad name" is not the name of a header`,
+		{"", "x"}:               `"" is not the name of a header`,
 		{"Authorization", "x"}:  `The username is sent in the header "Authorization"`,
 		{"content-type", "x"}:   `Tombolo sets the header "content-type" itself`,
 		{"Content-MD5", "x"}:    `Tombolo sets the header "Content-MD5" itself`,
-		{"X", ""}:               `The value of "X" is empty, or has other characters`,
-		{"X", "canary\r\nY: z"}: `The value of "X" is empty, or has other characters`,
+		{"X", ""}:               `The value of "X" is empty, or has characters`,
+		{"X", "canary\r\nY: z"}: `The value of "X" is empty, or has characters`,
 		{"X", "fine"}:           "",
 	} {
 		_, diags := httpstore.Kind().Open(t.Context(), cty.ObjectVal(map[string]cty.Value{

@@ -16,7 +16,7 @@ import (
 // Every call ends, whatever a server responds, and no invalid response is taken for a state.
 func TestHostileServers(t *testing.T) {
 	drivertest.Hostility(t, drivertest.Hostile{
-		NoDigest: true, Follows: true, Secret: "secret-canary",
+		NoDigest: true, Follows: true, Beside: true, Secret: "secret-canary",
 		Absent: []string{"missing, no words", "missing, a page", "says nothing"},
 		New:    func(*testing.T) http.Handler { return &httpstoretest.Server{} },
 		Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {

@@ -62,7 +62,7 @@ func schema() *provider.Block {
 		"lock_address":           secret("Address of the lock. Without it, the state is not locked."),
 		"lock_method":            text(cty.String, "Method that takes the lock. The default is LOCK."),
 		"unlock_address":         secret("Address that releases the lock."),
-		"unlock_method":          text(cty.String, "Method that releases the lock. Default: UNLOCK."),
+		"unlock_method":          text(cty.String, "Method that releases the lock. The default is UNLOCK."),
 		"username":               text(cty.String, "User for basic authentication."),
 		"password":               secret("Password for basic authentication."),
 		"skip_cert_verification": text(cty.Bool, "Whether to accept any certificate of the server."),

@@ -79,7 +79,7 @@ func (p *place) asking(body []byte) request {
 }
 
 // looking is the operation of a lock that is only acquired to find its holder.
-const looking state.Operation = "look who holds the lock"
+const looking state.Operation = "read the lock"
 
 // A lock that is only acquired to find its holder is soon released.
 const (
@@ -168,7 +168,7 @@ func (p *place) leave(ctx context.Context, id string, body []byte) {
 	}
 }
 
-// free releases a held lock. If the request is refused, an earlier try has released it.
+// free releases a held lock. If a retry is refused, an earlier try has released it.
 func (p *place) free(ctx context.Context, body []byte) error {
 	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
 	for try := 0; ; try++ {

@@ -12,7 +12,7 @@ import (
 
 // The server fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := map[string]fault{"": none, "lost": requestLost, "without an answer": answerLost, "503": unavailable,
 		"cut": cutShort}
 	names := []string{"strict", "GitLab"}

@@ -82,7 +82,7 @@ func TestCertificates(t *testing.T) {
 }
 
 // No secret of a block appears in an error, a diagnostic, a name or the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)
@@ -141,7 +141,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 
 // States that differ in the query have different names, but a new token does not change the name: journals are found by
 // name.
-func TestNamesTellStatesApart(t *testing.T) {
+func TestNamesDistinguishStates(t *testing.T) {
 	name := func(query string) string {
 		return place(t, map[string]cty.Value{
 			"address": cty.StringVal("https://user:x@example.com/s?" + query)}).String()

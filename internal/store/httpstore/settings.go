@@ -141,7 +141,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		return nil, diags
 	}
 	if s.lock != nil && s.unlock == nil {
-		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Locks are never given back",
+		diags = diags.Append(&diag.Diagnostic{Severity: diag.Warning, Summary: "Locks are never released",
 			Detail: "The backend \"http\" has a lock_address and no unlock_address. As with Terraform, the state " +
 				"stays locked after each run. Set unlock_address.", Path: cty.GetAttrPath("unlock_address")})
 	}
@@ -212,15 +212,15 @@ func (r reader) headers(s *settings) {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !headerName().MatchString(name):
-			r.Wrong(argument, "Invalid header", "%q is not a name for a header: letters, digits, hyphens and "+
-				"underscores are expected. Rename the header, or leave it out.", name)
+			r.Wrong(argument, "Invalid header", "%q is not the name of a header: expected letters, digits, hyphens "+
+				"and underscores. Rename the header, or remove it.", name)
 		case slices.Contains(reserved, canonical):
-			r.Wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Leave it out.", name)
+			r.Wrong(argument, "Invalid header", "Tombolo sets the header %q itself. Remove it.", name)
 		case canonical == "Authorization" && s.user != "":
 			r.Wrong(argument, "Invalid header", "The username is sent in the header %q. Set one of the two.", name)
 		case element.IsNull() || !headerValue().MatchString(element.AsString()):
-			r.Wrong(argument, "Invalid header", "The value of %q is empty, or has other characters than spaces and "+
-				"the printable ones of ASCII. It is not shown here, because it may be secret.", name)
+			r.Wrong(argument, "Invalid header", "The value of %q is empty, or has characters that are not printable "+
+				"ASCII characters. It is not shown here, because it may be secret.", name)
 		default:
 			s.headers[canonical] = element.AsString()
 			s.secrets = append(s.secrets, element.AsString())

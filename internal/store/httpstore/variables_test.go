@@ -12,7 +12,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	var all []drivertest.Variable
 	for name, value := range map[string]string{"address": "https://other.example/s",
 		"lock_address": "https://a.example/l", "unlock_address": "https://a.example/u", "update_method": "PUT",

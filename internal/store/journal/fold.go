@@ -231,7 +231,7 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 		if there == nil || identity(there) == id || identity(there) == was[e.Put.Addr.String()] {
 			return foldIt, ""
 		}
-		return keepIt, fmt.Sprintf("%s, and it has another object at %s", f.foreign, e.Put.Addr)
+		return keepIt, fmt.Sprintf("%s, and it now has a different object at %s", f.foreign, e.Put.Addr)
 	case e.Drop != nil:
 		return f.still(was, e.Drop.Addr), ""
 	case e.Depose != nil && e.Depose.Reverse:
@@ -241,7 +241,7 @@ func (f *folder) fits(was map[string]string, e state.Edit) (fit, string) {
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.From}) == nil:
 		return skipIt, ""
 	case e.Move != nil && f.builder.Object(addr.Object{Instance: e.Move.To}) != nil:
-		return keepIt, fmt.Sprintf("%s, and it has an object at %s, where an object was to be moved",
+		return keepIt, fmt.Sprintf("%s, and it now has an object at %s, the target of a move",
 			f.foreign, e.Move.To)
 	}
 	return foldIt, ""

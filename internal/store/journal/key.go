@@ -43,7 +43,7 @@ func openKey(c *encryption.Cipher, sealed json.RawMessage) (*Key, error) {
 		return nil, nil
 	}
 	if c == nil {
-		return nil, errors.New("it is encrypted, and there are no encryption settings for the state")
+		return nil, errors.New("it is encrypted, but there are no encryption settings for the state")
 	}
 	plain, _, err := c.Open(context.Background(), sealed)
 	if err != nil {
@@ -54,7 +54,7 @@ func openKey(c *encryption.Cipher, sealed json.RawMessage) (*Key, error) {
 
 func keyOf(plain []byte, sealed json.RawMessage) (*Key, error) {
 	if len(plain) != keySize {
-		return nil, fmt.Errorf("its key has %d bytes, and not %d", len(plain), keySize)
+		return nil, fmt.Errorf("its key has %d bytes, not %d", len(plain), keySize)
 	}
 	block, err := aes.NewCipher(plain)
 	if err != nil {
@@ -97,7 +97,7 @@ func (k *Key) open(n Nonce, r *Record) error {
 	}
 	size := k.aead.NonceSize()
 	if len(r.Payload) < size {
-		return fmt.Errorf("record %d is cut", r.Seq)
+		return fmt.Errorf("record %d is truncated", r.Seq)
 	}
 	plain, err := k.aead.Open(nil, r.Payload[:size], r.Payload[size:], place(n, r.Seq, r.Kind))
 	if err != nil {

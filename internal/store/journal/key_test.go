@@ -14,7 +14,7 @@ var plainKinds = map[Kind]bool{KindHeader: true, KindRun: true, KindCheckpoint: 
 	KindDurable: true, KindSeal: true}
 
 // With a key, no record with data of objects is readable, and each can only be decrypted at its position.
-func TestRecordsOfObjectsAreSealedInTheirPlace(t *testing.T) {
+func TestRecordsOfObjectsAreBoundToTheirPosition(t *testing.T) {
 	key, err := keyOf(make([]byte, keySize), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestRecordsOfObjectsAreSealedInTheirPlace(t *testing.T) {
 }
 
 // A journal that was written with a key cannot be read without it or with another one: it would seem to be empty.
-func TestSealedJournalsNeedTheirKey(t *testing.T) {
+func TestEncryptedJournalsNeedTheirKey(t *testing.T) {
 	key, err := NewKey(encryptiontest.Turn(1))
 	if err != nil {
 		t.Fatal(err)

@@ -110,8 +110,8 @@ func (j *Open) start() error {
 var MaxSize int64 = regular.State
 
 // ErrLong means that a journal is too long for new operations.
-var ErrLong = errors.New("the journal has become so long that more of it would not be read again. Nothing new is " +
-	"begun: apply again to do the rest")
+var ErrLong = errors.New("the journal has reached its maximum length. No further operation was started: run apply " +
+	"again for the rest")
 
 // Intent implements state.Journal.
 func (j *Open) Intent(i state.Intent) error {
@@ -154,7 +154,7 @@ func (j *Open) begin(i state.Intent, payload []byte) (uint64, error) {
 		return 0, err
 	}
 	if j.open[i.ID] != nil {
-		return 0, fmt.Errorf("operation %s began twice", i.ID)
+		return 0, fmt.Errorf("operation %s was started twice", i.ID)
 	}
 	seq := j.log.Append(KindIntent, payload)
 	j.log.Slot(1)
@@ -177,7 +177,7 @@ func (j *Open) Partial(op string, o *state.Object) error {
 	f := j.open[op]
 	if f == nil || j.closed {
 		j.mu.Unlock()
-		return fmt.Errorf("operation %s is not under way", op)
+		return fmt.Errorf("operation %s is not in progress", op)
 	}
 	seq := j.log.Append(KindPartial, payload)
 	f.Partial = o
@@ -194,7 +194,7 @@ func (j *Open) Result(op string, edits ...state.Edit) error {
 	j.mu.Lock()
 	if j.open[op] == nil || j.closed {
 		j.mu.Unlock()
-		return fmt.Errorf("operation %s is not under way", op)
+		return fmt.Errorf("operation %s is not in progress", op)
 	}
 	seq, err := j.fold(KindResult, ResultRecord{Op: op, Edits: raw}, edits)
 	if err == nil {

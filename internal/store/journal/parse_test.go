@@ -65,7 +65,7 @@ func TestAJournalIsReadUpToWhereItIsValid(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAnEarlierJournalAreNotTaken(t *testing.T) {
+func TestRecordsOfAnEarlierJournalAreIgnored(t *testing.T) {
 	whole := someJournal(t)
 	other := slices.Clone(whole)
 	other[len(Magic)]++ // another nonce makes all records invalid

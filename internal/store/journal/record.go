@@ -72,7 +72,7 @@ type Header struct {
 	Base    string    `json:"base"`
 	Host    string    `json:"host,omitempty"`
 	PID     int       `json:"pid,omitempty"`
-	Began   string    `json:"began,omitempty"` // when the process started, if known; see began
+	Began   string    `json:"began,omitempty"` // when the process started, if known
 	Created time.Time `json:"created"`
 	// Rescue lists the folders where the journal continues if it can no longer be written. The header stores them
 	// because the next run may be started elsewhere.
@@ -194,7 +194,7 @@ type Mark struct {
 // only unencrypted records can be read.
 func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, error)) (*Parsed, error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) {
-		return nil, fmt.Errorf("it does not begin as a journal of this version does")
+		return nil, fmt.Errorf("it does not begin like a journal of this version")
 	}
 	p := &Parsed{Nonce: Nonce(b[len(Magic):PrefixSize]), End: int64(PrefixSize), cipher: c}
 	p.add(b)
@@ -207,7 +207,7 @@ func Parse(b []byte, c *encryption.Cipher, rescues func(*Parsed) ([][]byte, erro
 	if p.Header.Format != FormatLevel && p.Header.Format != sealedLevel {
 		return nil,
 			fmt.Errorf(
-				"it has format %d, and this program knows formats up to %d: use the version of the program that "+
+				"it has format %d, but this program supports formats up to %d. Use the version of the program that "+
 					"wrote it",
 				p.Header.Format, sealedLevel)
 	}
@@ -287,7 +287,7 @@ func (p *Parsed) torn(rest []byte) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"record %d is damaged, but %d records after it are intact: their results would be lost",
+		"record %d is damaged, but %d records after it are intact, and their results would be lost",
 		p.Next, behind)
 }
 
@@ -531,7 +531,7 @@ func (r Record) late(run *state.RunInfo) (*state.Unfolded, error) {
 		return nil, err
 	}
 	u := &state.Unfolded{Op: res.Op, Run: *run, Edits: edits,
-		Why: "the run had lost its lock when this result came, and another run had begun"}
+		Why: "the run had lost its lock before this result, and another run had started"}
 	if u.Op == "" {
 		u.Op = fmt.Sprintf("record-%d", r.Seq)
 	}

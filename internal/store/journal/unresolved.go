@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -27,10 +29,19 @@ func (l *Unresolved) Known(tokens []string) error {
 	for _, t := range tokens {
 		if !slices.ContainsFunc(l.InFlight, func(f state.InFlight) bool { return f.Token() == t }) &&
 			!slices.ContainsFunc(l.Unfolded, func(u state.Unfolded) bool { return u.Token() == t }) {
-			return fmt.Errorf("resolve: no open operation is called %s", t)
+			return fmt.Errorf("resolve: there is no open operation %s", t)
 		}
 	}
 	return nil
+}
+
+// ErrOpen is the error that n operations of an interrupted run in the named state, if any, are not resolved yet.
+func ErrOpen(n int, where string) error {
+	text := fmt.Sprintf("%d operations of an interrupted run are not resolved yet", n)
+	if where != "" {
+		text = fmt.Sprintf("%s has %d operations of an interrupted run that are not resolved yet", where, n)
+	}
+	return diag.Advised(errors.New(text), "Resolve them first with \"%s\".", diag.Run("recover"))
 }
 
 // Forget removes resolved operations.
@@ -54,6 +65,8 @@ func Countable(st *state.State, where string) error {
 	if st == nil || st.Serial <= LastSerial {
 		return nil
 	}
-	return fmt.Errorf("the state %s has serial %d, which is too close to the largest possible serial. Pull the "+
-		"state, give it a small serial, and write it with state push -force", where, st.Serial)
+	return diag.Advised(
+		fmt.Errorf("the state %s has serial %d, which is too close to the largest possible serial", where, st.Serial),
+		"Print the state with \"%s\", give it a small serial, and write it with \"%s\".", diag.Run("state", "pull"),
+		diag.Run("state", "push", "-force"))
 }

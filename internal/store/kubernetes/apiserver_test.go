@@ -58,7 +58,7 @@ type twin struct {
 
 // The small server responds to random requests as Kubernetes' own does: whether objects exist, whether a version or an
 // ID matches, which objects are too large or have an invalid name, and what lists contain.
-func TestTheSmallServerAnswersAsAnAPIServer(t *testing.T) {
+func TestTheTestServerRespondsLikeAnAPIServer(t *testing.T) {
 	address, ca := kubernetestest.APIServer(t)
 	trusted := x509.NewCertPool()
 	if !trusted.AppendCertsFromPEM([]byte(ca)) {

@@ -185,7 +185,7 @@ func (c *client) failed(what, name string, a *answer) error {
 	}
 	switch a.status {
 	case http.StatusUnauthorized:
-		text += ". The server does not accept these credentials: check config_path, config_context and token"
+		text += ". The server rejected these credentials: check config_path, config_context and token"
 	case http.StatusForbidden:
 		text += ". Allow get, list, create, update and delete of secrets and leases in the namespace " + c.s.namespace
 	case http.StatusNotFound:

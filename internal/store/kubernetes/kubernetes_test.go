@@ -76,7 +76,7 @@ func TestStore(t *testing.T) {
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "twice", "cut"},
 		func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int, remote.Driver) {
 			there := &kubernetestest.Server{}
@@ -127,7 +127,7 @@ func TestLargeStatesAreInParts(t *testing.T) {
 
 // A run that ends at any request while it writes several secrets leaves the old or the new state. The next run that
 // releases a lock makes the state readable for other programs again.
-func TestTornStatesAreWhole(t *testing.T) {
+func TestPartlyWrittenStatesAreReadable(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		there := &kubernetestest.Server{}
 		calm := settings(serve(t, there), nil)

@@ -96,7 +96,7 @@ func TestCredentials(t *testing.T) {
 }
 
 // No secret of a block, a file or the environment appears in an error, a diagnostic or the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	gossip := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.WriteHeader(http.StatusBadRequest)

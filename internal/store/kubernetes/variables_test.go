@@ -12,7 +12,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	block := drivertest.Settings{Schema: schema(),
 		Base:   map[string]string{"secret_suffix": "s", "host": "https://k.example"},
 		Others: []string{"KUBE_IN_CLUSTER_CONFIG"},

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-func TestAHeldStoreIsLockedUntilTheLockIsBroken(t *testing.T) {
+func TestHeldStoreIsLockedUntilForceUnlock(t *testing.T) {
 	ctx := context.Background()
 	open := func(st state.Store, name string) state.Workspace {
 		ws, err := st.Workspace(name)

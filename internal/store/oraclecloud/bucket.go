@@ -132,7 +132,7 @@ func (c *client) get(ctx context.Context, name string, header map[string]string)
 	}
 	sum := md5.Sum(o.data)
 	if want := a.Header.Get("Content-Md5"); want != "" && want != base64.StdEncoding.EncodeToString(sum[:]) {
-		return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed on the way: its MD5 digest "+
+		return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed in transit: its MD5 digest "+
 			"differs. Try again", r.Name)}
 	}
 	return o, nil

@@ -44,7 +44,7 @@ func (w theirs) deletes(workspace, object string) bool {
 // them, lists the existing workspaces and none of Tombolo's other objects, and does not delete the journal of another
 // workspace together with a workspace. Keys contain a dot, because a key with the suffix of journals would have its
 // journal listed.
-func TestTheLayoutIsThatOfTerraform(t *testing.T) {
+func TestTheLayoutEqualsTerraforms(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 15))
 	word := func() string {
 		const letters = "ab-_e9"

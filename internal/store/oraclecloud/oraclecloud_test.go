@@ -83,7 +83,7 @@ func TestDriver(t *testing.T) {
 }
 
 // Whichever request of a run fails, and however, another run finds everything that was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -106,7 +106,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 
 // State and journal are encrypted with the keys of the block, but the lock is not. Objects have Terraform's names, and
 // the journal is not listed as a workspace.
-func TestObjectsAreWhereTerraformHasThem(t *testing.T) {
+func TestObjectsHaveTerraformsNames(t *testing.T) {
 	for name, more := range map[string]map[string]cty.Value{
 		"plain":    nil,
 		"customer": {"sse_customer_key": cty.StringVal(customerKey)},
@@ -189,7 +189,7 @@ func TestProfilesSign(t *testing.T) {
 }
 
 // No secret of a block appears in an error or in the log, even if the service repeats the request.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	block, _ := pem.Decode([]byte(key().PEM()))
 	if block == nil {
 		t.Fatal("no key")
@@ -216,7 +216,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"The key must have 256 bits":          "sse_customer_key=eHk=",
 		"kms_key_id is set, too":              "kms_key_id=k sse_customer_key=" + customerKey,
 		"It is not the digest":                "sse_customer_key_sha256=x sse_customer_key=" + customerKey,
-		"ignores the key without it":          "sse_customer_key_sha256= sse_customer_key=" + customerKey,
+		"Terraform ignores the key":           "sse_customer_key_sha256= sse_customer_key=" + customerKey,
 		"workspace_key_prefix: \"/x\"":        "workspace_key_prefix=/x",
 		"or have two in a row":                "key=a//b",
 		"is not AES256":                       "sse_customer_algorithm=DES sse_customer_key=" + customerKey,

@@ -171,7 +171,7 @@ func compareSignatures(t *testing.T, seen []http.Header) {
 }
 
 // The lines of a key in a variable may be joined.
-func TestKeysMayHaveTheirLinesInOne(t *testing.T) {
+func TestKeysMayHaveJoinedLines(t *testing.T) {
 	s := start()
 	one := strings.ReplaceAll(key().PEM(), "\n", `\n`)
 	d := open(t, drivertest.Serve(t, s), map[string]cty.Value{"private_key": cty.StringVal(one)})

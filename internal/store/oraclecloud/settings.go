@@ -140,8 +140,8 @@ func (s *settings) encryption(r arguments.Reader, text func(string) string) {
 	switch s.customerSum {
 	case want:
 	case "":
-		r.Wrong("sse_customer_key_sha256", "Missing Required Value", "sse_customer_key needs its digest, which is %s: "+
-			"Terraform ignores the key without it, and could not read what is encrypted with it.", want)
+		r.Wrong("sse_customer_key_sha256", "Missing Required Value", "sse_customer_key needs its digest, which is "+
+			"%s. Without it, Terraform ignores the key and could not read the encrypted state.", want)
 	default:
 		r.Wrong("sse_customer_key_sha256", "Invalid Value", "It is not the digest of sse_customer_key, which is %s.",
 			want)

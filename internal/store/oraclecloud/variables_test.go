@@ -11,7 +11,7 @@ import (
 )
 
 // The test fails if the driver reads a variable that is missing in the table.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	var all []drivertest.Variable
 	for name, value := range map[string]string{"region": "eu-paris-1", "tenancy_ocid": "t", "user_ocid": "u",
 		"fingerprint": "f", "private_key": "k", "private_key_password": "w", "auth": "InstancePrincipal",

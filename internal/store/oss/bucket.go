@@ -114,8 +114,8 @@ func (c *client) get(ctx context.Context, name string) (*stored, error) {
 	for field, got := range map[string]string{"Content-Md5": base64.StdEncoding.EncodeToString(sum[:]),
 		checksumField: checksum(o.data)} {
 		if want := a.Header.Get(field); want != "" && want != got {
-			return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed on the way: it does not have "+
-				"its %s. Try again", r.Name, field)}
+			return nil, &web.Problem{Text: fmt.Sprintf("read %s: the content was changed in transit: its %s differs. "+
+				"Try again", r.Name, field)}
 		}
 	}
 	return o, nil
@@ -139,7 +139,7 @@ func (c *client) head(ctx context.Context, name string) (string, error) {
 	case a.Status != http.StatusOK:
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
 // header returns the block's settings for storing objects.
@@ -183,7 +183,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if !a.OK() {
 		return "", c.failed(r, a)
 	}
-	return bucket.Tag(a.Header.Get("ETag")), nil
+	return bucket.Tagged("OSS", r, a)
 }
 
 // unmet returns nil and the tag if the object already has the data to write, because a response was lost.
@@ -246,7 +246,8 @@ func (o once) Create(ctx context.Context, name string, data []byte) error {
 	case !a.OK():
 		return o.failed(r, a)
 	}
-	return nil
+	_, err = bucket.Tagged("OSS", r, a)
+	return err
 }
 
 // First implements objects.Once.

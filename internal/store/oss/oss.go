@@ -36,7 +36,7 @@ func Kind() remote.Kind {
 // more returns the argument that Terraform 1.12 added.
 func more() map[string]*provider.Attribute {
 	return map[string]*provider.Attribute{"tablestore_instance_name": arguments.Text(
-		"Name of the instance of Tablestore. The default is what the address begins with.")}
+		"Name of the instance of Tablestore. The default is the first part of the address.")}
 }
 
 // schema returns the arguments of Terraform 1.11, with its types.

@@ -65,7 +65,7 @@ func TestDriver(t *testing.T) {
 }
 
 // Whichever request of a run fails, and however, another run finds everything that was done.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := drivertest.FaultKinds
 	if testing.Short() {
 		kinds = []string{"without an answer", "late", "500 and done"}
@@ -188,13 +188,13 @@ func TestStatesHaveTheirDigest(t *testing.T) {
 	must(t, err)
 	_, err = free.Write(t.Context(), remote.Write{Data: []byte("foreign"), Was: c.Version})
 	must(t, err)
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not the state that was written") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not the last state") {
 		t.Errorf("a foreign state: %v", err)
 	}
 }
 
 // No secret of a block appears in an error or in the log, even if the service repeats the request.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	drivertest.Secrets(t, []string{osstest.Secret, "token-canary"}, func(address string, log func(string, ...any)) (
 		remote.Driver, error) {
 		return oss.Hasty(t.Context(), settings(address, map[string]cty.Value{
@@ -217,7 +217,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"is not an access control list":          "acl=x",
 		"must be an address with a host":         "endpoint=https://user:password@",
 		"must be set with tablestore_table":      "tablestore_endpoint=null",
-		"access_key and secret_key belong":       "secret_key=null",
+		"access_key and secret_key must be set":  "secret_key=null",
 		"a whole number from 900 to 43200":       "assume_role_session_expiration=1",
 		"has the mode \"External\". Expected AK": "profile=x shared_credentials_file=" + profiles,
 		"has no profile \"y\"":                   "profile=y shared_credentials_file=" + profiles,
@@ -243,7 +243,7 @@ func TestProfilesHaveCredentials(t *testing.T) {
 }
 
 // The block's settings for objects apply to states. Those for encryption apply to the journal as well.
-func TestObjectsAreStoredAsTheBlockSays(t *testing.T) {
+func TestObjectsAreStoredAsConfigured(t *testing.T) {
 	there := &osstest.Server{Bucket: "states"}
 	p, err := open(t, settings(drivertest.Serve(t, there), map[string]cty.Value{"encrypt": cty.True,
 		"acl": cty.StringVal("private")})).Place("blue")
@@ -276,7 +276,8 @@ func TestHostileServers(t *testing.T) {
 		"without": {"tablestore_table": cty.NullVal(cty.String)}} {
 		t.Run(name, func(t *testing.T) {
 			drivertest.Hostility(t, drivertest.Hostile{
-				New: func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
+				NoLock: more != nil,
+				New:    func(*testing.T) http.Handler { return &osstest.Server{Bucket: "states"} },
 				Open: func(t *testing.T, h http.Handler, silence time.Duration, most int64) remote.Driver {
 					d := open(t, settings(drivertest.Serve(t, h), more))
 					oss.Bounded(d, most)

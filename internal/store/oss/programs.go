@@ -25,7 +25,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			}
 		}
 		if remote.Elsewhere(to, domain) {
-			all = append(all, remote.Sent(argument, "requests with signatures of yours", to))
+			all = append(all, remote.Sent(argument, "requests with your signatures", to))
 		}
 	}
 	if s.endpoint != nil {

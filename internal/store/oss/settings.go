@@ -157,8 +157,8 @@ func (s *settings) credentials(r arguments.Reader) {
 		w.role.seconds = 3600
 	}
 	if (w.access == "") != (w.secret == "") {
-		r.Wrong("access_key", "Missing Required Value", "access_key and secret_key belong together, and one of them "+
-			"is missing.")
+		r.Wrong("access_key", "Missing Required Value", "access_key and secret_key must be set together, but one of "+
+			"them is missing.")
 	}
 	s.Add(w.secret, w.token)
 }

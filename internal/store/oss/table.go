@@ -28,6 +28,9 @@ const (
 	none        = "none" // there was no state
 )
 
+// capacity is the number of the field with the cost of the request, which every valid response has.
+const capacity = 1
+
 // digestSuffix ends the ID of the row with a digest; the rest is the ID of the lock's row.
 const digestSuffix = "-md5"
 
@@ -46,6 +49,10 @@ func (t *table) ask(ctx context.Context, what, call, id string, body []byte) (*w
 		return nil, err
 	}
 	if a.OK() {
+		if m, err := tablestore.Parse(a.Body); err != nil || m.Bytes(capacity) == nil {
+			return nil, &web.Problem{Text: fmt.Sprintf("%s %s: the answer is not from the service. The server is "+
+				"not Tablestore, or a proxy changes its answers", what, r.Name)}
+		}
 		return a, nil
 	}
 	code, text := tablestore.DecodeError(a.Body)
@@ -229,9 +236,9 @@ func (s store) both(ctx context.Context, name string) (o *stored, row map[string
 func (s store) badDigest(name, got, want string) error {
 	found := "it has the digest " + got
 	if got == "" {
-		found = "it is not there"
+		found = "it does not exist"
 	}
-	return &web.Problem{Text: fmt.Sprintf("%s is not the state that was written last: %s, but the row %s of the "+
+	return &web.Problem{Text: fmt.Sprintf("%s is not the last state that was written: %s, but the row %s of the "+
 		"table %s has %s. Either another program wrote the state, or a run ended between two writes. Check the state "+
 		"and its older versions. If it is the right one, delete that row", s.Name(name), found,
 		s.table.id(name)+digestSuffix, s.s.table, want)}

@@ -30,7 +30,7 @@ func (o *options) connectError(err error) error {
 	case code(err, "3D000"):
 		hint = " Create the database first: createdb " + o.config.Database + "."
 	case code(err, "08P01") && strings.Contains(err.Error(), "unsupported startup parameter"):
-		hint = " A connection pooler answers for the server: connect to the server itself."
+		hint = " A connection pooler answered instead of the server. Connect directly to the server."
 	}
 	var e *pgconn.ConnectError
 	if errors.As(err, &e) {

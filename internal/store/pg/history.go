@@ -110,7 +110,7 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 		}
 	}
 	if digest(data) != r.text(0, 1) {
-		return nil, fmt.Errorf("revision %s in %s is damaged: it does not have its digest", id, p)
+		return nil, fmt.Errorf("revision %s in %s is damaged: its digest differs", id, p)
 	}
 	return data, nil
 }

@@ -380,7 +380,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	}
 	err := h.sweep(ctx)
 	if err != nil && !h.s.gone.Load() {
-		h.p.o.log("removing what was there for the lock: %s", h.p.o.explain(err)) // the lock is released in any case
+		h.p.o.log("removing the record of the lock: %s", h.p.o.explain(err)) // the lock is released in any case
 	}
 	me := ""
 	if h.told {

@@ -21,7 +21,7 @@ const settings = `(VALUES
 
 // Conditions under which Lock tries again.
 var (
-	errAgain    = errors.New("it has changed meanwhile")
+	errAgain    = errors.New("it has changed in the meantime")
 	errCreating = errors.New("another session holds the lock for creating states")
 )
 
@@ -120,7 +120,7 @@ func (p *place) row(ctx context.Context, h *hold) (own bool, err error) {
 		}
 		if own = r.true(0, 2); !own {
 			if own, err = p.o.ensure(ctx, h.s); err != nil {
-				p.o.log("no tables for journals: %s", err)
+				p.o.log("there are no tables for journals: %s", err)
 				return false, err
 			}
 		}
@@ -160,8 +160,8 @@ func (p *place) creating(ctx context.Context) error {
 		return &state.LockedError{Err: errCreating}
 	}
 	if !other.ours {
-		other.info.Info = "It holds the lock for creating states, which Terraform holds during the whole first apply " +
-			"of a state, perhaps of another project in this database. " + other.info.Info
+		other.info.Info = "It holds the lock for creating states, which Terraform holds during the first apply of a " +
+			"state, perhaps in another project of this database. " + other.info.Info
 	}
 	return &state.LockedError{Info: &other.info}
 }

@@ -279,7 +279,7 @@ func TestLocksLeaveNothingBehind(t *testing.T) {
 
 // If the tables may not be created, the error names those that are missing. If only Tombolo's own tables are missing,
 // journals are kept elsewhere and everything else works.
-func TestTablesThatMayNotBeMade(t *testing.T) {
+func TestTablesThatCannotBeCreated(t *testing.T) {
 	dsn := pgtest.Database(t)
 	d := opened(t, dsn, "PG_SKIP_SCHEMA_CREATION", "1")
 	_, err := placed(t, d, "default").Lock(t.Context(), drivertest.Info("x"))

@@ -131,7 +131,8 @@ func (h *holder) foreign(r rows) {
 			from = "an address that only the user " + user + " may see"
 		}
 	}
-	note := "The server knows nothing else about the connection that holds the lock. It was opened at the time shown"
+	note := "The server has no other information about the connection that holds the lock. It was opened at the time " +
+		"shown"
 	if !active.IsZero() {
 		note += ", and last used at " + active.Format(time.RFC3339)
 	}
@@ -140,7 +141,7 @@ func (h *holder) foreign(r rows) {
 		return
 	}
 	if application == "" {
-		application = "no name, as Terraform has none"
+		application = "no name, as with Terraform"
 	}
 	h.info.Operation = "unknown"
 	h.info.Who = fmt.Sprintf("process %s of the server (user %s, from %s, application: %s)", h.pid, user, from,
@@ -220,7 +221,7 @@ func (p *place) ForceUnlock(ctx context.Context, lockID string) error {
 		return err
 	}
 	if len(r) == 0 {
-		return errors.New("the state is not locked any more")
+		return errors.New("the state is no longer locked")
 	}
 	for deadline := time.Now().Add(p.o.times.freed); ; {
 		next, err := p.now(ctx)

@@ -56,6 +56,7 @@ const backAfter = 5 * time.Millisecond
 
 func (o *options) pooled() error {
 	return &problem{text: "there is a pooler in front of the PostgreSQL server, at " + o.address() +
-		", that gives each transaction another connection to the server (PgBouncer with pool_mode=transaction, or " +
-		"the like). Locks would be lost. Connect to the server itself, or to a pool with pool_mode=session"}
+		", that uses a different server connection for each transaction, such as PgBouncer with " +
+		"pool_mode=transaction. Locks would be lost. Connect directly to the server, or to a pool with " +
+		"pool_mode=session"}
 }

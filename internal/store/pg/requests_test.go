@@ -22,7 +22,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 }
 
 // The connection is cut at messages of a run, from either side: once, or permanently from then on.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	dsn, number := pgtest.Database(t), 0
 	between := newProxy(t, dsn)
 	drivertest.EveryRequest(t, []string{"cut"}, func(t *testing.T, f drivertest.Faults) (remote.Driver, func() int,

@@ -19,7 +19,7 @@ import (
 
 // Whatever is wrong with a connection string or with the server, no error and no line of a log contains the password or
 // a part of it. Many of the strings contain passwords with special characters that split the string at the wrong place.
-func TestPasswordsAppearNowhere(t *testing.T) {
+func TestPasswordsAreNeverShown(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // a server that closes connections
 	if err != nil {
 		t.Fatal(err)

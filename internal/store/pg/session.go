@@ -234,8 +234,8 @@ func (r rows) text(row, column int) string {
 func (r rows) wide(columns int) error {
 	for _, row := range r {
 		if len(row) < columns {
-			return &problem{text: fmt.Sprintf("the server answered with %d columns, and was asked for %d. Check that "+
-				"it is a PostgreSQL server", len(row), columns)}
+			return &problem{text: fmt.Sprintf("the server answered with %d columns instead of %d. Check that it is a "+
+				"PostgreSQL server", len(row), columns)}
 		}
 	}
 	return nil

@@ -265,7 +265,7 @@ func sharedLocks(t *testing.T, other *peer, d *driver, session func(string) stat
 
 // The record of an initialized directory contains a hash of all arguments, so both programs must have the same
 // arguments.
-func TestArgumentsAreTheirs(t *testing.T) {
+func TestArgumentsEqualThoseOfOtherPrograms(t *testing.T) {
 	peers(t, func(t *testing.T, other *peer) {
 		other.config("")
 		other.run("init", "-no-color")

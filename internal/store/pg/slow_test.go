@@ -80,7 +80,7 @@ func slowServer(c net.Conn, answer []byte) {
 
 // As with every backend, a call waits as long as data flows, and so do calls queued behind it on the same connection. A
 // call without traffic for two minutes ends.
-func TestSlowConnectionsAreWaitedForWhileSomethingMoves(t *testing.T) {
+func TestSlowConnectionsContinueWhileDataFlows(t *testing.T) {
 	const large = 20 << 20 // takes more than five minutes
 	for name, c := range map[string]struct {
 		sends, gets, stops int

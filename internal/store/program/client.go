@@ -220,7 +220,7 @@ func (c *client) await(ctx context.Context, r *running, p *session.Pending, verb
 	case <-ctx.Done():
 		stopped = ctx.Err()
 	case <-timer.C:
-		stopped = c.problem("it has not answered %s for %s", verb, c.o.Timeout)
+		stopped = c.problem("it did not answer %s within %s", verb, c.o.Timeout)
 	}
 	p.Cancel()
 	grace := c.o.Grace
@@ -290,7 +290,7 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	case session.CodeMissing:
 		return nil, c.problem("it does not support the verb %s", verb)
 	case session.CodeTemporary:
-		return nil, &temporaryError{c.problem("it asks to try %s later: %s", verb, reply.Error.Message)}
+		return nil, &temporaryError{c.problem("it requested to retry %s later: %s", verb, reply.Error.Message)}
 	}
 	return nil, c.problem("it answered %s with error %d: %s", verb, reply.Error.Code, reply.Error.Message)
 }

@@ -43,13 +43,13 @@ func Kind() remote.Kind {
 func schema() *provider.Block {
 	return &provider.Block{Attributes: map[string]*provider.Attribute{
 		"command": {Type: cty.List(cty.String), Optional: true,
-			Description: "The program and its arguments. There is no shell. It runs in the folder of the root module."},
+			Description: "The program and its arguments. No shell is used. It runs in the folder of the root module."},
 		"config": {Type: cty.Map(cty.String), Optional: true,
 			Description: "Settings for the program, such as where it stores states. The program defines their names."},
 		"secrets": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,
 			Description: "Additional settings whose values are never shown."},
 		"timeout": {Type: cty.String, Optional: true,
-			Description: "Time limit for an answer of the program, such as 30s. The maximum and default is 2m."},
+			Description: "Time limit for an answer of the program, such as 30s. The default, and the maximum, is 2m."},
 	}}
 }
 

@@ -60,7 +60,7 @@ func TestStore(t *testing.T) {
 
 // The journal and the results of a state on this machine belong to this state only, and not to another state of the
 // same program with other values in config or another end of a long command.
-func TestPlacesHaveNamesOfTheirOwn(t *testing.T) {
+func TestPlacesHaveUniqueNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	names := map[string]bool{}
 	name := func(o program.Options) string {
@@ -287,7 +287,7 @@ func TestAnAnswerThatTakesTooLongIsAnError(t *testing.T) {
 }
 
 // A lock whose response was lost is recognized as ours, and one whose caller has left is released.
-func TestALockWhoseAnswerIsLostIsFound(t *testing.T) {
+func TestLocksWithLostResponsesAreFound(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		s := serve(t, memory.New(), allFeatures...)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -313,7 +313,7 @@ func TestALockWhoseAnswerIsLostIsFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithTheStartIsSaid(t *testing.T) {
+func TestStartErrorsAreReported(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	for name, c := range map[string]struct {
@@ -337,7 +337,7 @@ func TestWhatIsWrongWithTheStartIsSaid(t *testing.T) {
 func init() { modes["gone"] = func(string) { os.Exit(1) } }
 
 // Neither secrets of the block nor contents of states appear in an error or in the log, whatever the program prints.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
 	secret, content := "canary-öf \"secrets\"/\nsecond-line-canary", strings.Repeat("state-canary", 20)
@@ -429,7 +429,7 @@ func TestRequestsOfARunAreCounted(t *testing.T) {
 }
 
 // The program exits, or responds with garbage, at each call of a run, before or after the call takes effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := []string{"dies before", "dies behind", "is cut"}
 	if testing.Short() {
 		kinds = kinds[1:2]

@@ -12,7 +12,7 @@ import (
 
 // Durations are measured with the monotonic clock. A time that was converted to a number has no monotonic reading: if
 // the clock were set forward by an hour, that would look like an hour of silence, after which a run gives up its lock.
-func TestNoTimeGoesThroughANumber(t *testing.T) {
+func TestDurationsUseTheMonotonicClock(t *testing.T) {
 	// Exceptions: times of the server's connections, expiry times of credentials, times in signatures, and names.
 	elsewhere := map[string]bool{"pg.moment": true, "pg.foreign": true, "cos.fetch": true, "cos.machine": true,
 		"cos.signature": true, "cos.sign": true, "store.nameBackup": true}

@@ -140,13 +140,13 @@ var (
 	// ErrChanged means that the content to be replaced has changed. Nothing was written.
 	ErrChanged = errors.New("another run has changed it")
 	// ErrLost means that the lock is no longer held.
-	ErrLost = errors.New("the lock is not held any more")
+	ErrLost = errors.New("the lock is no longer held")
 	// ErrNotLocked means that there is no lock to release.
 	ErrNotLocked = errors.New("the state is not locked")
 	// ErrTaken means that a lock to be released is no longer the one that was read.
 	ErrTaken = errors.New("another run has just taken the lock. Check who holds it")
 	// ErrNoJournal means that a backend cannot store a journal. The journal is then kept on this machine.
-	ErrNoJournal = errors.New("the backend keeps no journal")
+	ErrNoJournal = errors.New("the backend does not keep a journal")
 	// ErrNoWorkspaces means that a backend supports only one state.
 	ErrNoWorkspaces = state.ErrNoWorkspaces
 )

@@ -422,9 +422,9 @@ func play(t *testing.T, seed uint64, service remote.Driver) {
 	}
 }
 
-// TestLostAnswersCostNothing: a run whose calls get lost, arrive twice or late, but succeed in the end, has the same
+// TestLostResponsesHaveNoEffect: a run whose calls get lost, arrive twice or late, but succeed in the end, has the same
 // result as a run without faults.
-func TestLostAnswersCostNothing(t *testing.T) {
+func TestLostResponsesHaveNoEffect(t *testing.T) {
 	ctx := context.Background()
 	for seed := range uint64(60) {
 		w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 2)), service: memory.New(),

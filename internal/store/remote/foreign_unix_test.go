@@ -18,7 +18,7 @@ import (
 
 // Another user of the machine puts a rescue file into the folder for temporary files: it is ignored and does not
 // prevent runs. In a folder of the user's own it counts.
-func TestFilesOfRescueOfOtherUsersAreNotBelieved(t *testing.T) {
+func TestRescueFilesOfOtherUsersAreIgnored(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs the rights to give files away: it runs as root")
 	}

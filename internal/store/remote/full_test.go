@@ -17,7 +17,7 @@ import (
 
 // The service is unreachable, and the disk with the results fails: the next folder is used. In all cases the next run
 // can begin, and finds every operation and every acknowledged result.
-func TestADiskThatFailsBesideTheServiceLosesNothing(t *testing.T) {
+func TestDiskFailuresWhileTheServiceIsUnreachableLoseNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, mode := range []faults.Mode{faults.Full, faults.ENOSPC, faults.EIO} {
 		for n := 1; ; n++ {

@@ -71,7 +71,7 @@ type Surroundings struct {
 	Log func(format string, args ...any)
 }
 
-// Hosts looks up services and tokens in the CLI configuration and on the network.
+// Hosts finds services and tokens in the CLI configuration and on the network.
 type Hosts interface {
 	// Service returns the address of the first of these services that a host announces, ending in a slash. It fails if
 	// the user's token must not be sent there: without TLS, or if another host has chosen the address.

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/store/journal"
 	"github.com/tombolo-iac/tombolo/internal/store/remote/progress"
 	"github.com/tombolo-iac/tombolo/state"
@@ -399,7 +400,7 @@ func (s *session) delete() error {
 		return errors.New("the default workspace cannot be deleted")
 	}
 	if n := s.open.Len(); n > 0 {
-		return fmt.Errorf("%d operations of an interrupted run are still open; resolve them first with recover", n)
+		return journal.ErrOpen(n, "")
 	}
 	ctx, cancel := s.call()
 	defer cancel()
@@ -457,6 +458,6 @@ func (s *session) release() error {
 	if err == nil {
 		return lost
 	}
-	return fmt.Errorf("unlock %s: %w. The lock may still be held: release it with \"force-unlock %s\"", s.w.place, err,
-		s.info.ID)
+	return diag.Advised(fmt.Errorf("unlock %s: %w. The lock may still be held", s.w.place, err),
+		"Release it with \"%s\".", diag.Run("force-unlock", s.info.ID))
 }

@@ -134,8 +134,8 @@ func (w *workspace) parse(v *stored) error {
 	case p.MarkOf(v.hash) != nil:
 		v.mark = *p.MarkOf(v.hash)
 	case v.hash == "":
-		return fmt.Errorf("the state %s is gone, but its journal is there, which was started when the state existed. "+
-			"Restore the state: the journal stands on serial %d of lineage %q", w.place, p.Header.Serial,
+		return fmt.Errorf("the state %s no longer exists, but its journal, which was started when it existed, does. "+
+			"Restore the state: the journal is based on serial %d of lineage %q", w.place, p.Header.Serial,
 			p.Header.Lineage)
 	default:
 		v.foreign, v.mark = true, p.LastDone()

@@ -151,7 +151,7 @@ func unknown(err, readErr error) error {
 
 // conflict returns the error that describes the content which another run has stored.
 func (s *session) conflict() error {
-	c := &state.ConflictError{Found: "another content", Expected: "what was read when the lock was taken",
+	c := &state.ConflictError{Found: "other content", Expected: "the content from when the lock was acquired",
 		Advice: "Another program wrote the state during this run, despite the lock. Check what it changed, then run " +
 			"again: the results of this run are kept, and will be merged into the new state"}
 	ctx, cancel := s.call()

@@ -40,7 +40,7 @@ func once(method, path string, what fault) func(*wire) fault {
 }
 
 // If a request is retried because its response was lost, its own effect is not taken for a conflict.
-func TestLostAnswersAreNoConflicts(t *testing.T) {
+func TestLostResponsesAreNotConflicts(t *testing.T) {
 	for _, what := range []fault{answerLost, twice, failedLate, requestLost, slowDown, conflict, cutShort} {
 		for _, object := range []string{"/state.tflock", "/journal", "/state"} {
 			_, p := planned(t, once("PUT", object, what))
@@ -66,7 +66,7 @@ func life(t *testing.T, p remote.Place) {
 }
 
 // If it is unknown whether a lock was acquired, it is released, and so is one of two locks.
-func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
+func TestPartlyAcquiredLocksAreReleased(t *testing.T) {
 	for _, what := range []fault{answerLost, failedLate} {
 		tries := 0
 		_, p := planned(t, func(w *wire) fault {
@@ -104,7 +104,7 @@ func TestLocksThatWereNotTakenAreGivenBack(t *testing.T) {
 }
 
 // A deletion that arrives late does not release the lock of another run.
-func TestLateDeletionsFreeNobodyElse(t *testing.T) {
+func TestLateDeletionsDoNotReleaseOtherLocks(t *testing.T) {
 	f, p := planned(t, once("DELETE", ".tflock", later))
 	h, err := p.Lock(t.Context(), drivertest.Info(lockID))
 	must(t, err)
@@ -118,7 +118,7 @@ func TestLateDeletionsFreeNobodyElse(t *testing.T) {
 	must(t, h.Check(t.Context()))
 }
 
-func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
+func TestErrorsOfTheServiceAreShown(t *testing.T) {
 	for code, want := range map[string][]string{
 		"403 AccessDenied":               {"AccessDenied", "s3:PutObject"},
 		"400 ExpiredToken":               {"ExpiredToken", "have expired"},
@@ -147,7 +147,7 @@ func TestWhatTheServiceSaysIsSaidToPeople(t *testing.T) {
 	}
 }
 
-func TestServicesThatAreNotThere(t *testing.T) {
+func TestMissingServices(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	server.Close()
 	d, err := s3.Hasty(t.Context(), cty.ObjectVal(settings(server.URL, nil)))
@@ -187,7 +187,7 @@ func TestServicesThatIgnoreConditions(t *testing.T) {
 }
 
 // A response without end is not taken for a state.
-func TestObjectsHaveABound(t *testing.T) {
+func TestObjectsHaveASizeLimit(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	t.Cleanup(server.Close)
 	d := open(t, settings(server.URL, nil))

@@ -72,10 +72,9 @@ func (b *bucket) version(ctx context.Context, key string, id *string) (o *stored
 		if err != nil {
 			return nil, b.failed(ctx, "read", key, err)
 		}
-		if aws.ToString(out.ETag) == "" {
+		if err := b.tagged("read", key, out.ETag); err != nil {
 			out.Body.Close()
-			return nil, &problem{text: fmt.Sprintf("read %s: the answer is not one of the service: it has no ETag. "+
-				"Check endpoints, and what is between", b.name(key))}
+			return nil, err
 		}
 		data, err := io.ReadAll(io.LimitReader(out.Body, b.most+1))
 		out.Body.Close()
@@ -107,7 +106,16 @@ func (b *bucket) head(ctx context.Context, key string) (etag string, err error) 
 	if err != nil {
 		return "", b.failed(ctx, "look for", key, err)
 	}
-	return aws.ToString(out.ETag), nil
+	return aws.ToString(out.ETag), b.tagged("look for", key, out.ETag)
+}
+
+// tagged checks that a response about an object has a tag. Responses without one come from a proxy.
+func (b *bucket) tagged(what, key string, etag *string) error {
+	if aws.ToString(etag) != "" {
+		return nil
+	}
+	return &problem{text: fmt.Sprintf("%s %s: the answer has no ETag, so it is not from the service. Check "+
+		"endpoints, and any proxy", what, b.name(key))}
 }
 
 // about is the metadata of an object.
@@ -177,7 +185,7 @@ func (b *bucket) putOnce(ctx context.Context, key string, data []byte, more abou
 	out, err := b.client.PutObject(ctx, in)
 	switch {
 	case err == nil:
-		return aws.ToString(out.ETag), nil
+		return aws.ToString(out.ETag), b.tagged("write", key, out.ETag)
 	case status(err) == http.StatusPreconditionFailed, c.etag != "" && missing(err):
 		return "", errUnmet
 	}

@@ -15,7 +15,7 @@ import (
 
 // Without credentials, or if the role may not be assumed, the error names the settings to set and not permissions of
 // the bucket.
-func TestWithoutCredentialsTheMessageSaysWhatToSet(t *testing.T) {
+func TestMissingCredentialsHaveAdvice(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
 		"AWS_ROLE_ARN", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI",

@@ -166,7 +166,7 @@ func TestDriverWithDynalite(t *testing.T) {
 	shareLife(t, open(t, s), terraform(t, block(s)))
 }
 
-func TestLockInformationIsTerraforms(t *testing.T) {
+func TestLockInformationEqualsTerraforms(t *testing.T) {
 	server := httptest.NewServer(serve(t))
 	t.Cleanup(server.Close)
 	table, items := serveTable(t)

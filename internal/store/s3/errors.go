@@ -108,8 +108,8 @@ func objectHint(what string, err error) string {
 			"list versions": "s3:ListBucketVersions"}[what]
 		hint := "Allow " + action + " to these credentials"
 		if what == "read" || what == "look for" {
-			hint += ", and s3:ListBucket for the bucket: without it, a missing object cannot be told from one that " +
-				"these credentials may not read"
+			hint += ", and s3:ListBucket for the bucket: without it, the service does not distinguish a missing " +
+				"object from one that these credentials may not read"
 		}
 		return hint
 	}

@@ -70,7 +70,7 @@ func TestGatewayWithVersions(t *testing.T) {
 	}
 	must(t, h.Unlock(t.Context()))
 	if _, err = p.Lock(t.Context(), drivertest.Info("other")); err != nil &&
-		!strings.Contains(err.Error(), "counts the marker of a deleted version") {
+		!strings.Contains(err.Error(), "treats the marker of a deleted version") {
 		t.Error(err)
 	}
 }

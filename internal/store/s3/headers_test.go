@@ -124,7 +124,7 @@ func TestArgumentsOfOpenTofu(t *testing.T) {
 		}
 	}
 	for want, wrong := range map[string]map[string]cty.Value{
-		"exclude each other": {"role_arn": text("arn:aws:iam::123456789012:role/r"), "assume_role": cty.ObjectVal(
+		"conflict. Keep one": {"role_arn": text("arn:aws:iam::123456789012:role/r"), "assume_role": cty.ObjectVal(
 			map[string]cty.Value{"role_arn": text("arn:aws:iam::123456789012:role/r")})},
 		"900 to 43200": {"role_arn": text("arn:aws:iam::123456789012:role/r"),
 			"assume_role_duration_seconds": cty.NumberIntVal(1)},

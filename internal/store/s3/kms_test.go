@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// TestKeysOfTheKeyManagementServiceOpenAndSeal makes one run encrypt and another decrypt; each write uses a new key.
-func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
+// TestKeyManagementServiceKeysEncryptAndDecrypt makes one run encrypt and another decrypt; each write uses a new key.
+func TestKeyManagementServiceKeysEncryptAndDecrypt(t *testing.T) {
 	server := httptest.NewServer(encryptiontest.AmazonKeys{})
 	defer server.Close()
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL_KMS": server.URL, "AWS_REGION": "eu-central-1",
@@ -60,7 +60,7 @@ func TestKeysOfTheKeyManagementServiceOpenAndSeal(t *testing.T) {
 	for want, c := range map[string]*encryption.Cipher{
 		"there is no such key":    open("alias/other", "key_spec = \"AES_256\""),
 		"AES_256 or AES_128":      open("alias/states", "key_spec = \"AES_512\""),
-		"only useful together":    open("alias/states", "key_spec = \"AES_256\"\naccess_key = \"A\""),
+		"must be set together":    open("alias/states", "key_spec = \"AES_256\"\naccess_key = \"A\""),
 		"look like an AWS region": open("alias/states", "key_spec = \"AES_256\"\nregion = \"here\""),
 	} {
 		if err := c.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), want) ||

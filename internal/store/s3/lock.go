@@ -76,7 +76,7 @@ func (p *place) takeFile(ctx context.Context, body []byte) error {
 		if there == nil && try == lockTries {
 			return &state.LockedError{Err: fmt.Errorf("%s cannot be locked: the service reports both that the object "+
 				"%s exists and that it does not. Unless another run keeps taking and releasing the lock, the service "+
-				"counts the marker of a deleted version as an object. With such a service, use a bucket without "+
+				"treats the marker of a deleted version as an object. With such a service, use a bucket without "+
 				"versioning, or dynamodb_table instead of use_lockfile", p, p.d.bucket.name(p.lockKey()))}
 		}
 		if there != nil {

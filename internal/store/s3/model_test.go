@@ -29,7 +29,7 @@ const (
 // their lock without noticing. In all cases, a state replaces the one that was read, a lock is only acquired if it is
 // free, versions of journals are never reused, and an acknowledged chunk remains in its position, exactly once, until
 // its journal ends.
-func TestFaultsLoseAndDoubleNothing(t *testing.T) {
+func TestFaultsLoseAndDuplicateNothing(t *testing.T) {
 	seeds := uint64(15)
 	if testing.Short() {
 		seeds = 4

@@ -83,9 +83,9 @@ func (p *place) readBoth(ctx context.Context) (o *stored, want string, err error
 func (p *place) badDigest(got, want string) error {
 	found := "it has the digest " + got
 	if got == "" {
-		found = "it is not there"
+		found = "it does not exist"
 	}
-	return fmt.Errorf("%s is not the state that was written last: %s, but the item %s of the table %s has %s. Either "+
+	return fmt.Errorf("%s is not the last state that was written: %s, but the item %s of the table %s has %s. Either "+
 		"another program wrote the state, or a run ended between the two writes. Check the state and its older "+
 		"versions. If it is the right one, delete that item, or set its attribute %s to the digest found", p, found,
 		p.item()+digestSuffix, p.d.s.table, want, itemDigest)

@@ -13,7 +13,7 @@ import (
 
 // The service fails permanently, or one connection breaks, at each request of a run, before or after the request takes
 // effect.
-func TestEveryRequestOfARunMayFail(t *testing.T) {
+func TestEveryRequestMayFail(t *testing.T) {
 	kinds := map[string]fault{"": none, "lost": requestLost, "without an answer": answerLost, "503": slowDown,
 		"cut": cutShort}
 	drivertest.EveryRequest(t, []string{"lost", "without an answer", "503", "cut"},

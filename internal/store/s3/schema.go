@@ -48,7 +48,7 @@ func schema() *provider.Block {
 		"skip_metadata_api_check":  text(flag, "Whether to skip the metadata service of EC2."),
 		"ec2_metadata_service_endpoint": text(str,
 			"Address of the metadata service of EC2."),
-		"ec2_metadata_service_endpoint_mode": text(str, "How to reach that service: IPv4 or IPv6."),
+		"ec2_metadata_service_endpoint_mode": text(str, "Address mode of that service: IPv4 or IPv6."),
 		"assume_role":                        assumedRole(),
 		"assume_role_with_web_identity":      tokenRole(),
 

@@ -36,7 +36,7 @@ func gossip(w http.ResponseWriter, r *http.Request) {
 }
 
 // No secret of a block appears in an error, a diagnostic or the log.
-func TestSecretsAppearNowhere(t *testing.T) {
+func TestSecretsAreNeverShown(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(gossip))
 	t.Cleanup(server.Close)
 	key := []byte("canary-of-256-bits-0123456789abc")

@@ -85,8 +85,8 @@ var kmsName = regex.Lazy(`^(arn:[a-z0-9-]+:kms:[a-z0-9-]+:\d{12}:(key/(mrk-)?[0-
 func (r reader) encryption(s *settings, o remote.Surroundings) {
 	r.conflict("kms_key_id", "sse_customer_key")
 	if s.kmsKey != "" && !kmsName().MatchString(s.kmsKey) {
-		r.Wrong("kms_key_id", "Invalid KMS key", "%q names no key of the Key Management Service: an ARN or an id "+
-			"is expected.", s.kmsKey)
+		r.Wrong("kms_key_id", "Invalid KMS key", "%q is not a key of the Key Management Service: expected an ARN or "+
+			"an id.", s.kmsKey)
 	}
 	if s.customerKey == "" && s.kmsKey == "" {
 		s.customerKey = o.Getenv("AWS_SSE_CUSTOMER_KEY")

@@ -159,7 +159,7 @@ func (r reader) conflict(names ...string) {
 		}
 	}
 	if n > 1 {
-		r.Wrong("", "Conflicting arguments", "%s exclude each other. Keep one of them.", strings.Join(names, ", "))
+		r.Wrong("", "Conflicting arguments", "%s conflict. Keep one of them.", strings.Join(names, ", "))
 	}
 }
 
@@ -222,14 +222,14 @@ func (r reader) names(s *settings) {
 		case set == nil:
 			r.Wrong(name, "Missing Required Value", "It must be set.")
 		case strings.TrimSpace(value) == "":
-			r.Wrong(name, "Invalid Value", "It is set to nothing but spaces.")
+			r.Wrong(name, "Invalid Value", "The value has only spaces.")
 		}
 	}
 	for name, value := range map[string]string{"key": s.key, "workspace_key_prefix": s.prefix} {
 		switch {
 		case strings.HasPrefix(value, "/") || strings.HasSuffix(value, "/"):
-			r.Wrong(name, "Invalid Value", "A slash at its beginning or end makes names that other programs do not "+
-				"find.")
+			r.Wrong(name, "Invalid Value", "It must not begin or end with a slash: other programs would not find the "+
+				"objects.")
 		case strings.Contains(value, "//"):
 			r.Wrong(name, "Invalid Value", `The value must not contain "//".`)
 		}
@@ -246,8 +246,8 @@ func (r reader) access(s *settings, o remote.Surroundings) {
 			"another service, set skip_region_validation = true.", s.region)
 	}
 	if (s.access == "") != (s.secret == "") {
-		r.Wrong("", "Incomplete credentials", "access_key and secret_key are only useful together. Set both or "+
-			"neither: without them, the environment, shared files and roles of this machine are tried.")
+		r.Wrong("", "Incomplete credentials", "access_key and secret_key must be set together. Set both or neither: "+
+			"without them, the environment, shared files and roles of this machine are used.")
 	}
 	if file := o.Getenv("AWS_SHARED_CONFIG_FILE"); file != "" && len(s.configs) == 0 { // unknown to the SDK
 		s.configs = r.files([]string{file})
@@ -303,7 +303,7 @@ func (r reader) role() *assumed {
 	a := &assumed{arn: r.Given("role_arn"), policy: r.Given("policy"), session: r.Given("session_name"),
 		duration: r.duration("duration"), policies: r.texts("policy_arns")}
 	if a.arn == "" {
-		r.Wrong("role_arn", "Missing Required Value", "Which role? Name it by its ARN.")
+		r.Wrong("role_arn", "Missing Required Value", "The role is missing. Set it by its ARN.")
 	}
 	return a
 }

@@ -12,7 +12,7 @@ import (
 
 // The test fails if the driver reads a variable that is missing in the table. The defaults are those that Terraform
 // documents.
-func TestVariablesSayWhatArgumentsSay(t *testing.T) {
+func TestVariablesMatchArguments(t *testing.T) {
 	block := drivertest.Settings{Schema: schema(),
 		Base:   map[string]string{"bucket": "b", "key": "k", "region": "eu-central-1"},
 		Others: []string{"AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY"},

@@ -79,7 +79,7 @@ func (f *filler) object(given map[string]cty.Value, name string) map[string]cty.
 		return nil
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		f.unsuitable("the objects that it holds are written as one object, whose attributes count for all of them")
+		f.unsuitable("write its objects as one object, whose attributes are those of all of them")
 		return nil
 	}
 	return v.AsValueMap()

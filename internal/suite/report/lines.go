@@ -162,8 +162,7 @@ func (l *lines) Destroyed(left suite.Leftover) {
 			payload["state"] = left.Path
 		}
 		l.mu.Lock()
-		view.WriteLine(l.o.View, "error", fmt.Sprintf("What %s created could not be destroyed. These objects are "+
-			"left: %s.",
+		view.WriteLine(l.o.View, "error", fmt.Sprintf("The objects of %s could not be destroyed. These remain: %s.",
 			Maker(left), plural(len(list), "object")), "test_cleanup",
 			append([]any{"test_cleanup", payload}, l.about(left.File, left.Run)...)...)
 		l.mu.Unlock()

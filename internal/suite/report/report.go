@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -210,7 +211,7 @@ func (t *text) Destroyed(l suite.Leftover) {
 	objects := l.Objects()
 	if l.Diags.HasErrors() || len(objects) > 0 {
 		var b strings.Builder
-		fmt.Fprintf(&b, "\nWhat %s created could not be destroyed.\n", Maker(l))
+		fmt.Fprintf(&b, "\nThe objects of %s could not be destroyed.\n", Maker(l))
 		t.write(t.errors(), b.String())
 	}
 	t.diagnostics(l.Diags)
@@ -218,11 +219,11 @@ func (t *text) Destroyed(l suite.Leftover) {
 		return
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\nThese objects are left, and must be destroyed by hand:\n")
+	fmt.Fprintf(&b, "\nThese objects remain, and must be destroyed by hand:\n")
 	for _, o := range objects {
 		fmt.Fprintf(&b, "  - %s\n", view.CleanLine(o.String()))
 	}
-	b.WriteString(Kept(l))
+	b.WriteString(kept(l, diag.Named(cmp.Or(t.o.View.Program, diag.Program))))
 	t.write(t.errors(), b.String())
 }
 
@@ -231,17 +232,17 @@ func Maker(l suite.Leftover) string {
 	return fmt.Sprintf("run %q of %s", l.Run.Name, view.CleanLine(l.File.Name))
 }
 
-// Kept returns the place of the state with the remaining objects.
-func Kept(l suite.Leftover) string {
+// kept returns the place of the state with the remaining objects, and the commands that destroy them.
+func kept(l suite.Leftover, w diag.Words) string {
 	if l.Path == "" {
 		return ""
 	}
-	text := fmt.Sprintf("\nThe file %s has their state, with their ids. A configuration with\ntheir "+
-		"providers destroys them with \"destroy -state=%[1]s\".\n", view.CleanLine(l.Path))
+	file := view.CleanLine(l.Path)
+	text := fmt.Sprintf("\nThe file %s has their state, with their ids. With the\nconfiguration of their "+
+		"providers, destroy them with \"%s\".\n", file, w.Command(diag.Run("destroy", "-state="+file)))
 	for _, f := range l.Open {
-		text += fmt.Sprintf("The outcome of the %s of %s is unknown. Resolve it with \"recover -state=%s\".\n",
-			f.Action,
-			view.CleanLine(f.Object.String()), view.CleanLine(l.Path))
+		text += fmt.Sprintf("The outcome of the %s of %s is unknown. Resolve it with \"%s\".\n", f.Action,
+			view.CleanLine(f.Object.String()), w.Command(diag.Run("recover", "-state="+file)))
 	}
 	return text
 }

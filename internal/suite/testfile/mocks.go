@@ -49,7 +49,7 @@ func (r *reader) provider(b *hcl.Block) *Provider {
 	if a := content.Attributes["for_each"]; a != nil {
 		if p.ForEach = a.Expr; p.Alias == "" {
 			r.errorf(a.Expr.Range(), "Alias required when using \"for_each\"", "A mock_provider block with "+
-				"\"for_each\" needs an \"alias\" too: it stands for a provider block with both.")
+				"\"for_each\" needs an \"alias\" too: it replaces a provider block with both.")
 		}
 	}
 	p.Mock.AtPlan = r.atPlan(content.Attributes, false)
@@ -92,7 +92,7 @@ func (r *reader) mockBlocks(m *Mock, blocks hcl.Blocks, atPlan bool) {
 			if first.Range.Filename != b.DefRange.Filename {
 				summary = "Duplicate mock resource block" // as Terraform calls it between files
 			}
-			r.errorf(b.LabelRanges[0], summary, "A %s block for %s is at %s already.", b.Type, b.Labels[0],
+			r.errorf(b.LabelRanges[0], summary, "A %s block for %s already exists at %s.", b.Type, b.Labels[0],
 				first.Range)
 			continue
 		}
@@ -181,8 +181,8 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.AtPlan = r.atPlan(content.Attributes, atPlan)
 	a := content.Attributes["target"]
 	if a == nil {
-		r.errorf(b.DefRange, "Missing target attribute", "A block %s needs the argument target, the address of what "+
-			"it overrides.",
+		r.errorf(b.DefRange, "Missing target attribute", "A %s block needs the argument target, the address of the "+
+			"object that it overrides.",
 			b.Type)
 		return list
 	}
@@ -194,12 +194,12 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.Target = t
 	if !o.suits() {
 		what := map[Kind]string{Resource: "resources", Data: "data sources", Module: "modules"}[o.Kind]
-		r.errorf(o.TargetRange, "Invalid override target", "A block %s is for %s, and %s is not one.", b.Type, what, t)
+		r.errorf(o.TargetRange, "Invalid override target", "A %s block is for %s, and %s is not one.", b.Type, what, t)
 		return list
 	}
 	for _, first := range list {
 		if first.Kind == o.Kind && first.Target.String() == t.String() {
-			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A block %s for %s is at %s already.",
+			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A %s block for %s already exists at %s.",
 				b.Type, t, first.Range)
 			return list
 		}

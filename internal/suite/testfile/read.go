@@ -58,7 +58,7 @@ func (r *reader) read(body hcl.Body) {
 			run := r.run(b)
 			if first, twice := runs[run.Name]; twice {
 				r.errorf(b.DefRange, `Duplicate "run" block names`,
-					"A run block named %q is at %s already. Each run in a file needs a unique name.", run.Name,
+					"A run block named %q already exists at %s. Each run in a file needs a unique name.", run.Name,
 					first)
 				continue
 			}
@@ -81,7 +81,7 @@ func (r *reader) read(body hcl.Body) {
 			}
 			if first, twice := providers[p.Addr().String()]; twice {
 				r.errorf(b.DefRange, "Duplicate provider block",
-					"The provider configuration %s is at %s already. Give one of them an alias, or remove it.",
+					"The provider configuration %s already exists at %s. Give one of them an alias, or remove it.",
 					p.Addr(), first)
 				continue
 			}
@@ -131,14 +131,14 @@ func (r *reader) variable(b *hcl.Block) {
 }
 
 func (r *reader) declaredTwice(v *config.Variable, at hcl.Range) {
-	r.errorf(v.Range, `Duplicate "variable" block names`, "The variable %q of this file is set at %s already. Declare "+
-		"it, or set it in the block variables.", v.Name, at)
+	r.errorf(v.Range, `Duplicate "variable" block names`, "The variable %q of this file is already set at %s. "+
+		"Declare it, or set it in the variables block.", v.Name, at)
 }
 
 // twice reports a block of which there can be one.
 func (r *reader) twice(b, first *hcl.Block, where string) {
 	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type),
-		"This %s has a %s block at %s already. Combine them.", where, b.Type, first.DefRange)
+		"This %s already has a %s block at %s. Combine them.", where, b.Type, first.DefRange)
 }
 
 // attributes returns the arguments of a block that allows any name.
@@ -298,7 +298,7 @@ func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty
 		return nil
 	case v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() && !v.Type().IsMapType():
 		r.errorf(a.Range, "Invalid "+argument+" attribute",
-			"The argument %q of a block %s is an object: %[1]s = { name = value }.", argument, block)
+			"The argument %q of a %s block is an object: %[1]s = { name = value }.", argument, block)
 		return nil
 	}
 	return v.AsValueMap()
@@ -324,7 +324,7 @@ func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 	}
 	if text != "plan" && text != "apply" {
 		r.errorf(a.Range, "Invalid override_during value",
-			"Values replace others during plan or apply, without quotes.")
+			"Write override_during = plan or override_during = apply, without quotes.")
 	}
 	return text == "plan"
 }
@@ -341,7 +341,7 @@ func asText(a *hcl.Attribute) (string, diag.List) {
 	v, err := convert.Convert(v, cty.String)
 	if err != nil || v.IsNull() || !v.IsKnown() {
 		return "", diags.Errorf(a.Expr.Range().Ptr(), "Unsuitable value type",
-			"The argument %q is a text in double quotes.", a.Name)
+			"The argument %q must be a string in double quotes.", a.Name)
 	}
 	return strings.TrimSpace(v.AsString()), diags
 }

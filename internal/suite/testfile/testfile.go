@@ -158,7 +158,7 @@ func Load(files config.Files, dir string, fl flavor.Flavor) ([]*File, diag.List)
 		case d != "." && errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return nil, diags.AppendError("Cannot look for files of tests", fmt.Errorf("read %s: %w", d, err))
+			return nil, diags.AppendError("Cannot find the test files", fmt.Errorf("read %s: %w", d, err))
 		}
 		for _, name := range config.WithoutTwins(names, fl) {
 			if !IsFile(name, fl) {

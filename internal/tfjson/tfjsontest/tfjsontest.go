@@ -1,11 +1,10 @@
-// Package tfjsontest reads recorded runs of Terraform 1.11.4, so that documents and texts can be compared with what it
-// printed.
+// Package tfjsontest loads recorded runs of Terraform 1.11.4, to compare documents and texts with its output.
 //
-// Each archive in testdata is one step of a scenario: the configuration, the state before, the plan document and text,
-// and what applying it left. They were recorded with terraform_data and with a provider made for the purpose
-// (hashicorp/oracle), which has every kind of attribute and block. Load turns the plan document back into a plan.Plan;
-// values lose nothing in this but the types of what a dynamic attribute holds. Sensitive values in the recordings
-// contain the text of Canary. The count of invoked actions, which Terraform 1.15 writes, was added to them.
+// Each archive in testdata is one step of a scenario: the configuration, the prior state, the plan document and text,
+// and the state after the apply. They were recorded with terraform_data and with a provider for this purpose
+// (hashicorp/oracle), which has every kind of attribute and block. Case.Plan converts the plan document to a plan.Plan;
+// this only loses the types of values in dynamic attributes. Sensitive values in the recordings contain the text of
+// Canary. The count of invoked actions, which only Terraform 1.15 writes, was added.
 package tfjsontest
 
 import (
@@ -35,7 +34,7 @@ type Case struct {
 	Files map[string]string // the members of the archive
 }
 
-// Dir is where the recordings are, seen from the folder of any package of the module.
+// Dir returns the directory of the recordings, relative to the folder of any package of the module.
 func Dir() string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -73,7 +72,7 @@ func Cases(t testing.TB) []Case {
 	return cases
 }
 
-// Update writes another text of a member into its recording.
+// Update replaces a member of the recording.
 func (c Case) Update(t testing.TB, member, text string) {
 	t.Helper()
 	path := filepath.Join(Dir(), c.Name+".txtar")
@@ -105,8 +104,7 @@ func (c Case) State(t testing.TB, member string) *state.State {
 	return s
 }
 
-// Document reads a JSON member; numbers stay as they are written. The version that wrote it is ours: what was recorded
-// is as true of the level that we tell.
+// Document reads a JSON member; numbers keep their text. The version in it is replaced by that of this module.
 func (c Case) Document(t testing.TB, member string) map[string]any {
 	t.Helper()
 	doc := Parse(t, c.Files[member])
@@ -128,7 +126,7 @@ func Parse(t testing.TB, text string) map[string]any {
 	return doc
 }
 
-// Plan returns a plan of the recorded document; nil when the step has none. Base is the recorded state before.
+// Plan returns a plan of the recorded document, or nil if the step has none. Base is the recorded prior state.
 func (c Case) Plan(t testing.TB, schemas tfjson.Schemas) *plan.Plan {
 	t.Helper()
 	if c.Files["plan.json"] == "" {
@@ -232,7 +230,8 @@ func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Chang
 	return c
 }
 
-// typedOutput returns the unknown output of a terraform_data object the type of its input: its provider plans it so.
+// typedOutput sets the type of the unknown output of a terraform_data object to that of its input, as planned by its
+// provider.
 func typedOutput(v cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	vals["output"] = cty.UnknownVal(vals["input"].Type())
@@ -292,8 +291,8 @@ func Read(t testing.TB, name string) []byte {
 	return b
 }
 
-// recorded is the edit that a plan keeps of what was read. The recorded state is the one after refreshing, so it
-// changes nothing more.
+// recorded returns the edit that a plan keeps for a refreshed object. The recorded state is the one after refreshing,
+// so the edit changes nothing.
 func recorded(s *state.State, drift *plan.Change) state.Edit {
 	if o := s.Object(drift.Object); o != nil {
 		return state.Edit{

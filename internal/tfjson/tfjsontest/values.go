@@ -9,7 +9,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// build returns a value of a type from what a document holds of it: its known parts and the map of its unknown ones.
+// build returns a value of a type from its parts in a document: the known parts and the map of unknown ones.
 func build(t testing.TB, ty cty.Type, v any, present bool, unknown any) cty.Value {
 	t.Helper()
 	switch {
@@ -109,7 +109,7 @@ func buildDynamic(t testing.TB, v, unknown any) cty.Value {
 	return implied(t, v)
 }
 
-// implied returns a value of JSON without a type.
+// implied returns the value of JSON without a type.
 func implied(t testing.TB, v any) cty.Value {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -127,7 +127,7 @@ func implied(t testing.TB, v any) cty.Value {
 	return out
 }
 
-// path reads the steps of a path: names are attributes, which serve for map keys as well here.
+// path converts the steps of a path: names become attributes, even for map keys.
 func path(steps []any) cty.Path {
 	var p cty.Path
 	for _, s := range steps {
@@ -142,7 +142,7 @@ func path(steps []any) cty.Path {
 	return p
 }
 
-// secretPaths returns the paths at which a document of sensitive parts says true.
+// secretPaths returns the paths at which a document of sensitive parts is true.
 func secretPaths(ty cty.Type, v any) []cty.Path {
 	var paths []cty.Path
 	var walk func(ty cty.Type, v any, at cty.Path)

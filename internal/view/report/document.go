@@ -266,7 +266,7 @@ func (d *document) pending(p *plan.Plan) {
 	for _, a := range p.Unread {
 		why := "not read, because the refresh is minimal"
 		if _, set := slices.BinarySearchFunc(p.UnreadBySetting, a, addr.AbsResourceInstance.Compare); set {
-			why = "not read, because tombolo.hcl says refresh = false"
+			why = "not read, because tombolo.hcl sets refresh = false"
 		}
 		d.Pending = append(d.Pending, leftover{view.CleanLine(a.String()), why})
 	}
@@ -292,20 +292,21 @@ func notes(o Options, p *plan.Plan) (list []note) {
 			targets(p.Targets))
 	}
 	if len(p.Except) > 0 {
-		say("warning", "The plan leaves out, because of -exclude: %s, and what depends on it.", targets(p.Except))
+		say("warning", "Because of -exclude, the plan leaves out %s, and everything that depends on it.",
+			targets(p.Except))
 	}
 	if len(p.Invoke) > 0 {
 		say("info", "The plan only invokes %s.", targets(p.Invoke))
 	}
 	if len(p.LeftOut) > 0 {
-		say("warning", "Interrupted creations have to be resolved first: %d parts of the configuration are left out.",
+		say("warning", "Interrupted creations must be resolved first: %d parts of the configuration are left out.",
 			len(p.LeftOut))
 	}
 	if p.Unrefreshed {
 		say("warning", "The real objects were not read (-refresh=false): changes made outside are not in this plan.")
 	}
 	if n := len(p.Unread); n > 0 {
-		say("info", "%s not read: the tab \"Not looked at\" names them.", map[bool]string{true: "One real object was",
+		say("info", "%s not read: the tab \"Not checked\" lists them.", map[bool]string{true: "One real object was",
 			false: fmt.Sprintf("%d real objects were", n)}[n == 1])
 	}
 	if n := len(p.Invocations); n > 0 {
@@ -320,7 +321,7 @@ func notes(o Options, p *plan.Plan) (list []note) {
 		say("info", "Actions are invoked: %s.", strings.Join(names, ", "))
 	}
 	if p.Mode == plan.RefreshOnly {
-		say("info", "A refresh-only plan changes no real object: it records in the state what was changed outside.")
+		say("info", "A refresh-only plan changes no real object: it records changes made outside in the state.")
 	}
 	return list
 }

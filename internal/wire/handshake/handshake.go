@@ -1,13 +1,13 @@
-// Package handshake is the plugin's side of the connection between a host and a plugin: the host starts the program
-// with a cookie, the versions that it speaks and its certificate in the environment, and the program answers with one
-// line on its standard output that says where it listens and what its own certificate is. What is on the connection
-// then stands in package wire.
+// Package handshake is the plugin's side of the connection between a host and a plugin. The host starts the program
+// with a cookie, the supported protocol versions and its certificate in the environment. The program writes one line to
+// its standard output, with the address on which it listens and its own certificate. Package wire defines the messages
+// on the connection.
 //
 //	err := handshake.Serve(ctx, &handshake.Options{Servers: map[int]*wire.Server{6: server}})
 //
 // A plugin also forwards its standard output and standard error, answers health checks, and stops when the host asks it
-// to. Serve and Listen own their goroutines. The form of all this is that of the library go-plugin, which other engines
-// and most plugins use, and which the tests put on the other side.
+// to. Serve and Listen own their goroutines. All formats are those of the library go-plugin, which other engines and
+// most plugins use, and against which the tests run.
 package handshake
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// The magic cookie tells a plugin that a host, and not a person, started it. It is a part of the protocol.
+// The magic cookie shows a plugin that it was started by a host and not by a person. It is a part of the protocol.
 const (
 	CookieKey   = "TF_PLUGIN_MAGIC_COOKIE"
 	CookieValue = "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"
@@ -35,15 +35,16 @@ const (
 // format is the version of the handshake itself.
 const format = 1
 
-// Options describe a plugin. Servers is required.
+// Options configures a plugin. Servers is required.
 type Options struct {
-	Servers map[int]*wire.Server // by version of the protocol
-	// Server has the settings for all versions. Its methods and TLS are set here.
+	Servers map[int]*wire.Server // by protocol version
+	// Server holds the settings for all versions. Its methods and TLS are set by this package.
 	Server rpc.Server
 }
 
-// Serve serves the host that started this process, until the host asks it to stop, or the context ends. It takes over
-// os.Stdout, os.Stderr and interrupts, which the host controls. Calls may still be under way when it returns.
+// Serve serves the host that started this process, until the host asks it to stop or the context ends. It replaces
+// os.Stdout and os.Stderr and ignores interrupts, because the host controls them. Calls may still be in progress when
+// it returns.
 func Serve(ctx context.Context, o *Options) error {
 	version := chooseVersion(os.Getenv("PLUGIN_PROTOCOL_VERSIONS"), o.Servers)
 	certificate, err := o.secure(os.Getenv(CertificateVariable))
@@ -58,22 +59,22 @@ func Serve(ctx context.Context, o *Options) error {
 	output, err := takeOutput()
 	if err != nil {
 		listener.Close()
-		return fmt.Errorf("take over the output: %w", err)
+		return fmt.Errorf("redirect the output: %w", err)
 	}
 	defer output.discard()
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // heard, and left to the host
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // ignored: the host handles it
 	server := o.server(version, output)
 	address := listener.Addr()
 	if _, err := fmt.Fprintf(hello, "%d|%d|%s|%s|grpc|%s\n", format, version, address.Network(), address.String(),
 		base64.RawStdEncoding.EncodeToString(certificate)); err != nil {
 		listener.Close()
-		return fmt.Errorf("tell the host where the plugin listens: %w", err)
+		return fmt.Errorf("print the handshake line: %w", err)
 	}
 	return serve(ctx, server, listener)
 }
 
-// Listen begins to serve at the returned address, over an unencrypted connection. The channel is closed after the end
-// of the context and of all calls. Standard output, standard error and signals are not changed.
+// Listen serves at the returned address, over an unencrypted connection. The channel is closed when the context and all
+// calls have ended. Listen does not change standard output, standard error and signals.
 func Listen(ctx context.Context, o *Options) (address net.Addr, version int, done <-chan struct{}, err error) {
 	listener, err := listen()
 	if err != nil {
@@ -84,12 +85,12 @@ func Listen(ctx context.Context, o *Options) (address net.Addr, version int, don
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = serve(ctx, server, listener) // no caller is left to report to
+		_ = serve(ctx, server, listener) // there is no caller to return an error to
 	}()
 	return listener.Addr(), version, ended, nil
 }
 
-// serve returns when the server was stopped, by a host or because the context has ended.
+// serve returns when a host has stopped the server or the context has ended.
 func serve(ctx context.Context, server *rpc.Server, listener net.Listener) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
@@ -99,15 +100,15 @@ func serve(ctx context.Context, server *rpc.Server, listener net.Listener) error
 	return nil
 }
 
-// server returns what serves a version, and the rest of what hosts want from any plugin.
+// server returns a server with the methods of a version and those that hosts expect of every plugin.
 func (o *Options) server(version int, output *output) *rpc.Server {
 	o.Server.Methods = services(o.Server.Stop, output)
 	maps.Copy(o.Server.Methods, o.Servers[version].Methods())
 	return &o.Server
 }
 
-// chooseVersion returns the highest version that both sides know. If there is none, or the host names none, it is the
-// plugin's lowest, and the host decides.
+// chooseVersion returns the highest version that both sides support. If there is none, or if the host lists none, it
+// returns the plugin's lowest version, and the host decides.
 func chooseVersion(offered string, servers map[int]*wire.Server) int {
 	best, lowest := 0, 0
 	known := strings.Split(offered, ",")
@@ -125,8 +126,8 @@ func chooseVersion(offered string, servers map[int]*wire.Server) int {
 	return best
 }
 
-// secure sets up a connection that only a host can use which has the key of a certificate, and returns our own
-// certificate. Without one the connection is open.
+// secure restricts the connection to the host that has the key of a certificate, and returns our own certificate. If
+// host is "", the connection is unencrypted.
 func (o *Options) secure(host string) (certificate []byte, err error) {
 	if host == "" {
 		return nil, nil

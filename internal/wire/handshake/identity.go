@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// CertificateVariable is the variable with the certificate by which a plugin recognizes its host.
+// CertificateVariable is the variable with the certificate of the host, by which a plugin recognizes it.
 const CertificateVariable = "PLUGIN_CLIENT_CERT"
 
 // ServerName is the name of both sides in their certificates.
 const ServerName = "localhost"
 
-// Identity is the identity of this process for the other side: a certificate of its own making, once for all
-// connections, since its key stays here. The field's hosts make one with P-521 for each start, which takes as long as
-// starting a small plugin.
+// Identity returns the identity of this process for the other side: a self-signed certificate, generated once for all
+// connections because its key never leaves the process. Other hosts generate one with P-521 for each start, which takes
+// as long as starting a small plugin.
 var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a key for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a key for plugins: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate for plugins: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: ServerName, Organization: []string{"Tombolo"}},
@@ -42,22 +42,22 @@ var Identity = sync.OnceValues(func() (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for plugins: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate for plugins: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 })
 
-// forever is the end of certificates that have none. Each is known for the process that has its key and for no other
-// reason, so that a clock which is set while both run must not end it.
+// forever is the expiry time of certificates that do not expire. A certificate only proves that a process has its key,
+// so setting the clock while both processes are running must not invalidate it.
 var forever = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// Timeless returns the clock for checks of the certificate of the other side, which was told to this one alone: it is
-// valid whatever time either side takes it to be.
+// Timeless returns the clock for verifying the certificate of the other side, which was passed directly to this
+// process: it is valid whatever the clocks of both sides show.
 func Timeless(of *x509.Certificate) func() time.Time {
 	return func() time.Time { return of.NotBefore }
 }
 
-// serverTLS accepts only the host that has the key of a certificate, which is text in PEM form.
+// serverTLS returns a configuration that only accepts the host with the key of a certificate, which is in PEM.
 func serverTLS(host string) (*tls.Config, error) {
 	own, err := Identity()
 	if err != nil {

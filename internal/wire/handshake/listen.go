@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// listen opens a socket where the host wants it.
+// listen opens a socket in the way that the host requests.
 func listen() (net.Listener, error) {
 	if runtime.GOOS == "windows" {
 		return listenOnPort(os.Getenv("PLUGIN_MIN_PORT"), os.Getenv("PLUGIN_MAX_PORT"))
@@ -18,10 +18,10 @@ func listen() (net.Listener, error) {
 	return listenOnSocket(os.Getenv("PLUGIN_UNIX_SOCKET_DIR"), os.Getenv("PLUGIN_UNIX_SOCKET_GROUP"))
 }
 
-// listenOnSocket opens a socket in a folder, by default that for temporary files, for one's own user and a group. The
-// socket's file is removed with the listener.
+// listenOnSocket opens a socket in a folder, by default the one for temporary files, with access for the current user
+// and a group. The socket's file is removed when the listener is closed.
 func listenOnSocket(folder, group string) (net.Listener, error) {
-	file, err := os.CreateTemp(folder, "plugin") // for its name
+	file, err := os.CreateTemp(folder, "plugin") // only for its name
 	if err != nil {
 		return nil, err
 	}
@@ -34,12 +34,12 @@ func listenOnSocket(folder, group string) (net.Listener, error) {
 	}
 	if err := share(file.Name(), group); err != nil {
 		listener.Close()
-		return nil, fmt.Errorf("let the group %s use the socket: %w", group, err)
+		return nil, fmt.Errorf("allow the group %s to use the socket: %w", group, err)
 	}
 	return listener, nil
 }
 
-// share allows a group to write to a file. The group is a number or a name.
+// share allows a group to write to a file. The group is an ID or a name.
 func share(file, group string) error {
 	id, err := strconv.Atoi(group)
 	if err != nil {
@@ -54,7 +54,7 @@ func share(file, group string) error {
 	return errors.Join(os.Chown(file, -1, id), os.Chmod(file, 0o660))
 }
 
-// listenOnPort opens the first free port of a range. Without a range the system chooses.
+// listenOnPort opens the first free port in a range. Without a range the system selects one.
 func listenOnPort(from, to string) (net.Listener, error) {
 	var first, last uint64
 	for _, bound := range []struct {
@@ -66,7 +66,7 @@ func listenOnPort(from, to string) (net.Listener, error) {
 		}
 		var err error
 		if *bound.into, err = strconv.ParseUint(bound.text, 10, 16); err != nil {
-			return nil, fmt.Errorf("the host names the port %q, expected a number up to 65535", bound.text)
+			return nil, fmt.Errorf("the host sets the port %q, expected a number up to 65535", bound.text)
 		}
 	}
 	for port := first; port <= last; port++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/rpc"
 )
 
-// Paths of the methods that hosts call of any plugin.
+// Paths of the methods that hosts call on every plugin.
 const (
 	Shutdown = "/plugin.GRPCController/Shutdown"
 	Output   = "/plugin.GRPCStdio/StreamStdio"
@@ -22,11 +22,11 @@ const (
 	broker   = "/plugin.GRPCBroker/StartStream"
 )
 
-// services are these methods. The output may be nil.
+// services returns these methods. The output may be nil.
 func services(stop func(), o *output) map[string]rpc.Method {
 	return map[string]rpc.Method{
 		Health: {Request: empty, Answer: func(context.Context, proto.Message) (proto.Message, error) {
-			return raw(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)), nil // it serves
+			return raw(protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)), nil // "serving"
 		}},
 		Shutdown: {Request: empty, Answer: func(context.Context, proto.Message) (proto.Message, error) {
 			stop()
@@ -36,7 +36,7 @@ func services(stop func(), o *output) map[string]rpc.Method {
 			send func(proto.Message) error) error {
 			return o.stream(ctx, send)
 		}},
-		// Connections beside the first one, which no provider needs. Hosts open the stream all the same.
+		// Additional connections, which no provider needs. Hosts open the stream nevertheless.
 		broker: {Request: empty, Answers: func(ctx context.Context, _ proto.Message,
 			_ func(proto.Message) error) error {
 			<-ctx.Done()
@@ -47,18 +47,18 @@ func services(stop func(), o *output) map[string]rpc.Method {
 
 func empty() proto.Message { return new(emptypb.Empty) }
 
-// raw is a message of fields that are encoded already. They go as fields of a message that declares none, which are
-// sent as they are.
+// raw returns a message with encoded fields. They are unknown fields of a message that declares none, which are sent
+// unchanged.
 func raw(fields []byte) proto.Message {
 	m := new(emptypb.Empty)
 	m.ProtoReflect().SetUnknown(fields)
 	return m
 }
 
-// output carries the standard output and standard error of the process to the host.
+// output forwards the standard output and standard error of the process to the host.
 type output struct {
 	chunks chan chunk
-	over   chan struct{} // closed when the host does not listen any more: the rest is dropped
+	over   chan struct{} // closed when the host no longer listens: the rest is dropped
 	end    func()
 }
 
@@ -68,8 +68,8 @@ type chunk struct {
 	data    []byte
 }
 
-// takeOutput replaces os.Stdout and os.Stderr by pipes. They stay there, and are read as long as the process lives, so
-// that writers never block for long.
+// takeOutput replaces os.Stdout and os.Stderr with pipes. They are not restored, and are read as long as the process
+// lives, so that writers never block for long.
 func takeOutput() (*output, error) {
 	o := &output{chunks: make(chan chunk), over: make(chan struct{})}
 	o.end = sync.OnceFunc(func() { close(o.over) })
@@ -102,12 +102,12 @@ func (o *output) copy(channel uint64, from io.Reader) {
 	}
 }
 
-// discard drops what is written from now on.
+// discard drops all further output.
 func (o *output) discard() { o.end() }
 
-// stream sends the output to a host until it hangs up.
+// stream sends the output to a host until the host closes the stream.
 func (o *output) stream(ctx context.Context, send func(proto.Message) error) error {
-	if o == nil { // the output goes where it always went
+	if o == nil { // the output is not redirected
 		<-ctx.Done()
 		return nil
 	}
@@ -123,14 +123,14 @@ func (o *output) stream(ctx context.Context, send func(proto.Message) error) err
 	}
 }
 
-// message is the chunk as hosts read it: field 1 is the channel, field 2 the bytes.
+// message encodes the chunk for hosts: field 1 is the channel, field 2 the bytes.
 func (c chunk) message() proto.Message {
 	var fields []byte
 	fields = protowire.AppendVarint(protowire.AppendTag(fields, 1, protowire.VarintType), c.channel)
 	return raw(protowire.AppendBytes(protowire.AppendTag(fields, 2, protowire.BytesType), c.data))
 }
 
-// ReadOutput reads such a message, and reports whether it is of standard error.
+// ReadOutput decodes such a message, and reports whether it is from standard error.
 func ReadOutput(m *emptypb.Empty) (data []byte, isError bool) {
 	for b := []byte(m.ProtoReflect().GetUnknown()); len(b) > 0; {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -20,16 +20,16 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// window is how much of an answer may be under way unread.
+// window is the maximum number of unread bytes of a response.
 const window = 4<<20 - 1
 
-// Conn is a connection on which calls are made, any number at a time.
+// Conn is a connection for calls, which may be concurrent.
 type Conn struct {
 	conn *http.ClientConn
 	url  string // without the method
 }
 
-// Dial connects to a server. Without a config the connection is open. The context limits only the start.
+// Dial connects to a server. If config is nil, the connection is unencrypted. The context only limits the start.
 func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), config *tls.Config) (*Conn, error) {
 	var protocols http.Protocols
 	protocols.SetHTTP2(true)
@@ -50,17 +50,18 @@ func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), con
 	return &Conn{conn: conn, url: scheme + "://plugin"}, nil
 }
 
-// Close hangs up. Calls under way fail.
+// Close closes the connection. Calls in progress fail.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Invoke performs a call that has one answer, of at most limit bytes. sent reports whether the server may have got it.
+// Invoke performs a call that has one response, of at most limit bytes. sent reports whether the server may have
+// received it.
 func (c *Conn) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (sent bool,
 	err error) {
 	found := 0
 	sent, err = c.call(ctx, method, request, func(from io.Reader) (more bool, err error) {
 		into := answer
 		if found > 0 {
-			into = new(emptypb.Empty) // one too many
+			into = new(emptypb.Empty) // one response too many
 		}
 		if err := decode(from, limit, into); err != nil {
 			return false, err
@@ -74,9 +75,9 @@ func (c *Conn) Invoke(ctx context.Context, method string, request, answer proto.
 	return sent, err
 }
 
-// Stream performs a call that has any number of answers, each of at most limit bytes, and reads them into the message
-// answer one by one; each is called after each of them and reports whether it wants more. sent reports whether the
-// server may have got the call.
+// Stream performs a call that has any number of responses, each of at most limit bytes. It decodes each response into
+// answer and then calls each, which reports whether to continue. sent reports whether the server may have received the
+// call.
 func (c *Conn) Stream(ctx context.Context, method string, request, answer proto.Message, limit int,
 	each func() bool) (sent bool, err error) {
 	return c.call(ctx, method, request, func(from io.Reader) (more bool, err error) {
@@ -88,7 +89,7 @@ func (c *Conn) Stream(ctx context.Context, method string, request, answer proto.
 	})
 }
 
-// call performs a call, and reads its answers until read wants no more, or returns io.EOF.
+// call performs a call, and reads its responses until read reports that it is done or returns io.EOF.
 func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	read func(io.Reader) (more bool, err error)) (sent bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -104,7 +105,7 @@ func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	}
 	req.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "User-Agent": {"tombolo"}}
 	if end, ok := ctx.Deadline(); ok {
-		// A little more than the remaining time: the caller's clock decides.
+		// A little more than the remaining time, because the caller's clock decides.
 		left := min(max(time.Until(end).Milliseconds(), 0)+1, 99_999_999)
 		req.Header.Set(timeoutField, strconv.FormatInt(left, 10)+"m")
 	}
@@ -128,7 +129,7 @@ func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 	}
 }
 
-// body is a request, and knows whether any of it was asked for.
+// body is a request body that records whether it was read.
 type body struct {
 	from  *bytes.Reader
 	begun atomic.Bool
@@ -140,7 +141,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.from.Read(p)
 }
 
-// refusal returns the problem of an answer before its first message.
+// refusal returns the error of a response before its first message.
 func refusal(resp *http.Response) error {
 	kind := resp.Header.Get("Content-Type")
 	switch {
@@ -156,7 +157,7 @@ func refusal(resp *http.Response) error {
 func outcome(resp *http.Response) error {
 	fields := resp.Trailer
 	if fields.Get(codeField) == "" {
-		fields = resp.Header // an answer without a message may be without trailers
+		fields = resp.Header // a response without a message may have no trailers
 	}
 	code, err := strconv.ParseUint(fields.Get(codeField), 10, 32)
 	if err != nil {

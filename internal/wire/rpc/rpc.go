@@ -1,15 +1,16 @@
-// Package rpc is the part of gRPC that plugins use, over the HTTP of the standard library: calls with one request and
-// one answer or several, over one connection, without compression. Dial returns the calling end, Server is the other.
+// Package rpc is the part of gRPC that plugins use, based on the HTTP of the standard library: calls with one request
+// and one or more responses, over one connection, without compression. Dial returns the client side, and Server is the
+// server side.
 //
 //	conn, err := rpc.Dial(ctx, dial, nil)
 //	sent, err := conn.Invoke(ctx, "/demo.Echo/Say", request, answer, 1<<20)
 //
-// Both ends work with any other implementation of gRPC; the tests put the one of its authors on either side. That one
-// is not used itself because it brings pages for a browser, whose templates look methods up by name, and a program in
-// which anything does that keeps every method of every library that it links: a fifth of its size.
+// Both sides work with other implementations of gRPC; the tests use google.golang.org/grpc on either side. This program
+// does not use that package because it contains web pages, whose templates look up methods by name, and in a program
+// that does so the linker keeps every exported method of every library: a fifth of the program's size.
 //
-// A Conn owns its connection, which is not opened again after a loss. A Server owns a goroutine for each call. What
-// goes wrong has a code of gRPC (status.Code).
+// A Conn owns its connection, which is not reopened after a loss. A Server owns a goroutine for each call. Errors have
+// a code of gRPC (status.Code).
 package rpc
 
 import (
@@ -26,7 +27,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// contentType is the content type of messages of either side.
+// contentType is the content type of messages of both sides.
 const contentType = "application/grpc"
 
 // Names of header fields and trailers.
@@ -54,7 +55,7 @@ func encode(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// decode reads one message. It returns io.EOF after the last one, and an error with a code for invalid data, or a
+// decode decodes one message. It returns io.EOF after the last one, and an error with a code for invalid data, or for a
 // message larger than limit.
 func decode(from io.Reader, limit int, into proto.Message) error {
 	var head [prefix]byte
@@ -64,7 +65,7 @@ func decode(from io.Reader, limit int, into proto.Message) error {
 	size := int64(binary.BigEndian.Uint32(head[1:]))
 	switch {
 	case head[0] != 0:
-		return status.Error(codes.Internal, "the message is compressed, which was not agreed on")
+		return status.Error(codes.Internal, "the message is compressed, which was not negotiated")
 	case size > int64(limit):
 		return status.Errorf(codes.ResourceExhausted, "received message larger than max (%d vs. %d)", size, limit)
 	}
@@ -81,7 +82,7 @@ func decode(from io.Reader, limit int, into proto.Message) error {
 	return nil
 }
 
-// escape encodes a text for a trailer: printable ASCII, with the rest and "%" as hexadecimal digits.
+// escape encodes a text for a trailer: printable ASCII, with "%" and other characters in hexadecimal.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -94,7 +95,7 @@ func escape(text string) string {
 	return b.String()
 }
 
-// unescape undoes escape. What is no such form stays as it is.
+// unescape reverses escape. It leaves invalid escapes unchanged.
 func unescape(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -27,10 +27,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/wiretest"
 )
 
-// limit is how large messages of the test may be.
+// limit is the maximum size of the test's messages.
 const limit = 1 << 20
 
-// say is a method for both servers: what it is told decides on what it answers.
+// say is a method for both servers: its request determines its responses.
 func say(ctx context.Context, told string, send func(proto.Message) error) error {
 	word, rest, _ := strings.Cut(told, " ")
 	switch word {
@@ -60,7 +60,7 @@ func say(ctx context.Context, told string, send func(proto.Message) error) error
 
 const sayPath, streamPath = "/demo.Echo/Say", "/demo.Echo/Stream"
 
-// ours is a server of this package.
+// ours starts a server of this package.
 func ours(t *testing.T, config *tls.Config) net.Addr {
 	request := func() proto.Message { return new(wrapperspb.StringValue) }
 	s := &rpc.Server{TLS: config, MaxRequest: limit, Methods: map[string]rpc.Method{
@@ -80,7 +80,7 @@ func ours(t *testing.T, config *tls.Config) net.Addr {
 	return serve(t, s.Serve, s.Stop)
 }
 
-// theirs is a server of the authors of gRPC.
+// theirs starts a server of google.golang.org/grpc.
 func theirs(t *testing.T, config *tls.Config) net.Addr {
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(limit)}
 	if config != nil {
@@ -287,7 +287,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 	})
 }
 
-func TestALostConnectionIsSaid(t *testing.T) {
+func TestLostConnectionsAreReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -313,8 +313,8 @@ func TestALostConnectionIsSaid(t *testing.T) {
 	}
 }
 
-// Whoever listens there may be anything.
-func TestOthersThatListenAreRefused(t *testing.T) {
+// Any program may be listening at the address.
+func TestForeignServersAreRefused(t *testing.T) {
 	for _, says := range []string{"", "HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 1<<20), "1|6|unix|x|grpc|\n"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

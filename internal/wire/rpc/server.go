@@ -17,35 +17,36 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Method answers the calls of one method. It has one of Answer and Answers.
+// Method handles the calls of one method. Either Answer or Answers is set.
 type Method struct {
 	// Request returns an empty request.
 	Request func() proto.Message
-	// Answer is that of a method with one answer.
+	// Answer handles a call with one response.
 	Answer func(ctx context.Context, request proto.Message) (proto.Message, error)
-	// Answers sends any number of answers. send fails once the client is gone.
+	// Answers handles a call with any number of responses. send fails if the client is gone.
 	Answers func(ctx context.Context, request proto.Message, send func(proto.Message) error) error
 }
 
-// Server serves methods. The zero value of all but Methods will do.
+// Server serves methods. Only Methods is required.
 type Server struct {
 	Methods map[string]Method // by path, such as "/demo.Echo/Say"
-	// MaxRequest and MaxAnswer limit messages; 0 is 4 MiB for requests, as usual, and no limit for answers.
+	// MaxRequest and MaxAnswer limit messages, in bytes; 0 means 4 MiB for requests, as is usual, and no limit for
+	// responses.
 	MaxRequest, MaxAnswer int
-	// Around is called in the place of each method with one answer, and calls next for that.
+	// Around, if set, is called instead of each method with one response; next calls the method.
 	Around func(ctx context.Context, path string, request proto.Message, next func(context.Context,
 		proto.Message) (proto.Message, error)) (proto.Message, error)
-	// Passing is called with each answer of a method with many, and returns what is sent in its place.
+	// Passing, if set, is called with each response of a method with several, and returns the message to send instead.
 	Passing func(path string, answer proto.Message) proto.Message
-	// TLS secures the connections; without it they are open.
+	// TLS encrypts the connections; without it they are unencrypted.
 	TLS *tls.Config
-	// Connection is called for each connection as it opens and closes.
+	// Connection is called when a connection is opened or closed.
 	Connection func(net.Conn, http.ConnState)
 
 	http http.Server
 }
 
-// Serve serves who comes to the listener until Stop is called. Calls may be under way when it returns.
+// Serve serves the connections of a listener until Stop is called. Calls may still be in progress when it returns.
 func (s *Server) Serve(listener net.Listener) error {
 	var protocols http.Protocols
 	protocols.SetHTTP2(s.TLS != nil)
@@ -67,11 +68,11 @@ func (s *Server) Serve(listener net.Listener) error {
 	return err
 }
 
-// Stop hangs up on all clients, which cancels their calls, and makes Serve return.
+// Stop closes all connections, which cancels their calls, and makes Serve return.
 func (s *Server) Stop() { _ = s.http.Close() }
 
-// handle answers a call in its own goroutine, since a panic below a handler of HTTP would not end the program. How
-// a program crashed is what its host shows.
+// handle handles a call in a separate goroutine, because a panic in an HTTP handler would not end the program. The host
+// shows how a program crashed.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	done := make(chan struct{})
 	go func() {
@@ -80,7 +81,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		out := &sender{w: w, limit: s.MaxAnswer}
 		said := status.Convert(s.answer(r, out))
 		if !out.begun {
-			_ = http.NewResponseController(w).Flush() // otherwise the length would be 0
+			_ = http.NewResponseController(w).Flush() // otherwise a length of 0 would be sent
 		}
 		w.Header().Set(http.TrailerPrefix+codeField, strconv.Itoa(int(said.Code())))
 		if said.Message() != "" {
@@ -147,7 +148,7 @@ func coded(err error) error {
 	return err
 }
 
-// sender writes answers.
+// sender writes responses.
 type sender struct {
 	w     http.ResponseWriter
 	limit int
@@ -176,11 +177,11 @@ func gone(err error) error {
 	return nil
 }
 
-// units are those of timeouts.
+// units maps the units of timeouts to durations.
 var units = map[byte]time.Duration{'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond,
 	'u': time.Microsecond, 'n': time.Nanosecond}
 
-// timeout reads how long a client waits: up to eight digits and a unit.
+// timeout parses the timeout of a client: up to eight digits and a unit.
 func timeout(text string) (time.Duration, bool) {
 	if text == "" || len(text) > 9 {
 		return 0, false

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// still is a provider that plans what is proposed.
+// still is a provider that plans the proposed value.
 type still struct{ provider.Base }
 
 var block = &provider.Block{
@@ -53,7 +53,7 @@ func object(rules int) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// One plan is a call with three objects in the request and one in the answer.
+// One plan is a call with three objects in the request and one in the response.
 func BenchmarkPlan(b *testing.B) {
 	for _, rules := range []int{0, 100} {
 		for _, protocol := range []int{5, 6} {

@@ -13,15 +13,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/handshake"
 )
 
-// What follows is a host as other engines are: with the library go-plugin and the gRPC of its authors.
+// The rest of this file is a host as in other engines: with the library go-plugin and google.golang.org/grpc.
 
-// served is the one thing that a plugin serves, as go-plugin names it.
+// served is the name of the only service of a plugin in go-plugin.
 const served = "provider"
 
-// Handshake is the handshake configuration of host and plugin for go-plugin.
+// Handshake is the configuration of go-plugin for the handshake of host and plugin.
 var Handshake = plugin.HandshakeConfig{MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue}
 
-// Calling returns the client configuration of a host that speaks some versions of the protocol.
+// Calling returns the client configuration of a host that supports some versions of the protocol.
 func Calling(versions ...int) map[int]plugin.PluginSet {
 	sets := map[int]plugin.PluginSet{}
 	for _, v := range versions {
@@ -30,7 +30,8 @@ func Calling(versions ...int) map[int]plugin.PluginSet {
 	return sets
 }
 
-// Connected starts the plugin of a client that was made with Calling, unless it runs, and returns the connection to it.
+// Connected starts the plugin of a client that was created with Calling, unless it is running, and returns the
+// connection to it.
 func Connected(client *plugin.Client) (GRPC, error) {
 	protocol, err := client.Client()
 	if err != nil {
@@ -56,10 +57,10 @@ func (connection) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc
 	return conn, nil
 }
 
-// GRPC wraps a connection of gRPC as a wire.Conn.
+// GRPC makes a gRPC connection a wire.Conn.
 type GRPC struct{ *grpc.ClientConn }
 
-// Invoke implements wire.Conn. It does not know whether a call was sent.
+// Invoke implements wire.Conn. It cannot determine whether a call was sent.
 func (c GRPC) Invoke(ctx context.Context, method string, request, answer proto.Message, limit int) (bool, error) {
 	return true, c.ClientConn.Invoke(ctx, method, request, answer, grpc.MaxCallRecvMsgSize(limit),
 		grpc.MaxCallSendMsgSize(math.MaxInt32))

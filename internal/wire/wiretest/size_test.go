@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// obedient is a provider that makes what was planned.
+// obedient is a provider that applies what was planned.
 type obedient struct{ still }
 
 func (obedient) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	return provider.ApplyResponse{State: req.Planned}
 }
 
-// bounded connects to a provider that accepts requests up to a size, and accepts answers up to one.
+// bounded connects to a provider, with size limits for requests and for responses.
 func bounded(t *testing.T, protocol, requests, answers int) provider.Provider {
 	t.Helper()
 	server, err := wire.NewServer(func(context.Context) (provider.Provider, error) { return obedient{}, nil }, protocol)
@@ -42,9 +42,9 @@ func bounded(t *testing.T, protocol, requests, answers int) provider.Provider {
 	return p
 }
 
-// An object that a provider has answered with fits into the requests that follow, unless the provider refuses them; who
-// refuses what, and that the provider was not called, is told.
-func TestLargeObjectsAreRefusedByNameOrNotAtAll(t *testing.T) {
+// An object in a response fits into the following requests, unless the provider refuses them. Then the error says which
+// side refused which message, and that the provider was not called.
+func TestRefusedLargeObjectsNameTheSide(t *testing.T) {
 	const bound = 100_000
 	for _, protocol := range wire.Versions() {
 		large := func(p provider.Provider) (cty.Value, cty.Value) {
@@ -59,7 +59,8 @@ func TestLargeObjectsAreRefusedByNameOrNotAtAll(t *testing.T) {
 		}
 		p := bounded(t, protocol, math.MaxInt32, bound)
 		object, null := large(p)
-		// Prior state, proposed state and configuration are three times an object that is below the bound.
+		// Prior state, proposed state and configuration have together three times the size of an object that is below
+		// the limit.
 		planned := p.Plan(t.Context(), provider.PlanRequest{Type: "still", Prior: object, Proposed: object,
 			Config: object})
 		if planned.Diagnostics.HasErrors() {

@@ -1,5 +1,5 @@
-// Package wiretest puts the plugin protocol between a provider and its test, without processes: the suite that a
-// provider passes in process has to pass over the wire as well.
+// Package wiretest puts the plugin protocol between a provider and its test, without processes: the conformance suite
+// must also pass over the wire.
 //
 //	providertest.Run(t, providertest.Options{New: wiretest.Over(factory, 6), ...})
 package wiretest
@@ -20,8 +20,8 @@ func Over(factory provider.Factory, protocol int) provider.Factory {
 	return func(context.Context) (provider.Provider, error) { return Connect(factory, protocol, wire.Options{}) }
 }
 
-// Connect serves a provider on a connection and returns the client's side of it. Closing the client ends
-// all; Options.Close is not used.
+// Connect serves a provider on a connection and returns the client. Closing the client closes everything; Options.Close
+// is not used.
 func Connect(factory provider.Factory, protocol int, o wire.Options) (provider.Provider, error) {
 	server, err := wire.NewServer(factory, protocol)
 	if err != nil {

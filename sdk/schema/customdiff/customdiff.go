@@ -64,16 +64,16 @@ func If(cond ResourceConditionFunc, f schema.CustomizeDiffFunc) schema.Customize
 
 // IfValueChange returns a function that calls f if a value changes and the condition is true for the change.
 func IfValueChange(key string, cond ValueChangeConditionFunc, f schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
-	return If(changing(key, cond), f)
+	return If(knownChange(key, cond), f)
 }
 
 // IfValue returns a function that calls f if the condition is true for a value.
 func IfValue(key string, cond ValueConditionFunc, f schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
-	return If(being(key, cond), f)
+	return If(knownValue(key, cond), f)
 }
 
-// changing returns a condition on a value that changes and is known.
-func changing(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
+// knownChange returns a condition on a value that changes and is known.
+func knownChange(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool {
 		if !d.HasChange(key) || d.IsUnknown(key) {
 			return false
@@ -83,8 +83,8 @@ func changing(key string, cond ValueChangeConditionFunc) ResourceConditionFunc {
 	}
 }
 
-// being returns a condition on a value that is known.
-func being(key string, cond ValueConditionFunc) ResourceConditionFunc {
+// knownValue returns a condition on a value that is known.
+func knownValue(key string, cond ValueConditionFunc) ResourceConditionFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta interface{}) bool {
 		v, known := d.GetKnown(key)
 		return known && cond(ctx, v, meta)
@@ -103,7 +103,7 @@ func ForceNewIf(key string, cond ResourceConditionFunc) schema.CustomizeDiffFunc
 
 // ForceNewIfChange replaces the object if an attribute changes and the condition is true for the change.
 func ForceNewIfChange(key string, cond ValueChangeConditionFunc) schema.CustomizeDiffFunc {
-	return ForceNewIf(key, changing(key, cond))
+	return ForceNewIf(key, knownChange(key, cond))
 }
 
 // ComputedIf plans a computed attribute as known only after apply if a condition is true. An update always does so for

@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/id"
 )
 
-func TestIdsDifferAndSortInTheOrderInWhichTheyWereMade(t *testing.T) {
+func TestIdsAreUniqueAndSortedByCreation(t *testing.T) {
 	last := ""
 	for range 1000 {
 		next := id.PrefixedUniqueId("x-")

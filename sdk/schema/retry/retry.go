@@ -33,7 +33,7 @@ func NonRetryableError(err error) *RetryError { return failure(err, false) }
 
 func failure(err error, passing bool) *RetryError {
 	if err == nil {
-		err = errors.New("the provider reports a failure without saying which")
+		err = errors.New("the provider reported a failure without an error")
 		passing = false
 	}
 	return &RetryError{Err: err, Retryable: passing}

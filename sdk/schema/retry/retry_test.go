@@ -12,7 +12,7 @@ import (
 
 var errBusy = errors.New("busy")
 
-func TestACallIsRepeatedUntilItSucceedsFailsForGoodOrTakesTooLong(t *testing.T) {
+func TestRetryEndsOnSuccessPermanentErrorOrTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		after := func(n int, end *retry.RetryError) retry.RetryFunc {
@@ -60,7 +60,7 @@ func replay(calls *int, states ...string) retry.StateRefreshFunc {
 	}
 }
 
-func TestAStateIsWaitedFor(t *testing.T) {
+func TestStateChangeWaitsForTheTarget(t *testing.T) {
 	var missing *retry.NotFoundError
 	var unexpected *retry.UnexpectedStateError
 	var late *retry.TimeoutError
@@ -86,7 +86,7 @@ func TestAStateIsWaitedFor(t *testing.T) {
 			states: []string{"going", "going", ""}, calls: 3, took: 2 * time.Second},
 		"never there": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second,
 			NotFoundChecks: 3}, states: []string{""}, calls: 4, took: 3 * time.Second, as: &missing,
-			text: "there is no such object (asked 4 times)"},
+			text: "there is no such object (after 4 times)"},
 		"another way": {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up", "idle"},
 			PollInterval: time.Second}, states: []string{"new", "broken"}, result: "broken", calls: 2,
 			took: time.Second, as: &unexpected, text: `the state is "broken", which does not lead to "up" or "idle"`},
@@ -117,7 +117,7 @@ func TestAStateIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAFailedQuestionEndsTheWaiting(t *testing.T) {
+func TestRefreshErrorEndsTheWait(t *testing.T) {
 	conf := retry.StateChangeConf{Target: []string{"up"}, Refresh: func() (interface{}, string, error) {
 		return "x", "", errBusy
 	}}

@@ -132,7 +132,7 @@ func (w *waiting) pause(d time.Duration) error {
 	}
 }
 
-// NotFoundError means that there is no such thing, after several questions.
+// NotFoundError means that the object was missing too many times.
 type NotFoundError struct {
 	LastError    error
 	LastRequest  interface{}
@@ -146,7 +146,7 @@ func (e *NotFoundError) Error() string {
 	case e.Message != "":
 		return e.Message
 	case e.Retries > 0:
-		return fmt.Sprintf("there is no such object (asked %d times)", e.Retries)
+		return fmt.Sprintf("there is no such object (after %d reads)", e.Retries)
 	}
 	return "there is no such object"
 }

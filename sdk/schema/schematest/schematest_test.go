@@ -80,7 +80,7 @@ func (p *planet) change(name string, change func(*world.Object)) func() error {
 	}
 }
 
-func TestStepsGoThroughTheWholeLifeOfAnObject(t *testing.T) {
+func TestStepsCoverTheLifecycleOfAnObject(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	var id any
@@ -132,7 +132,7 @@ func (c Check) not() Check {
 	}
 }
 
-func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
+func TestFailuresReportActualAndExpectedValues(t *testing.T) {
 	t.Parallel()
 	a := object("a", "size = 1\nsecret = \"hunter2\"")
 	for name, c := range map[string]struct {
@@ -223,7 +223,7 @@ func TestFailuresSayWhatIsThereAndWhatWasExpected(t *testing.T) {
 }
 
 // A description needs no provider address as long as hosts start the provider.
-func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
+func TestProviderAddressDefaultsToItsTypes(t *testing.T) {
 	types := func(names ...string) map[string]*schema.Resource {
 		m := map[string]*schema.Resource{}
 		for _, name := range names {
@@ -251,7 +251,7 @@ func TestAProviderWithoutAddressIsNamedByItsTypes(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftAfterDestructionIsAFailure(t *testing.T) {
+func TestLeftoversAfterDestructionFail(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	c := p.of(Step{Config: object("a", ""), Before: func() error {
@@ -264,7 +264,7 @@ func TestWhatIsLeftAfterDestructionIsAFailure(t *testing.T) {
 	}
 }
 
-func TestDataAndModulesOfACaseAreThere(t *testing.T) {
+func TestCaseFilesAreWritten(t *testing.T) {
 	t.Parallel()
 	p := newPlanet(t)
 	c := p.of(Step{
@@ -280,7 +280,7 @@ func TestDataAndModulesOfACaseAreThere(t *testing.T) {
 	Run(t, c)
 }
 
-func TestPathsAreFollowed(t *testing.T) {
+func TestLookupFollowsPaths(t *testing.T) {
 	t.Parallel()
 	v, err := normalized(map[string]any{"a.b": map[string]any{"c": []any{1, map[string]any{"d": nil}}},
 		"a": map[string]any{"x": true}})

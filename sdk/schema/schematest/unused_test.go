@@ -8,7 +8,7 @@ import (
 )
 
 // An unused provider block may lack arguments that come from the environment.
-func TestAProviderBlockThatNothingUsesIsNotChecked(t *testing.T) {
+func TestUnusedProviderBlockIsNotChecked(t *testing.T) {
 	t.Parallel()
 	nothing := func() (interface{}, error) { return nil, nil }
 	describe := func() *schema.Provider {

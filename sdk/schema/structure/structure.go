@@ -59,7 +59,7 @@ func decode(text string) (v interface{}, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err = d.Decode(&v); err == nil && d.More() {
-		err = fmt.Errorf("something follows the document")
+		err = fmt.Errorf("there is text after the document")
 	}
 	return v, err
 }

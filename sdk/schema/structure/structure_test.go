@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema/structure"
 )
 
-func TestOtherSpellingsOfADocumentAreTheSame(t *testing.T) {
+func TestSpellingsOfADocumentAreEqual(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		same bool

@@ -22,7 +22,7 @@ func MapKeyLenBetween(min, max int) schema.SchemaValidateDiagFunc {
 // MapKeyMatch requires keys that match.
 func MapKeyMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc {
 	if message == "" {
-		message = "A key has to match " + r.String()
+		message = "A key must match " + r.String()
 	}
 	return eachKey(r.MatchString, message)
 }
@@ -36,7 +36,7 @@ func MapValueLenBetween(min, max int) schema.SchemaValidateDiagFunc {
 // MapValueMatch requires values that match.
 func MapValueMatch(r *regexp.Regexp, message string) schema.SchemaValidateDiagFunc {
 	if message == "" {
-		message = "A value has to match " + r.String()
+		message = "A value must match " + r.String()
 	}
 	return eachMember(func(_, v string) bool { return r.MatchString(v) }, message)
 }
@@ -68,9 +68,9 @@ func ListOfUniqueStrings(value interface{}, key string) ([]string, []error) {
 			text, ok := v.(string)
 			switch {
 			case !ok:
-				return fmt.Sprintf("must be a list of texts, but element %d is a %T", i, v)
+				return fmt.Sprintf("must be a list of strings, but element %d is a %T", i, v)
 			case seen[text]:
-				return fmt.Sprintf("has the same text twice: %q", text)
+				return fmt.Sprintf("has the same string twice: %q", text)
 			}
 			seen[text] = true
 		}

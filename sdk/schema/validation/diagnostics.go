@@ -75,7 +75,7 @@ func PreferWriteOnlyAttribute(stored, writeOnly cty.Path) schema.ValidateRawReso
 			resp.Diagnostics = resp.Diagnostics.Append(&diag.Diagnostic{Severity: diag.Warning, Path: path.Copy(),
 				Summary: "Available Write-only Attribute Alternative",
 				Detail: fmt.Sprintf(
-					"What %s holds is stored in the state. %s does the same and is not stored: use it in its place.",
+					"The value of %s is stored in the state. %s has the same effect and is not stored: use it instead.",
 					value.FormatPath(stored), value.FormatPath(writeOnly))})
 			return false, nil
 		})

@@ -89,9 +89,9 @@ func IsCIDRNetwork(min, max int) schema.SchemaValidateFunc {
 		case err != nil:
 			return fmt.Sprintf("must be a network such as 10.0.0.0/8, but is %q", v)
 		case p != p.Masked():
-			return fmt.Sprintf("must be the address of a network: that of %s is %s", v, p.Masked())
+			return fmt.Sprintf("must be the address of a network: the network of %s is %s", v, p.Masked())
 		}
-		return unless(p.Bits() >= min && p.Bits() <= max, "has to have a prefix of %d to %d bits, but %s has %d", min,
+		return unless(p.Bits() >= min && p.Bits() <= max, "must have a prefix of %d to %d bits, but %s has %d", min,
 			max, v, p.Bits())
 	})
 }

@@ -38,7 +38,7 @@ func StringNotInSlice(invalid []string, ignoreCase bool) schema.SchemaValidateFu
 func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		n := utf8.RuneCountInString(v)
-		return unless(n >= min && n <= max, "has to have from %d to %d characters, but has %d", min, max, n)
+		return unless(n >= min && n <= max, "must have from %d to %d characters, but has %d", min, max, n)
 	})
 }
 
@@ -46,9 +46,9 @@ func StringLenBetween(min, max int) schema.SchemaValidateFunc {
 func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
-			return unless(r.MatchString(v), "is not as it must be: %s", message)
+			return unless(r.MatchString(v), "is not valid: %s", message)
 		}
-		return unless(r.MatchString(v), "has to match the expression %s", r)
+		return unless(r.MatchString(v), "must match the expression %s", r)
 	})
 }
 
@@ -56,7 +56,7 @@ func StringMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 func StringDoesNotMatch(r *regexp.Regexp, message string) schema.SchemaValidateFunc {
 	return check(func(v string) string {
 		if message != "" {
-			return unless(!r.MatchString(v), "is not as it must be: %s", message)
+			return unless(!r.MatchString(v), "is not valid: %s", message)
 		}
 		return unless(!r.MatchString(v), "must not match the expression %s", r)
 	})
@@ -84,7 +84,7 @@ func StringIsJSON(value interface{}, key string) ([]string, []error) {
 func StringIsValidRegExp(value interface{}, key string) ([]string, []error) {
 	return check(func(v string) string {
 		_, err := regexp.Compile(v)
-		return unless(err == nil, "is no regular expression: %v", err)
+		return unless(err == nil, "is not a regular expression: %v", err)
 	})(value, key)
 }
 

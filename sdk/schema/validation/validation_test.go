@@ -12,7 +12,7 @@ import (
 	. "github.com/tombolo-iac/tombolo/sdk/schema/validation"
 )
 
-func TestChecksPassWhatTheyAskFor(t *testing.T) {
+func TestChecksAcceptValidValues(t *testing.T) {
 	type values = []interface{}
 	digits := regexp.MustCompile(`^\d+$`)
 	for name, test := range map[string]struct {
@@ -88,7 +88,7 @@ func TestChecksPassWhatTheyAskFor(t *testing.T) {
 	}
 }
 
-func TestChecksWithDiagnosticsSayWhere(t *testing.T) {
+func TestChecksReportPaths(t *testing.T) {
 	path := cty.GetAttrPath("tags")
 	tags := map[string]interface{}{"a": "1", "long": "two"}
 	for name, check := range map[string]schema.SchemaValidateDiagFunc{"MapKeyLenBetween": MapKeyLenBetween(1, 2),

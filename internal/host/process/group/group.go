@@ -1,3 +1,3 @@
-// Package group signals a program together with its children: by its process group, and on Windows by a job object.
-// Descendants that leave the group, as daemons do, are not reached.
+// Package group sends signals to a program and its children. It uses process groups, and job objects on Windows.
+// Descendants that leave the group, as daemons do, get no signals.
 package group

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Group is a program and its descendants: a console process group for the request to end, a job object for Kill. A
-// child that the program starts before it is put into the job is not in the job.
+// Group is a program and its descendants: a console process group for asking them to end, and a job object for killing
+// them. A child process that the program starts before it is assigned to the job is not in the job.
 type Group struct {
 	process *os.Process
-	job     windows.Handle // 0: could not be made
+	job     windows.Handle // 0 if it could not be created
 }
 
-// Lead makes a program the leader of a new group, so that the terminal's interrupt does not reach it; a detached
-// program gets a console of its own, which is not shown. It is called before the start.
+// Lead makes a program the leader of a new group, so that it does not get the interrupt of the terminal. A detached
+// program has its own console, which is hidden. Lead is called before the start.
 func Lead(cmd *exec.Cmd, detached bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 	if detached {
@@ -28,7 +28,7 @@ func Lead(cmd *exec.Cmd, detached bool) {
 // Of returns the group that a started program leads.
 func Of(p *os.Process) *Group { return assign(p, 0) }
 
-// Bound returns the group that a started program leads, and ends the group when this process ends.
+// Bound returns the group that a started program leads. The group is killed when this process ends.
 func Bound(p *os.Process) *Group { return assign(p, windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE) }
 
 func assign(p *os.Process, limits uint32) *Group {
@@ -57,12 +57,12 @@ func assign(p *os.Process, limits uint32) *Group {
 	return g
 }
 
-// Terminate asks the programs of the console group to end.
+// Terminate asks the processes of the console group to end.
 func (g *Group) Terminate() {
 	windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.process.Pid))
 }
 
-// Kill ends all programs of the group at once; without a job object, the program alone.
+// Kill kills all processes of the group, or only the program if there is no job object.
 func (g *Group) Kill() {
 	if g.job != 0 {
 		windows.TerminateJobObject(g.job, 1)
@@ -90,8 +90,8 @@ func (g *Group) Gone() bool {
 	return err != nil || info.ActiveProcesses == 0
 }
 
-// Close releases the job object. The processes of a group live on, because they may be daemons; those of a bound group
-// end.
+// Close closes the job object. The processes of the group keep running, because they may be daemons; those of a group
+// from Bound are killed.
 func (g *Group) Close() {
 	if g.job != 0 {
 		windows.CloseHandle(g.job)

@@ -222,7 +222,7 @@ func (b *Blobs) blob(w http.ResponseWriter, r *http.Request, name string, body [
 	}
 }
 
-// stamp gives a blob a new tag.
+// stamp sets a new tag for a blob.
 func (b *Blobs) stamp(w http.ResponseWriter, o *blob) {
 	b.count++
 	o.etag = fmt.Sprintf(`"0x%X"`, 0x8DC000000000000+b.count)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,6 +137,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Permission denied", http.StatusForbidden)
 		return
 	}
+	if to := plain(r.URL.EscapedPath()); to != r.URL.EscapedPath() {
+		http.Redirect(w, r, to+"?"+r.URL.RawQuery, http.StatusTemporaryRedirect)
+		return
+	}
 	if r.Method == http.MethodGet {
 		s.wait(r)
 	}
@@ -149,17 +154,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Consul-LastContact", "0")
 	w.Header().Set("X-Consul-Index", strconv.FormatUint(max(s.index, 1), 10))
 	w.Header().Set("Content-Type", "application/json")
-	path := r.URL.Path
+	name := r.URL.Path
 	switch {
-	case path == "/v1/txn" && r.Method == http.MethodPut:
+	case name == "/v1/txn" && r.Method == http.MethodPut:
 		s.txn(w, body)
-	case strings.HasPrefix(path, "/v1/session/"):
-		s.session(w, r, strings.TrimPrefix(path, "/v1/session/"), body)
-	case strings.HasPrefix(path, "/v1/kv/"):
-		s.kv(w, r, strings.TrimPrefix(path, "/v1/kv/"), body)
+	case strings.HasPrefix(name, "/v1/session/"):
+		s.session(w, r, strings.TrimPrefix(name, "/v1/session/"), body)
+	case strings.HasPrefix(name, "/v1/kv/"):
+		s.kv(w, r, strings.TrimPrefix(name, "/v1/kv/"), body)
 	default:
 		http.Error(w, "no such path", http.StatusNotFound)
 	}
+}
+
+// plain returns the path to which the server redirects requests, without empty elements, "." and "..".
+func plain(name string) string {
+	to := path.Clean(name)
+	if strings.HasSuffix(name, "/") && to != "/" {
+		to += "/"
+	}
+	return to
 }
 
 // wait blocks a query until there is a change after its index, or until its time limit.
@@ -195,14 +209,11 @@ func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 func (s *Server) kv(w http.ResponseWriter, r *http.Request, key string, body []byte) {
 	query := r.URL.Query()
 	switch {
-	case strings.HasPrefix(key, "/"):
-		http.Error(w, "Invalid key. Key must not begin with a '/'", http.StatusBadRequest)
 	case r.Method == http.MethodGet:
 		s.get(w, query.Has("keys"), query.Has("recurse"), key, query.Get("separator"))
 	case r.Method == http.MethodPut:
 		if len(body) > maxValue {
-			http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See "+
-				"https://www.consul.io/docs/agent/options.html#kv_max_value_size.", len(body), maxValue),
+			http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", len(body), maxValue),
 				http.StatusRequestEntityTooLarge)
 			return
 		}
@@ -230,6 +241,11 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request, key string, body []
 		o.Index, _ = strconv.ParseUint(query.Get("cas"), 10, 64)
 	case query.Has("acquire"):
 		o.Verb, o.Session = "lock", query.Get("acquire")
+		if s.sessions[o.Session] == nil && !time.Now().Before(s.delayed[key]) {
+			http.Error(w, fmt.Sprintf("raft apply failed: invalid session %q", o.Session),
+				http.StatusInternalServerError)
+			return
+		}
 	case query.Has("release"):
 		o.Verb, o.Session = "unlock", query.Get("release")
 	}
@@ -269,12 +285,20 @@ func (s *Server) session(w http.ResponseWriter, r *http.Request, path string, bo
 			return
 		}
 		one := &session{delay: 15 * time.Second}
-		one.ttl, _ = time.ParseDuration(asked.TTL)
+		if asked.TTL != "" {
+			var err error
+			if one.ttl, err = time.ParseDuration(asked.TTL); err != nil {
+				http.Error(w, fmt.Sprintf("Session TTL '%s' invalid: %v", asked.TTL, err),
+					http.StatusInternalServerError)
+				return
+			}
+		}
 		if delay, err := time.ParseDuration(asked.LockDelay); err == nil {
 			one.delay = delay
 		}
-		if one.ttl != 0 && one.ttl < 10*time.Second {
-			http.Error(w, "Invalid Session TTL", http.StatusBadRequest)
+		if one.ttl != 0 && (one.ttl < 10*time.Second || one.ttl > 24*time.Hour) {
+			http.Error(w, fmt.Sprintf("Invalid Session TTL '%d', must be between [10s=24h0m0s]", one.ttl),
+				http.StatusInternalServerError)
 			return
 		}
 		id = uuid.NewString()

@@ -1,10 +1,12 @@
 package consultest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,8 +27,7 @@ type problem struct {
 func (s *Server) txn(w http.ResponseWriter, body []byte) {
 	var asked []struct{ KV *operation }
 	if len(body) > maxValue {
-		http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes. See "+
-			"https://www.consul.io/docs/agent/options.html#txn_max_req_len.", len(body), maxValue),
+		http.Error(w, fmt.Sprintf("Request body(%d bytes) too large, max size: %d bytes.", len(body), maxValue),
 			http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -53,8 +54,26 @@ func (s *Server) txn(w http.ResponseWriter, body []byte) {
 	answer(w, map[string]any{"Results": out.results, "Errors": out.errors})
 }
 
+// verbs are the kinds of operations.
+var verbs = []string{"get", "set", "cas", "delete", "delete-cas", "delete-tree", "check-index", "lock", "unlock",
+	"check-session"}
+
 // apply performs all operations or none. It is called with mu held.
 func (s *Server) apply(ops []operation) (out outcome) {
+	for i, o := range ops { // before performing any of them
+		switch {
+		case o.Key == "" && o.Verb != "delete-tree":
+			out.errors = append(out.errors, problem{OpIndex: i, What: "Must provide key"})
+		case !slices.Contains(verbs, o.Verb):
+			out.errors = append(out.errors, problem{OpIndex: i, What: "unknown KV operation: " + o.Verb})
+		case o.Verb == "lock" && time.Now().Before(s.delayed[o.Key]):
+			out.errors = append(out.errors, problem{OpIndex: i, What: fmt.Sprintf("failed to lock key %q due to lock "+
+				"delay", o.Key)})
+		}
+	}
+	if out.errors != nil {
+		return out
+	}
 	before, delayed := maps.Clone(s.keys), maps.Clone(s.delayed)
 	s.next()
 	for i, o := range ops {
@@ -108,8 +127,12 @@ func (s *Server) one(o operation) (*entry, string) {
 			}
 		}
 	case "check-index":
-		if e == nil || e.ModifyIndex != o.Index {
-			return nil, fmt.Sprintf("current modify index of %q is not %d", o.Key, o.Index)
+		if e == nil {
+			return nil, fmt.Sprintf("failed to check index, key %q doesn't exist", o.Key)
+		}
+		if e.ModifyIndex != o.Index {
+			return nil, fmt.Sprintf("failed index check for key %q, current modify index %d != %d", o.Key,
+				e.ModifyIndex, o.Index)
 		}
 		return e, ""
 	default:
@@ -125,7 +148,7 @@ func (s *Server) locking(o operation, e *entry) (*entry, string) {
 		if s.sessions[o.Session] == nil {
 			return nil, fmt.Sprintf("invalid session %q", o.Session)
 		}
-		if e != nil && e.Session != "" && e.Session != o.Session || time.Now().Before(s.delayed[o.Key]) {
+		if e != nil && e.Session != "" && e.Session != o.Session {
 			return nil, fmt.Sprintf("failed to lock key %q, lock is already held", o.Key)
 		}
 		return s.set(o, e, o.Session), ""
@@ -134,11 +157,11 @@ func (s *Server) locking(o operation, e *entry) (*entry, string) {
 			return nil, fmt.Sprintf("failed to unlock key %q, lock isn't held, or is held by another session", o.Key)
 		}
 		n := s.set(o, e, "")
-		n.Session = ""
+		n.Session, n.LockIndex = "", e.LockIndex
 		return n, ""
-	case "check-session":
+	default: // check-session
 		if e == nil {
-			return nil, fmt.Sprintf("failed to check session of key %q, which does not exist", o.Key)
+			return nil, fmt.Sprintf("failed to check session, key %q doesn't exist", o.Key)
 		}
 		if e.Session != o.Session {
 			return nil, fmt.Sprintf("failed session check for key %q, current session %q != %q", o.Key, e.Session,
@@ -146,22 +169,28 @@ func (s *Server) locking(o operation, e *entry) (*entry, string) {
 		}
 		return e, ""
 	}
-	return nil, fmt.Sprintf("unknown verb %q", o.Verb)
 }
 
-// set writes a key. A write without a session does not change the lock.
+// set writes a key. A write without a session does not change the lock, and resets its counter.
 func (s *Server) set(o operation, was *entry, session string) *entry {
 	n := &entry{Key: o.Key, Flags: o.Flags, Value: o.Value, Session: session, CreateIndex: s.index,
 		ModifyIndex: s.index}
 	if was != nil {
-		n.CreateIndex, n.LockIndex = was.CreateIndex, was.LockIndex
+		n.CreateIndex = was.CreateIndex
 		if session == "" {
 			n.Session = was.Session
-		} else if was.Session == "" {
+		} else if n.LockIndex = was.LockIndex; was.Session == "" {
 			n.LockIndex++
 		}
 	} else if session != "" {
 		n.LockIndex = 1
+	}
+	if len(n.Value) == 0 {
+		n.Value = nil // responses contain null
+	}
+	if was != nil && was.Flags == n.Flags && was.LockIndex == n.LockIndex && was.Session == n.Session &&
+		bytes.Equal(was.Value, n.Value) {
+		return was // without a change, the index stays the same
 	}
 	s.keys[o.Key] = n
 	return n

@@ -81,7 +81,7 @@ func (r Row) Encode() []byte {
 }
 
 // errRow means that the encoding of a row is damaged.
-var errRow = errors.New("it is not a row with texts")
+var errRow = errors.New("it is not a row of strings")
 
 // decoder decodes a row. After an error, all results are zero values.
 type decoder struct {

@@ -36,6 +36,17 @@ func Missing(a *web.Answer) bool {
 // Tag returns an entity tag without its quotes, which not all responses have.
 func Tag(text string) string { return strings.Trim(text, `"`) }
 
+// Tagged returns the entity tag in a response about an object. The service sends one with each: a response without one
+// came from something in between, such as a proxy.
+func Tagged(service string, r web.Request, a *web.Answer) (string, error) {
+	tag := Tag(a.Header.Get("ETag"))
+	if tag == "" {
+		return "", &web.Problem{Text: fmt.Sprintf("%s %s: the answer has no tag. The server is not %s, or a proxy "+
+			"changes its answers", r.What, r.Name, service)}
+	}
+	return tag, nil
+}
+
 // Limits of lists: pages, objects on a page whatever was requested, and the size of a name in bytes. The limits of the
 // services are lower.
 const (
@@ -55,16 +66,17 @@ type Page struct {
 // Follows checks a page with its names and the name at which the next one begins.
 func (p *Page) Follows(names []string, next string) error {
 	if len(names) > MaxPage {
-		return fmt.Errorf("a page of the list has %d objects, and at most %d were asked for", len(names), MaxPage)
+		return fmt.Errorf("a page of the list has %d objects, but at most %d were requested", len(names), MaxPage)
 	}
 	for _, name := range append(names, next) {
 		if len(name) > MaxName {
-			return fmt.Errorf("the list has a name of %d bytes, and at most %d are possible", len(name), MaxName)
+			return fmt.Errorf("the list has a name of %d bytes, but at most %d are possible", len(name), MaxName)
 		}
 	}
 	for _, name := range names {
 		if !strings.HasPrefix(name, p.Prefix) {
-			return fmt.Errorf("the list has the name %.100q, and %q was asked for", name, p.Prefix)
+			return fmt.Errorf("the list has the name %.100q, but names that begin with %q were requested",
+				name, p.Prefix)
 		}
 	}
 	if p.pages++; p.pages > MaxPages {
@@ -72,7 +84,7 @@ func (p *Page) Follows(names []string, next string) error {
 			MaxPages*MaxPage, p.Prefix)
 	}
 	if next != "" && next <= p.last {
-		return fmt.Errorf("the list goes on at %.100q behind %.100q: it goes in a circle", next, p.last)
+		return fmt.Errorf("the list repeats: after %.100[2]q it continues at %.100[1]q", next, p.last)
 	}
 	p.last = next
 	return nil
@@ -88,7 +100,8 @@ type Pages struct {
 	Name    func(name string) string
 }
 
-// Each calls each for the objects with the prefix, until it returns false. Most is the number of objects to request.
+// Each calls each for the objects with the prefix, until it returns false. Most is the number of objects in each
+// request.
 func (p Pages) Each(ctx context.Context, prefix string, most int, each func(objects.Entry) bool) error {
 	query := url.Values{"prefix": {prefix}, "max-keys": {strconv.Itoa(most)}}
 	if p.Escaped {

@@ -60,6 +60,8 @@ type run struct {
 	real    map[string]bool // existing objects, and whether their results were acknowledged
 	err     error
 	times   int // number of calls of clock
+	// shown means that the run may have read a state other than the stored one, so that its results cannot be applied.
+	shown bool
 }
 
 func (r *run) store(d remote.Driver) state.Workspace {
@@ -79,21 +81,32 @@ func (r *run) clock() time.Time {
 	return wild[r.times%len(wild)]
 }
 
+// before creates an object without faults.
+func (r *run) before() {
+	r.t.Helper()
+	if r.apply(r.calm, "before", "t.before"); r.err != nil {
+		r.t.Fatal(r.err)
+	}
+}
+
 // live creates three objects, unless it fails.
-func (r *run) live() {
+func (r *run) live() { r.apply(r.d, "run", "t.o0", "t.o1", "t.o2") }
+
+// apply creates objects, or sets r.err.
+func (r *run) apply(d remote.Driver, id string, objects ...string) {
 	ctx := context.Background()
-	session, err := r.store(r.d).Lock(ctx, state.LockRequest{})
+	session, err := r.store(d).Lock(ctx, state.LockRequest{})
 	if err != nil {
 		r.err = err
 		return
 	}
-	j, err := session.Begin(ctx, state.RunInfo{ID: "run", Command: "apply"})
+	j, err := session.Begin(ctx, state.RunInfo{ID: id, Command: "apply"})
 	if err != nil {
 		r.err = errors.Join(err, session.Unlock())
 		return
 	}
-	for n := range 3 {
-		op, at := fmt.Sprint(n), fmt.Sprintf("t.o%d", n)
+	for n, at := range objects {
+		op := fmt.Sprint(n)
 		if r.err = j.Intent(storetest.Create(op, at)); r.err != nil {
 			break
 		}
@@ -140,14 +153,19 @@ func (r *run) look() {
 	if snapshot.State != nil {
 		for _, res := range snapshot.State.Resources() {
 			for key, i := range res.Instances {
-				var has struct{ ID string }
-				_ = json.Unmarshal(i.Current.Attributes, &has)
-				have[res.Addr.Instance(key).String()] = has.ID
+				have[res.Addr.Instance(key).String()] = idOf(i.Current.Attributes)
 			}
 		}
 	}
 	for _, f := range snapshot.InFlight {
 		have[f.Object.String()] = "?"
+	}
+	for _, u := range snapshot.Unfolded { // results for a state other than the one that the run read
+		for _, e := range u.Edits {
+			if r.shown && e.Put != nil {
+				have[e.Put.Addr.String()] = idOf(e.Put.Object.Attributes)
+			}
+		}
 	}
 	for at, told := range r.real {
 		if have[at] == "" || told && have[at] != at {
@@ -162,4 +180,11 @@ func (r *run) look() {
 	if err := session.Unlock(); err != nil {
 		r.t.Error(err)
 	}
+}
+
+// idOf returns the attribute id.
+func idOf(attributes []byte) string {
+	var has struct{ ID string }
+	_ = json.Unmarshal(attributes, &has)
+	return has.ID
 }

@@ -32,6 +32,10 @@ type Hostile struct {
 	Absent []string
 	// Follows means that the driver follows redirections, without secrets.
 	Follows bool
+	// Beside means that the journal is on this machine, stored under the address of the service.
+	Beside bool
+	// NoLock means that states are not locked.
+	NoLock bool
 	// Secret is part of the credentials that the driver sends.
 	Secret string
 	// Wordless means that status 404 is valid for a missing object even without a body, because there are many
@@ -153,6 +157,7 @@ func Hostility(t *testing.T, h Hostile) {
 			t.Run(fmt.Sprint(name, " from ", first), func(t *testing.T) { h.attack(t, a, first) })
 		}
 	}
+	t.Run("a life", func(t *testing.T) { Lies(t, h) })
 	if !h.NoDigest {
 		t.Run("a bit is flipped", func(t *testing.T) { h.flip(t) })
 	}

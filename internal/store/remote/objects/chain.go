@@ -117,7 +117,7 @@ func (c chain) Get(ctx context.Context, name string) (data []byte, tag string, e
 			return data, all[0].tag, err
 		}
 	}
-	return nil, "", fmt.Errorf("%s is replaced again and again while it is read. Try again", c.Name(name))
+	return nil, "", fmt.Errorf("%s was replaced repeatedly while it was read. Try again", c.Name(name))
 }
 
 // Put implements Space.

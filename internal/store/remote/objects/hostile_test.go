@@ -63,7 +63,7 @@ func judge(t *testing.T, head string) (chunks int, err error) {
 	return len(j.Chunks), err
 }
 
-// Forged heads lead to no other objects and cannot cause unbounded use of memory.
+// Forged heads cannot make the store read objects outside the journal, or use memory without limit.
 func TestHostileHeadsAreRefused(t *testing.T) {
 	const begins = `{"tombolo_journal":1,"epoch":3,"id":"A","write":"B",`
 	for _, more := range []string{

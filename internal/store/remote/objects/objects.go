@@ -142,11 +142,11 @@ func (h *head) check() error {
 		names, objects = append(names, p.Name), objects+max(1, p.Pieces)
 	}
 	if objects > mostObjects {
-		return fmt.Errorf("it names %d objects, and at most %d are possible", objects, mostObjects)
+		return fmt.Errorf("it names %d objects, but at most %d are possible", objects, mostObjects)
 	}
 	for _, name := range names {
 		if !partName().MatchString(name) {
-			return fmt.Errorf("it names the object %.100q, which is no part of a journal", name)
+			return fmt.Errorf("it names the object %.100q, which is not part of a journal", name)
 		}
 	}
 	return nil
@@ -246,8 +246,8 @@ func (j *Journal) Read(ctx context.Context) (remote.Journal, error) {
 		}
 		if try == journalTries {
 			return remote.Journal{},
-				fmt.Errorf("%s is missing, which is a part of the journal. It was deleted by hand or by a lifecycle "+
-					"rule: restore it", j.space.Name(gone))
+				fmt.Errorf("%s, a part of the journal, is missing. It was deleted by hand or by a lifecycle rule: "+
+					"restore it", j.space.Name(gone))
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (a *answer) Read(p []byte) (int, error) {
 }
 
 // A call continues while bytes move, however slowly, and ends when they stop.
-func TestCallsEndWhenTheyGetNothingDone(t *testing.T) {
+func TestCallsEndWithoutProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		sends        int
 		service      slow

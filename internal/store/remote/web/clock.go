@@ -13,8 +13,8 @@ type Clock struct {
 	skew time.Duration // how far the service's clock is ahead
 }
 
-// Differences of clocks: the difference that makes a service refuse requests, and the one below which a reported time
-// is ignored.
+// Clocks may differ by less than tolerated. A reported time that differs from the adopted one by less than same is
+// not a new one.
 const (
 	tolerated = 5 * time.Minute
 	same      = time.Minute

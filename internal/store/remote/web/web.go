@@ -275,7 +275,7 @@ func Read(ctx context.Context, end context.CancelFunc, body io.Reader, most int6
 	b, err := io.ReadAll(io.LimitReader(&paced{r: body, quiet: quiet, silence: silence}, most+1))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("the answer is incomplete: no data arrived for %s, or too few", silence)
+		return nil, fmt.Errorf("the answer is incomplete: no data arrived for %s, or too little", silence)
 	case err != nil:
 		return nil, err
 	case int64(len(b)) > most:

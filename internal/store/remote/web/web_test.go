@@ -13,7 +13,7 @@ import (
 )
 
 // A requested pause is kept, up to one minute. Otherwise pauses double, within a limit.
-func TestPausesAreThoseThatServicesAskFor(t *testing.T) {
+func TestPausesFollowTheService(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked       string
 		try         int
@@ -44,7 +44,7 @@ func TestPausesAreThoseThatServicesAskFor(t *testing.T) {
 }
 
 // A call lasts as long as the service requests pauses. It ends during a pause if its context ends.
-func TestPausesAreNotHeldAgainstACall(t *testing.T) {
+func TestPausesDoNotCountTowardsTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := progress.Within(t.Context(), time.Minute)
 		defer cancel()

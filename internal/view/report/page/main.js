@@ -6,7 +6,7 @@ const tabs = [
   ['moves', () => 'Moves', () => data.objects.filter((o) => o.f === 'move').length, movesTab],
   ['outputs', () => 'Outputs', () => data.outputs?.length, outputsTab],
   ['checks', () => 'Checks', () => data.checks?.length, checksTab],
-  ['pending', () => 'Not looked at', () => data.pending?.length, pendingTab],
+  ['pending', () => 'Not checked', () => data.pending?.length, pendingTab],
   ['graph', () => 'Graph', () => data.graphs?.[0].after.filter(Boolean).length, graphTab],
   ['order', () => 'Order', () => data.order?.length, orderTab],
   ['timeline', () => 'Timeline', () => data.timeline?.length, timelineTab],

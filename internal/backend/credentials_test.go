@@ -44,14 +44,14 @@ var lentCases = []struct{ kind, block, env, want string }{
 	{"kubernetes", "host=a.example", "KUBE_IN_CLUSTER_CONFIG=true", "the token of this pod, for https://a.example"},
 	{"kubernetes", "config_path=/home/me/.kube/config", "", ""},
 	{"gcs", "storage_custom_endpoint=https://a.example/x", "GOOGLE_ENCRYPTION_KEY=k",
-		"a token of yours for Google Cloud, for https://a.example; the value of GOOGLE_ENCRYPTION_KEY, for " +
+		"your token for Google Cloud, for https://a.example; the value of GOOGLE_ENCRYPTION_KEY, for " +
 			"https://a.example"},
 	{"gcs", "storage_custom_endpoint=https://storage-x.p.googleapis.com/b", "GOOGLE_OAUTH_ACCESS_TOKEN=t", ""},
 	{"gcs", "storage_custom_endpoint=https://googleapis.com.a.example", "",
-		"a token of yours for Google Cloud, for https://googleapis.com.a.example"},
+		"your token for Google Cloud, for https://googleapis.com.a.example"},
 	{"gcs", "storage_custom_endpoint=https://a.example access_token=own", "", ""},
 	{"gcs", "storage_custom_endpoint=https://a.example credentials={}", "", ""},
-	{"gcs", "universe_domain=a.example", "", "a token of yours for Google Cloud, for https://storage.a.example"},
+	{"gcs", "universe_domain=a.example", "", "your token for Google Cloud, for https://storage.a.example"},
 	{"gcs", "", "GOOGLE_STORAGE_CUSTOM_ENDPOINT=https://a.example GOOGLE_OAUTH_ACCESS_TOKEN=t", ""},
 	{"azurerm", "metadata_host=a.example", "", "your credentials for Azure, for the cloud of a.example"},
 	{"azurerm", "metadata_host=management.usgovcloudapi.net", "ARM_CLIENT_SECRET=s", ""},
@@ -64,11 +64,11 @@ var lentCases = []struct{ kind, block, env, want string }{
 	{"s3", "endpoint=https://a.example sse_customer_key=own", "AWS_SSE_CUSTOMER_KEY=k", ""},
 	{"s3", "endpoint=https://a.example", "AWS_ACCESS_KEY_ID=i AWS_SECRET_ACCESS_KEY=k", ""},
 	{"oss", "bucket=b region=r endpoint=a.example", "ALICLOUD_ACCESS_KEY=i ALICLOUD_SECRET_KEY=k",
-		"requests with signatures of yours, for https://a.example"},
+		"requests with your signatures, for https://a.example"},
 	{"oss", "bucket=b region=r tablestore_table=t tablestore_endpoint=a.example", "",
-		"requests with signatures of yours, for https://a.example"},
+		"requests with your signatures, for https://a.example"},
 	{"oss", "bucket=b region=r assume_role_role_arn=x sts_endpoint=a.example", "",
-		"requests with signatures of yours, for https://a.example"},
+		"requests with your signatures, for https://a.example"},
 	{"oss", "bucket=b region=r endpoint=a.example access_key=own secret_key=own", "", ""},
 	{"oss", "bucket=b region=r", "OSS_ENDPOINT=a.example", ""},
 	{"oss", "bucket=b region=cn-beijing endpoint=oss-cn-beijing-internal.aliyuncs.com", "", ""},
@@ -85,8 +85,9 @@ var lendNothing = map[string]string{
 	"oci":     "signatures cover the host, and a region is a word",
 }
 
-// TestBlocksLendNothingInSilence checks what init asks the user to approve. A new kind needs cases or a reason.
-func TestBlocksLendNothingInSilence(t *testing.T) {
+// TestBlocksSendNoCredentialsWithoutApproval checks what init asks the user to approve. A new kind needs cases or a
+// reason.
+func TestBlocksSendNoCredentialsWithoutApproval(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range lentCases {
 		seen[c.kind] = true

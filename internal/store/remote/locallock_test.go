@@ -17,7 +17,7 @@ import (
 
 // A run whose journal is on this machine is not taken for an interrupted one, whatever its lock: a second run in the
 // folder is refused until the first has ended. A run that was killed is recovered.
-func TestAJournalOfThisMachineIsThatOfOneRun(t *testing.T) {
+func TestLocalJournalsBelongToOneRun(t *testing.T) {
 	folder, service := t.TempDir(), homeless{memory.New()}
 	open := func(folder string) state.Workspace {
 		return workspaceOf(remote.New(remote.Options{Driver: service, Rescue: []string{folder}}))
@@ -80,7 +80,7 @@ func (homelessPlace) ReadJournal(context.Context) (remote.Journal, error) {
 
 // A process that was stopped, or whose machine slept, checks its lock before it begins an operation: another run may
 // have got the lock and may already have ended, so that nothing in the folder shows it.
-func TestWhoSleptLooksAfterTheLockFirst(t *testing.T) {
+func TestLocksAreCheckedAfterSleep(t *testing.T) {
 	for name, slept := range map[string]time.Duration{"slept": 5 * time.Hour, "a moment": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			ctx, service := context.Background(), homeless{memory.New()}

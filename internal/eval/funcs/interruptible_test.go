@@ -22,7 +22,7 @@ import (
 
 // TestLongCallsAreAbandoned runs work that never ends by itself: the first interrupt ends long calls after a grace
 // period, and the second all calls.
-func TestWhatTakesLongIsAbandoned(t *testing.T) {
+func TestLongCallsAreAbandoned(t *testing.T) {
 	for _, long := range []bool{true, false} {
 		for _, interrupts := range []int{0, 1, 2} {
 			t.Run(fmt.Sprintf("long %t, %d interrupts", long, interrupts), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWhatTakesLongIsAbandoned(t *testing.T) {
 					w := NewWorkWithGrace(asked, ctx)
 					goesOn, returned := make(chan struct{}), make(chan bool, 1)
 					go func() {
-						_, ok := apart(w, long, func() int { <-goesOn; return 1 })
+						_, ok := interruptible(w, long, func() int { <-goesOn; return 1 })
 						returned <- ok
 					}()
 					synctest.Wait()
@@ -44,7 +44,7 @@ func TestWhatTakesLongIsAbandoned(t *testing.T) {
 					if interrupts > 1 {
 						stop()
 					} else {
-						time.Sleep(2 * lastMoment)
+						time.Sleep(2 * gracePeriod)
 					}
 					synctest.Wait()
 					ended := interrupts == 2 || long && interrupts == 1
@@ -68,13 +68,13 @@ func TestWhatTakesLongIsAbandoned(t *testing.T) {
 	}
 }
 
-func TestAPanicOfACallIsThatOfItsCaller(t *testing.T) {
+func TestPanicOfACallReachesItsCaller(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "broken" {
 			t.Errorf("got %v", got)
 		}
 	}()
-	apart(NewWork(t.Context()), true, func() int { panic("broken") })
+	interruptible(NewWork(t.Context()), true, func() int { panic("broken") })
 }
 
 // TestEveryFunctionEndsWithItsWork lists the functions that are not abandoned, and why each ends anyway.
@@ -100,9 +100,9 @@ func TestEveryFunctionEndsWithItsWork(t *testing.T) {
 	}
 }
 
-// TestWordsOfTypesAreNoCalls uses every function's name in a type argument of convert: the preparation of calls must
+// TestTypeNamesAreNotCalls uses every function's name in a type argument of convert: the preparation of calls must
 // not change the type.
-func TestWordsOfTypesAreNoCalls(t *testing.T) {
+func TestTypeNamesAreNotCalls(t *testing.T) {
 	plain := Table(Options{})
 	scope := &hcl.EvalContext{Functions: Table(Options{Work: NewWork(t.Context())})}
 	types := []string{"string", "any", "list(string)", "set(any)", "map(list(string))", "tuple([list(string)])",
@@ -132,8 +132,8 @@ func TestWordsOfTypesAreNoCalls(t *testing.T) {
 	}
 }
 
-// TestLargeCallsAreAsSmallOnes calls every function with large arguments with and without a separate goroutine.
-func TestLargeCallsAreAsSmallOnes(t *testing.T) {
+// TestLargeCallsEqualDirectCalls calls every function with large arguments with and without a separate goroutine.
+func TestLargeCallsEqualDirectCalls(t *testing.T) {
 	lower(t)                              // lowers the limit of products
 	const n, every = 300, 29              // one in so many calls is made
 	named := regexp.MustCompile(`m\d{7}`) // the library names an arbitrary unsuitable member
@@ -202,7 +202,7 @@ func TestALoopOverALongSetIsAbandoned(t *testing.T) {
 			}()
 			synctest.Wait()
 			ask()
-			time.Sleep(2 * lastMoment)
+			time.Sleep(2 * gracePeriod)
 			synctest.Wait()
 			select {
 			case diags := <-returned:
@@ -220,8 +220,8 @@ func TestALoopOverALongSetIsAbandoned(t *testing.T) {
 	}
 }
 
-// TestLongSetsAreReadAsShortOnes reads sets with and without a separate goroutine.
-func TestLongSetsAreReadAsShortOnes(t *testing.T) {
+// TestLongSetsEqualDirectReads reads sets with and without a separate goroutine.
+func TestLongSetsEqualDirectReads(t *testing.T) {
 	before := limits
 	t.Cleanup(func() { limits = before })
 	object := func(name string) cty.Value { return cty.ObjectVal(map[string]cty.Value{"n": cty.StringVal(name)}) }

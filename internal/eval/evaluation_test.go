@@ -24,8 +24,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// room is a configuration with the provider "lab", whose objects equal their configuration, with an unknown id.
-type room struct {
+// evaluation is a configuration with the provider "lab", whose objects equal their configuration, with an unknown id.
+type evaluation struct {
 	prog    *linking.Program
 	walk    *eval.Walk
 	outputs map[string]cty.Value
@@ -33,9 +33,9 @@ type room struct {
 }
 
 // enter loads, links and walks a configuration.
-func enter(t testing.TB, files map[string][]byte, in eval.Inputs) *room {
+func enter(t testing.TB, files map[string][]byte, in eval.Inputs) *evaluation {
 	t.Helper()
-	r := &room{outputs: map[string]cty.Value{}}
+	r := &evaluation{outputs: map[string]cty.Value{}}
 	cfg, diags := config.Load(context.Background(), config.Options{
 		Dir: ".", Files: config.SnapshotFiles(snapshot(files)), LanguageVersion: "1.11.4"})
 	if r.diags = diags; diags.HasErrors() {
@@ -50,7 +50,7 @@ func enter(t testing.TB, files map[string][]byte, in eval.Inputs) *room {
 }
 
 // run walks the program.
-func (r *room) run(t testing.TB, in eval.Inputs) {
+func (r *evaluation) run(t testing.TB, in eval.Inputs) {
 	t.Helper()
 	in.Functions.Table = table
 	in.Workspace, in.Cwd = "default", "/cwd"
@@ -88,7 +88,7 @@ var moduleCall = regexp.MustCompile(`module "(\w+)" \{\s*source\s*=\s*"\./(\w+)"
 
 // driver assigns every object the value of its configuration.
 type driver struct {
-	room *room
+	room *evaluation
 	walk *eval.Walk
 	mu   sync.Mutex
 }

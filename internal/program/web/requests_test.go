@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// served begins the life of a provider of a server that a function is.
+// served returns the life of a provider whose server is a function.
 func served(t *testing.T, schema string, answer http.HandlerFunc) *life {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -27,7 +27,7 @@ func served(t *testing.T, schema string, answer http.HandlerFunc) *life {
 "schema": {"provider": {}, `+schema+`}}`, nil, "URL="+s.URL)
 }
 
-// A list of nine, in pages of four, is found whole in every way that a server may have.
+// A list of nine items in pages of four is read completely, with every method of paging.
 func TestPages(t *testing.T) {
 	for _, c := range []struct{ pages, next string }{
 		{`"link": true`, "link"}, {`"next": "${answer.body.next}"`, "address"}, {`"next": "${answer.body.next}"`, "relative"},
@@ -78,7 +78,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A server that asks for a pause gets it, and is asked again.
+// A server that requests a pause gets a retry after it.
 func TestRetryAfterIsKept(t *testing.T) {
 	asked := 0
 	l := served(t, `"functions": {"say": {"return_type": "number", "http": {"path": "/say"}}}`, func(w http.ResponseWriter,
@@ -97,7 +97,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	}
 }
 
-// oneThing is a type with these requests.
+// oneThing returns a manifest of a type with these requests.
 func oneThing(requests string) string {
 	return `"resource_schemas": {"w_a": {"attributes": {
 "id": {"type": "string", "optional": true, "computed": true}, "org": {"type": "string", "optional": true}, "x": {"type": "string", "optional": true}},
@@ -126,8 +126,8 @@ func TestRequestsWithOneLockAreMadeOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// The private value of an object travels to the next requests, and what is gone already is deleted.
-func TestWhatIsKeptWithAnObject(t *testing.T) {
+// The private value of an object is passed to later requests, and deleting a missing object succeeds.
+func TestPrivateValuesOfObjects(t *testing.T) {
 	var seen []string
 	l := served(t, oneThing(`"create": {"path": "/a", "private": "${answer.headers.etag}"},
 "read": {"path": "/a/${self.id}", "private": "${answer.headers.etag}"},

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began returns when a process started, which distinguishes it from other processes with the same ID, or "" if that is
-// unknown.
-func began(pid int) string {
+// processStart returns when a process started, or "" if that is unknown. The time distinguishes processes that had the
+// same ID.
+func processStart(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || int(p.Proc.P_pid) != pid {
 		return ""

@@ -13,9 +13,9 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(text))
 })
 
-// began returns when a process started, which distinguishes it from other processes with the same ID. It returns "" if
+// processStart returns when a process started, which distinguishes processes that had the same ID. It returns "" if
 // that is unknown, and "ended" for a process that has ended but is still listed.
-func began(pid int) string {
+func processStart(pid int) string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil || boot() == "" {
 		return ""

@@ -18,17 +18,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
 
-// Keeper saves tokens where Source, and Terraform, find them again: with the credentials helper where there is one, and
-// in a file of the user's otherwise.
+// Keeper saves tokens where Source and Terraform find them: with the credentials helper if there is one, and otherwise
+// in a file of the user.
 type Keeper struct {
 	*Source
-	// File is credentials.tfrc.json among the user's settings.
+	// File is the path of credentials.tfrc.json in the user's settings.
 	File string
-	// MakeDir makes the folder of the file.
+	// MakeDir creates the folder of the file.
 	MakeDir func(dir string) error
 }
 
-// Place returns where tokens are saved, for people.
+// Place returns where tokens are saved, for messages.
 func (k Keeper) Place() string {
 	if h := k.Settings.Helper; h != nil {
 		return fmt.Sprintf("the credentials helper %q", h.Name)
@@ -36,14 +36,14 @@ func (k Keeper) Place() string {
 	return k.File
 }
 
-// Elsewhere returns where the token of a host comes from that Save and Forget do not reach; "" for nowhere.
+// Elsewhere returns the source of a host's token that Save and Forget cannot change, or "".
 func (k Keeper) Elsewhere(host string) (string, error) {
 	name, err := normal(host)
 	if err != nil {
 		return "", err
 	}
 	if k.fromEnvironment(name) != "" {
-		return "a variable " + envPrefix + "... of the environment", nil
+		return "an environment variable " + envPrefix + "...", nil
 	}
 	all, err := k.file()
 	if err != nil {
@@ -52,7 +52,7 @@ func (k Keeper) Elsewhere(host string) (string, error) {
 	stored := all.find(name)
 	for known := range k.Settings.Credentials {
 		if other, err := normal(known); err == nil && other == name && len(stored) == 0 {
-			return "a block credentials of the CLI configuration", nil
+			return "a credentials block of the CLI configuration", nil
 		}
 	}
 	return "", nil
@@ -93,7 +93,7 @@ func (k Keeper) Forget(ctx context.Context, host string) (bool, error) {
 	return true, k.change(name, "")
 }
 
-// tell has the helper do something with the token of a host.
+// tell makes the helper perform an action with the token of a host.
 func (k Keeper) tell(ctx context.Context, verb string, name svchost.Hostname, input []byte) error {
 	helper := k.Settings.Helper
 	path, err := k.find(helper.Name)
@@ -114,10 +114,10 @@ func (k Keeper) tell(ctx context.Context, verb string, name svchost.Hostname, in
 	return nil
 }
 
-// document is the file. What it has beside credentials stays.
+// document is the content of the file. Members other than credentials are preserved.
 type document map[string]json.RawMessage
 
-// maxFile bounds the file.
+// maxFile limits the file, in bytes.
 const maxFile = 4 << 20
 
 func (k Keeper) file() (document, error) {
@@ -133,21 +133,21 @@ func (k Keeper) file() (document, error) {
 		var hosts document
 		err = json.Unmarshal(all["credentials"], &hosts)
 	}
-	if err != nil { // what is in it may be secret
+	if err != nil { // its content may be secret
 		return nil, fmt.Errorf("the file %s cannot be read: it must be a JSON object with the member \"credentials\". "+
 			"Repair it, or move it away", k.File)
 	}
 	return all, nil
 }
 
-// hosts are the tokens in the file.
+// hosts returns the tokens in the file by host.
 func (d document) hosts() document {
 	hosts := document{}
-	_ = json.Unmarshal(d["credentials"], &hosts) // file has read it once
+	_ = json.Unmarshal(d["credentials"], &hosts) // file has already validated it
 	return hosts
 }
 
-// find returns the spellings under which a host stands in the file.
+// find returns the spellings of a host in the file.
 func (d document) find(name svchost.Hostname) (spellings []string) {
 	for known := range d.hosts() {
 		if other, err := normal(known); err == nil && other == name {
@@ -157,10 +157,10 @@ func (d document) find(name svchost.Hostname) (spellings []string) {
 	return spellings
 }
 
-// change sets the token of a host in the file, or removes it. Only its owner can read the file.
+// change sets or removes the token of a host in the file. Only the owner can read the file.
 func (k Keeper) change(name svchost.Hostname, token string) error {
 	if k.File == "" {
-		return errors.New("there is no home directory to keep tokens in")
+		return errors.New("there is no home directory to save tokens in")
 	}
 	all, err := k.file()
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 // Library functions do not react to an interrupt. So a call with large arguments runs in its own goroutine, which is
 // abandoned when the walk has to end: it only computes with immutable values, and its result is discarded.
 
-// lastMoment is how long a call may continue after the first interrupt.
-const lastMoment = 500 * time.Millisecond
+// gracePeriod is how long a call may continue after the first interrupt.
+const gracePeriod = 500 * time.Millisecond
 
-// apart runs a function in its own goroutine and returns its result; ok is false if the work has to end before. The
-// function then continues to run. The first interrupt ends long calls, and the second all calls.
-func apart[T any](w *Work, long bool, do func() T) (result T, ok bool) {
+// interruptible runs a function in its own goroutine and returns its result; ok is false if the work has to end before.
+// The function then continues to run. The first interrupt ends long calls, and the second all calls.
+func interruptible[T any](w *Work, long bool, do func() T) (result T, ok bool) {
 	type end struct {
 		result T
 		panics any
@@ -51,7 +51,7 @@ func apart[T any](w *Work, long bool, do func() T) (result T, ok bool) {
 		case <-w.done(false):
 			return result, false
 		case <-asked:
-			asked, late = nil, time.After(lastMoment)
+			asked, late = nil, time.After(gracePeriod)
 		case <-late:
 			return result, false
 		}
@@ -135,11 +135,11 @@ func elementsApart(set cty.Value, ctx *hcl.EvalContext, at hcl.Expression) []cty
 	if !isLongSet(set) {
 		return ctyfast.Elements(set)
 	}
-	list, ok := apart(workOf(ctx), true, func() []cty.Value { return ctyfast.Elements(set) })
+	list, ok := interruptible(workOf(ctx), true, func() []cty.Value { return ctyfast.Elements(set) })
 	if ok {
 		return list
 	}
-	over := exceeded{tooMuch(ErrStopped, at)}
+	over := exceeded{limitError(ErrStopped, at)}
 	if c := counterOf(ctx); c != nil {
 		c.over = &over
 	}
@@ -159,12 +159,12 @@ func (e *splat) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if !isLongSet(source) {
 		return of.Value(ctx)
 	}
-	a, ok := apart(workOf(ctx), true, func() answer {
+	a, ok := interruptible(workOf(ctx), true, func() answer {
 		v, diags := of.Value(ctx)
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, e.Expression)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, e.Expression)}
 	}
 	return a.v, a.diags
 }
@@ -178,7 +178,7 @@ type answer struct {
 // callApart performs a call with large, evaluated arguments.
 func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.EvalContext) (cty.Value,
 	hcl.Diagnostics) {
-	a, ok := apart(w, true, func() answer {
+	a, ok := interruptible(w, true, func() answer {
 		call := *of
 		if f, known := fixedTable()[strings.TrimPrefix(of.Name, "core::")]; known {
 			call.Args, call.ExpandFinal = fittingArguments(f, of, args)
@@ -187,7 +187,7 @@ func callApart(w *Work, of *hclsyntax.FunctionCallExpr, args []found, ctx *hcl.E
 		return answer{v, diags}
 	})
 	if !ok {
-		return cty.DynamicVal, hcl.Diagnostics{tooMuch(ErrStopped, of)}
+		return cty.DynamicVal, hcl.Diagnostics{limitError(ErrStopped, of)}
 	}
 	return a.v, a.diags
 }

@@ -100,7 +100,7 @@ func indented(message string) string {
 	if message == "" {
 		return ""
 	}
-	return "\n\nIt said:\n  " + strings.ReplaceAll(message, "\n", "\n  ")
+	return "\n\nIt printed:\n  " + strings.ReplaceAll(message, "\n", "\n  ")
 }
 
 // shown returns a command as messages show it.

@@ -10,8 +10,8 @@ import (
 
 // On file systems without locks, the process that a journal names only counts as its run if the start time matches,
 // too: process IDs are used again, for example right after a reboot.
-func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
-	if began(os.Getpid()) == "" {
+func TestReusedProcessIDsAreNotTheRun(t *testing.T) {
+	if processStart(os.Getpid()) == "" {
 		t.Skip("needs a system that tells when a process began")
 	}
 	other := exec.Command(os.Args[0], "-test.run=^TestHelperThatWaits$")
@@ -24,7 +24,7 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := other.Process.Pid
-	its := began(pid)
+	its := processStart(pid)
 	for what, c := range map[string]struct {
 		h    journal.Header
 		want bool
@@ -40,8 +40,8 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 			t.Errorf("%s: running %t, want %t", what, got, c.want)
 		}
 	}
-	if h := (&session{w: &workspace{o: &New(Options{}).o}}).header(nil); h.Began != began(os.Getpid()) {
-		t.Errorf("a journal says that its run began at %q, expected %q", h.Began, began(os.Getpid()))
+	if h := (&session{w: &workspace{o: &New(Options{}).o}}).header(nil); h.Began != processStart(os.Getpid()) {
+		t.Errorf("a journal says that its run began at %q, expected %q", h.Began, processStart(os.Getpid()))
 	}
 	in.Close()
 	if err := other.Wait(); err != nil {
@@ -56,7 +56,7 @@ func TestAnotherProcessOfTheSameNumberIsNotTheRun(t *testing.T) {
 // TestHelperThatWaits is a process that lives until its input ends.
 func TestHelperThatWaits(t *testing.T) {
 	if os.Getenv("TOMBOLO_TEST_WAITS") == "" {
-		t.Skip("runs as a process that TestAnotherProcessOfTheSameNumberIsNotTheRun starts")
+		t.Skip("runs as a process that TestReusedProcessIDsAreNotTheRun starts")
 	}
 	_, _ = os.Stdin.Read(make([]byte, 1))
 }

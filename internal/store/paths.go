@@ -71,8 +71,8 @@ func (l *Local) paths(name string) (paths, error) {
 	from := pathsOf(p.in, p.in, "")
 	for _, side := range append(p.sides(), from.sides()...) {
 		if oneFile(files, side, p.out) || oneFile(files, side, p.in) {
-			return p, fmt.Errorf("%s cannot be written from %s: %s is stored beside the first for the second. Choose "+
-				"another name",
+			return p, fmt.Errorf("%s cannot be written from %s: %s would be stored next to the first for the second. "+
+				"Choose another name",
 				p.out, p.in, side)
 		}
 	}
@@ -134,8 +134,7 @@ func (w *workspace) judge(sides ...string) error {
 			_, err = w.o.Files.Open(name, os.O_RDONLY, 0)
 		}
 		if strange := (*IrregularError)(nil); errors.As(err, &strange) {
-			return fmt.Errorf("%w. The state needs this place for its own file. Find out what created it, and remove "+
-				"it",
+			return fmt.Errorf("%w. The state needs this path for its own file. Find out what created it, and remove it",
 				err)
 		}
 		if err != nil {
@@ -370,7 +369,7 @@ func (s *session) sealAnew(to io.Writer) (done bool, err error) {
 	return true, s.w.encode(s.base, to)
 }
 
-// share gives a file the owner and permissions of the state.
+// share sets the owner and permissions of a file to those of the state.
 func (s *session) share(f File) error { return s.w.share(f) }
 
 func (w *workspace) share(f File) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/registries"
 )
 
-// OpenTofu's registry states the hashes of what the packages of all platforms install. They are believed beside an
-// archive that was signed; those of other registries are not.
-func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
+// OpenTofu's registry states the hashes of the installed files of all platforms. They are used beside a signed archive;
+// those of other registries are ignored.
+func TestOnlyOpenTofusRegistryStatesInstalledHashes(t *testing.T) {
 	const official = "registry.opentofu.org"
 	w := newWorld(t)
 	release := release
@@ -43,7 +43,7 @@ func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		host           string
 		here, there    []string
-		here1, another bool   // what is in the proof
+		here1, another bool   // hashes in the proof
 		problem        string // of the fetch
 	}{
 		"all":           {host: official, here: mine, there: others, here1: true, another: true},
@@ -53,7 +53,7 @@ func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
 		"alone":         {host: official, there: []string{other}},
 		"no hash":       {host: official, there: []string{sum("windows_amd64"), "h1:x", "h2:" + other[3:], ""}},
 		"two":           {host: official, there: []string{sum("windows_amd64"), other, string(own)}},
-		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry states"},
+		"another here":  {host: official, here: []string{sum("linux_amd64"), other}, problem: "registry lists"},
 		"nothing there": {host: official, here: []string{}, there: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestOnlyOpenTofusRegistryStatesWhatIsInstalled(t *testing.T) {
 	}
 }
 
-// A network mirror states hashes of all platforms. They are believed if the settings say so, and one of them fits.
+// A network mirror states hashes for all platforms. They are used if the settings allow that and one of them matches.
 func TestAMirrorMayBeTrustedWithAllHashes(t *testing.T) {
 	w := newWorld(t)
 	archive := w.registry.Describe(release, "linux_amd64")["shasum"].(string)

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package process
+
+func (p *Process) start() error { return p.cmd.Start() }

@@ -1,0 +1,144 @@
+package openapi
+
+import (
+	"slices"
+	"sort"
+	"strings"
+)
+
+// Options holds the decisions of the author.
+type Options struct {
+	// Name is that of the provider; empty: a word of the title.
+	Name string
+	// Try is the command that runs the tests, for the report.
+	Try string
+	// Paths select the operations whose paths begin with one of them; none: all operations.
+	Paths []string
+}
+
+// Provider is a document as a provider, with the report on how it was made.
+type Provider struct {
+	Name string
+	// Mapped and Listed are the operations with what they have become, or why they have not.
+	Mapped, Listed []Line
+	// Outside is how many operations Options.Paths leaves out.
+	Outside int
+	// Notes are the lines that a person should look at, by the type that they are about; "" is the provider.
+	Notes map[string][]string
+
+	doc        *Document
+	http       members
+	attributes members // of the provider block
+	resources  members
+	data       members
+	lists      members
+	made       []*made
+	reads      []*fetched
+	used       names // names of data sources
+	schemes    []string
+	try        string
+	untested   []string
+	seed       string
+}
+
+// Line is an operation with what is said of it.
+type Line struct {
+	Operation *Operation
+	Says      string
+}
+
+// ProviderName returns the name for a provider of the document: the given one, or else a word of the title.
+func (d *Document) ProviderName(given string) string { return either(given, providerName(d.Title)) }
+
+// Map makes a provider of a document.
+func Map(d *Document, o Options) *Provider {
+	p := &Provider{Name: d.ProviderName(o.Name), doc: d, try: o.Try, Notes: map[string][]string{}, used: names{}}
+	if len(o.Paths) > 0 {
+		all := d.Operations
+		d.Operations = nil
+		for _, op := range all {
+			if slices.ContainsFunc(o.Paths, func(prefix string) bool { return strings.HasPrefix(op.Path, prefix) }) {
+				d.Operations = append(d.Operations, op)
+			}
+		}
+		p.Outside = len(all) - len(d.Operations)
+	}
+	if d.Newer != "" {
+		p.note("", "the document is of OpenAPI %s, which was read as 3.1", d.Newer)
+	}
+	p.serve()
+	list, rest := d.entities(p)
+	for _, e := range list {
+		p.entity(e)
+	}
+	for _, op := range rest {
+		p.single(op)
+	}
+	p.unknownHints()
+	for _, said := range d.problems {
+		p.note("", "%s", said)
+	}
+	sort.SliceStable(p.Listed, func(i, j int) bool { return p.Listed[i].Operation.Path < p.Listed[j].Operation.Path })
+	return p
+}
+
+//go:noinline
+func (p *Provider) list(op *Operation, why string) { p.Listed = append(p.Listed, Line{op, why}) }
+
+//go:noinline
+func (p *Provider) mapped(op *Operation, what string) { p.Mapped = append(p.Mapped, Line{op, what}) }
+
+func (p *Provider) hasListed(op *Operation) bool {
+	return slices.ContainsFunc(p.Listed, func(l Line) bool { return l.Operation == op })
+}
+
+// entity makes the types of an entity: a resource, data sources, and a list.
+func (p *Provider) entity(e *Entity) {
+	m, why := p.resource(e)
+	if why != "" {
+		for _, does := range []string{"create", "update", "delete"} {
+			if op := e.All()[does]; op != nil && !p.hasListed(op) {
+				p.list(op, "there is no resource "+p.Name+"_"+e.Name+": "+why)
+			}
+		}
+	}
+	if e.Read != nil {
+		p.source(e.Read, e.Name, e.Name, m, m != nil)
+	}
+	if e.List != nil {
+		plural := e.Plural
+		if plural == e.Name {
+			plural += "_list"
+		}
+		listed := m != nil && p.listing(e, m)
+		p.source(e.List, plural, e.Name, nil, listed)
+	}
+}
+
+// single makes a data source of an operation that belongs to no entity.
+func (p *Provider) single(op *Operation) {
+	if p.hasListed(op) {
+		return
+	}
+	why := op.unusable()
+	if why == "" && op.Method != "GET" {
+		why = map[string]string{
+			"POST":   "it makes no object that another operation reads, updates or deletes",
+			"PUT":    "another operation updates the object, or no operation creates or reads it",
+			"PATCH":  "another operation updates the object, or no operation creates it",
+			"DELETE": "no operation creates what it deletes",
+		}[op.Method]
+	}
+	if why != "" {
+		p.list(op, why)
+		return
+	}
+	name := snake(text(op.Hints[hintPrefix+"entity"]))
+	if op.Hints[hintPrefix+"entity"] == nil {
+		name = strings.Join(words(op.Path), "_")
+		if strings.HasSuffix(op.Path, "}") {
+			name = singular(name)
+		}
+	}
+	p.source(op, either(name, "object"), "", nil, false)
+}
