@@ -8,7 +8,7 @@ type line struct {
 	current string   // the word at the cursor, without quotes
 	raw     string   // the same as it was typed
 	quote   byte     // the quote that is open at the cursor, or 0
-	pending bool     // the last character is a backslash, and the character that it escapes is missing
+	pending bool     // the last character is a backslash, without the character that it escapes
 }
 
 // parse splits a line. The current word is empty after a space.
