@@ -27,7 +27,7 @@ var (
 	quotedCall = regexp.MustCompile(`"~ ([^"]*)"`)
 )
 
-// A command accepts every option that its help names. An option of another command stands behind that command's name.
+// A command accepts every option that its help names. An option of another command follows that command's name.
 func TestOptionsThatHelpNamesExist(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Setup == nil || cmd.Absent {
