@@ -203,7 +203,7 @@ resource "world_object" "six" {
 `
 	p := newPlugged(t, "")
 	p.write("main.tf", strings.ReplaceAll(config, "DIR", p.dir))
-	short, err := os.MkdirTemp("/tmp", "") // socket paths are limited in length, and temporary folders of tests may have long ones
+	short, err := os.MkdirTemp("/tmp", "") // temporary folders of tests may be too long for socket paths
 	p.must(err)
 	defer os.RemoveAll(short)
 	five := attach(t, "tombolo/five", 5, "unix", filepath.Join(short, "socket"))

@@ -126,7 +126,7 @@ resource "terraform_data" "b" {
 	}
 }
 
-// A collector that is missing, or whose address is invalid, causes only a warning.
+// A collector that cannot be reached, or an unsupported protocol, causes only a warning.
 func TestFailedTracesAreOnlyAWarning(t *testing.T) {
 	for _, environ := range [][]string{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "Traces are incomplete"},

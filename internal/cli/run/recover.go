@@ -43,7 +43,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		return listInterrupted(ctx, c, p)
 	}
 	text := c.Args[0]
-	// The hints of other commands have the address first, before flags.
+	// Commands in hints have the address before the flags.
 	if err := c.Flags.Parse(c.Args[1:]); err != nil {
 		return c.Misuse("Failed to parse command-line flags", "%s", err)
 	}
