@@ -154,8 +154,8 @@ func validateHere(t *testing.T, dir string, f flavor.Flavor) (list []problem) {
 }
 
 // wrappers are configurations around candidates: %d is a unique number, and %s is the position of the candidates.
-// Without a candidate they are valid. Bodies with a schema of a provider or plugin (those of resources, provisioners
-// and the like) are omitted: their own arguments are known from documentation.
+// Without a candidate they are valid. Bodies with arguments both of a schema and of the language (those of resources,
+// provisioners and the like) are omitted: the arguments of the language are known from documentation.
 var wrappers = map[string]string{
 	"":          "%s",
 	"terraform": "terraform {\n%s\n}",

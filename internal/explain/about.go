@@ -121,7 +121,7 @@ var raising = []struct{ parts, by string }{
 	{"cli/command cli diag view tfjson tracing event", "all commands"},
 }
 
-// raisedBy returns a text with the commands that report problems of these parts.
+// raisedBy returns texts with the commands that report problems of these parts.
 func raisedBy(parts []string) (out []string) {
 	for _, r := range raising {
 		if slices.ContainsFunc(strings.Fields(r.parts), func(p string) bool { return slices.Contains(parts, p) }) {

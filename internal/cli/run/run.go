@@ -26,7 +26,7 @@ type session struct {
 	project *engine.Project
 	run     *engine.Run
 	saved   bool // the plan is from a file
-	// recorder records the events for a report; nil if there is none.
+	// recorder records the events for a report, or is nil.
 	recorder *report.Recorder
 	// warnings are those of the preparation. They are shown with those of the plan, below it, where users see them.
 	warnings diag.List
