@@ -8,7 +8,7 @@ with a remote, git push --force-with-lease=REF:OLD). If two machines write at th
 
     refs/heads/states/WORKSPACE           terraform.tfstate; git log shows the history, with the authors
     refs/tombolo/locks/WORKSPACE          info.json: who holds the lock
-    refs/tombolo/journals/WORKSPACE       chunk-0000000, chunk-0000001, ...; a commit without chunks means that there is no journal
+    refs/tombolo/journals/WORKSPACE       chunk-0000000, chunk-0000001, ...; without chunks, there is no journal
 """
 import base64
 import json
@@ -24,7 +24,7 @@ NOTHING = "0" * 40
 
 
 class Failure(Exception):
-    """An error of a call. The kinds are changed, locked, lost and no_revision; without a kind, the result is unknown."""
+    """An error of a call. The kinds are changed, locked, lost and no_revision; otherwise the result is unknown."""
 
     def __init__(self, message, kind=None, **data):
         super().__init__(message)

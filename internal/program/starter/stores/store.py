@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, worksp
 
 
 class Failure(Exception):
-    """An error of a call. The kinds are changed, locked, lost and no_revision; without a kind, the result is unknown."""
+    """An error of a call. The kinds are changed, locked, lost and no_revision; otherwise the result is unknown."""
 
     def __init__(self, message, kind=None, **data):
         super().__init__(message)
