@@ -63,8 +63,8 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 	}
 }
 
-// TestVersionIsThatOfTheLanguage compares the versions with docs/promises.md.
-func TestVersionIsThatOfTheLanguage(t *testing.T) {
+// TestVersionMatchesTheLanguage compares the versions with docs/promises.md.
+func TestVersionMatchesTheLanguage(t *testing.T) {
 	last := func(v string) int {
 		rest, ok := strings.CutPrefix(v, state.LanguageLevel+".")
 		n, err := strconv.Atoi(rest)

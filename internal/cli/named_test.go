@@ -28,7 +28,7 @@ var (
 )
 
 // A command accepts every option that its help names. An option of another command follows that command's name.
-func TestOptionsThatHelpNamesExist(t *testing.T) {
+func TestOptionsInHelpExist(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Setup == nil || cmd.Absent {
 			return

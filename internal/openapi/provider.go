@@ -41,7 +41,7 @@ type Provider struct {
 	seed       string
 }
 
-// Line is an operation with a text about it.
+// Line is an operation with its result or reason, as a text.
 type Line struct {
 	Operation *Operation
 	Says      string

@@ -124,7 +124,7 @@ func (c *Call) End(diags diag.List) Outcome {
 	return Done
 }
 
-// Finish is End for a machine problem.
+// Finish is like End, for an error that is not a diagnostic.
 func (c *Call) Finish(summary string, err error) Outcome {
 	return c.End(diag.FromError(summary, err))
 }

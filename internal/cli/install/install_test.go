@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == self {
 		os.Exit(cli.Main())
 	}
-	programtest.UsualUmask() // terraform applies it to the modes of files in archives
+	programtest.UsualUmask() // terraform sets the modes of files in archives regardless of the umask
 	os.Exit(m.Run())
 }
 
@@ -462,7 +462,7 @@ func terraform(t *testing.T) string {
 }
 
 // The same registries serve both programs.
-func TestInstallationIsThatOfTerraform(t *testing.T) {
+func TestInstallationMatchesTerraform(t *testing.T) {
 	oracle, own := terraform(t), program(t)
 	for name, steps := range scenarios {
 		t.Run(name, func(t *testing.T) {

@@ -112,7 +112,7 @@ type writer struct {
 	way           string // one of ways
 }
 
-// ways are how all commands of a writer are run: unchanged, with another data folder, and from a folder above the
+// ways are the ways to run all commands of a writer: unchanged, with another data folder, and from a folder above the
 // project.
 var ways = []string{"", "TF_DATA_DIR=data", "-chdir=work"}
 

@@ -117,7 +117,7 @@ func TestUpdatesKeepComputedValues(t *testing.T) {
 	}
 }
 
-func TestValuesThatDoNotFitAreReported(t *testing.T) {
+func TestInvalidMockValuesAreReported(t *testing.T) {
 	for name, v := range map[string]cty.Value{"size": cty.StringVal("many"), "inner": cty.True, "disk": cty.True} {
 		o := object(mock.Values{Attributes: map[string]cty.Value{name: v}})
 		resp := o.ReadData(context.Background(), provider.ReadDataRequest{Config: configuration()})
