@@ -68,7 +68,7 @@ func TestPromptsDoNotShowSecrets(t *testing.T) {
 		for _, typ := range []string{"string", "number", "list(string)", "object({ a = number })", "map(number)"} {
 			t.Run(flag+", "+typ, func(t *testing.T) {
 				p := newPlanting(t)
-				p.environ = p.environ[:1] // without the variable that disables prompts
+				p.environ = p.environ[:1] // only PATH
 				p.write("main.tf", []byte(fmt.Sprintf("variable \"v\" {\n  type = %s\n  %s = true\n}\n", typ, flag)))
 				for _, answer := range []string{planted, `"` + planted, `{ ` + planted + ` = "` + planted + `" }`,
 					`["` + planted + `", `, planted + `("x")`} {

@@ -53,9 +53,9 @@ func parse(text string) line {
 	return l
 }
 
-// write returns a continuation in the form that the shell expects. Shells that use "complete -C" insert it as it is for
-// the current word, which is their second argument: in bash it begins after an equals sign, a colon or an opening
-// quote. Shells that pass no arguments expect the plain word.
+// write returns a completion in the form that the shell expects. Shells that use "complete -C" insert it verbatim in
+// place of the current word, which is their second argument: in bash it begins after an equals sign, a colon or an
+// opening quote. Shells that pass no arguments expect the plain word.
 func (l line) write(value string, args []string) (string, bool) {
 	rest, ok := strings.CutPrefix(value, l.current)
 	if !ok || l.pending || len(args) < 2 {
