@@ -20,8 +20,8 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfWhatEnded checks what is written when the display is on: beginnings only while
-// something runs, a line for each end, output as it comes, and diagnostics in one piece.
+// TestTheLiveDisplayLeavesALogOfWhatEnded checks the output with the live display: starts only show during a run, each
+// end leaves a line, output is written as it arrives, and diagnostics are in one piece.
 func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 	}
 }
 
-// A replacement is one change of the plan, whatever its order and also of a saved plan; what failed is counted.
+// A replacement counts as one change of the plan, whatever its order, with saved plans too; failures are counted.
 func TestTheLiveDisplayCountsAsThePlanDoes(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		var out bytes.Buffer

@@ -64,7 +64,7 @@ func TestCloseEndsTheGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Out: &bytes.Buffer{}, JSON: true})
 		v.Send(event.OperationStart{Object: objectAt(t, "terraform_data.a"), Action: plan.Create})
-		v.Close() // synctest fails the test when a goroutine is left
+		v.Close() // synctest fails the test if a goroutine is left
 	})
 }
 

@@ -27,8 +27,7 @@ func apply(t *testing.T, before string, list []Part) string {
 	return out.String() + string(runes[at:])
 }
 
-// Of random pairs of texts the parts give the new text, are few characters where little changes, and are none where
-// nothing does.
+// For random pairs of texts the parts yield the new text, are short if little changes, and are empty if nothing does.
 func TestThePartsGiveTheNewText(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))
