@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noPlace is the place of a problem of which Terraform shows an empty one, "on line 0": the default of a variable in a
-// module, for one.
+// noPlace is the location of a problem that Terraform reports with an empty one, "on line 0", such as that of a
+// variable's default in a module.
 const noPlace = " @ :0:0"
 
-// placed takes the problems out of both documents for which Terraform has an empty place, and ours a real one.
+// placed removes from both documents the problems that have an empty location in Terraform and a real one in ours.
 func placed(terraform, tombolo Document) {
 	theirs := texts(terraform["diagnostics"])
 	for _, one := range theirs {

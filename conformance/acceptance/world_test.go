@@ -211,7 +211,7 @@ func TestWhatIsImportedCanBePersisted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The framework adds the source of a provider to configurations, but not to those of import steps.
+	// The framework adds the source of a provider to configurations, except to those of import steps.
 	kept := in(dir, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n"+
 		"resource \"world_object\" \"a\" {\n  name  = \"a\"\n  value = \"kept\"\n}\n")
 	resource.ParallelTest(t, resource.TestCase{

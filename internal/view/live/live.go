@@ -4,8 +4,7 @@
 //	d := live.New(live.Options{Out: os.Stdout, Size: size})
 //	d.Start("a", live.Task{Sign: "+", Name: "demo_thing.a", Verb: "creating"})
 //	d.Say("a", "downloading")
-//	d.End("a", "demo_thing.a: Creation complete
-// ")
+//	d.End("a", "demo_thing.a: Creation complete\n")
 //	d.Close()
 //
 // The package does not depend on events and does not sanitize: callers pass clean text. A task only appears after a
