@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Somebody frees the lock of a run that continues, and another run begins. The first one says what happened, once, and
-// the next run on that machine knows what it has made.
+// The lock of an active run is removed, and another run begins. The first one reports that, once, and the next run on
+// that machine has its results.
 func TestLocksThatAreStolen(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
