@@ -17,9 +17,7 @@ import (
 // scripts runs the scripts of testdata with a binary in the directory that is first in the path. In addition to the
 // commands of testscript and clitest they have
 //
-//	stripped FILE         what Atlantis shows of the standard output: everything after the last line about
-//
-// refreshing
+//	stripped FILE         what Atlantis shows of stdout: the text after the last line about refreshing
 func scripts(t *testing.T, folder string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
