@@ -78,8 +78,7 @@ func answerPath(dir string, c *Case) string {
 	return filepath.Join(dir, filepath.FromSlash(c.Name)+".json.gz")
 }
 
-// loadAnswer returns the stored answer to a case, or nil if there is none for this version of the case and this
-// platform.
+// loadAnswer returns the stored answer to a case, or nil without one for this platform and version of the case.
 func loadAnswer(dir string, c *Case) (*Answer, error) {
 	if !c.storable() || runtime.GOOS != "linux" { // the answers were recorded there; paths and signals differ elsewhere
 		return nil, nil

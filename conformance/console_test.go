@@ -209,8 +209,8 @@ func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	}
 }
 
-// TestConsoleRecordsAreTrue compares every 40th recorded answer with terraform's.
-func TestConsoleRecordsAreTrue(t *testing.T) {
+// TestRecordedConsoleAnswersMatchTerraform compares every 40th recorded answer with terraform's.
+func TestRecordedConsoleAnswersMatchTerraform(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
 		t.Fatal(err)

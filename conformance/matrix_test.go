@@ -30,7 +30,7 @@ var shapes = []shape{
 
 // The matrix is every shape with every choice of create_before_destroy. The cases are committed;
 // TOMBOLO_CONFORMANCE_UPDATE=1 writes them.
-func TestMatrixIsWhatItsGeneratorMakes(t *testing.T) {
+func TestMatrixEqualsItsGeneratorsOutput(t *testing.T) {
 	dir := filepath.Join("testdata", "order")
 	update := os.Getenv("TOMBOLO_CONFORMANCE_UPDATE") != ""
 	made := map[string]bool{}

@@ -55,7 +55,7 @@ func drop(d Document, part string, unwanted func(string) bool) {
 	d[part] = left
 }
 
-func TestProblemsWithoutAPlaceAreThoseWithOne(t *testing.T) {
+func TestProblemsWithoutALocationAreMatched(t *testing.T) {
 	terraform := Document{"diagnostics": []any{"error: A @ :0:0", "error: A @ a.tf:1:1", "error: B @ :0:0"},
 		"text diagnostics": []any{"error: A (stderr)", "error: A @ a.tf:1 (stderr)", "error: B (stderr)"}}
 	tombolo := Document{"diagnostics": []any{"error: A @ a.tf:1:1", "error: A @ b.tf:2:1", "error: C @ b.tf:2:1"},

@@ -30,7 +30,7 @@ func TestResultsOfFilesComeFirstForOpenTofu(t *testing.T) {
 }
 
 // An event that one side lacks is one difference, and does not shift others; a different order is reported separately.
-func TestEventsAreComparedByWhatTheyAreAbout(t *testing.T) {
+func TestEventsAreComparedBySubject(t *testing.T) {
 	event := func(run, message string) any {
 		return map[string]any{"type": "test_run", "@testfile": "a", "@testrun": run, "@message": message}
 	}

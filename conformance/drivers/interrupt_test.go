@@ -93,7 +93,7 @@ func (s *session) exists(name string) bool {
 	return err == nil
 }
 
-func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) {
+func TestCancelledContextOnlyWaitsForRunningOperations(t *testing.T) {
 	s := newSession(t, ours(t, "terraform"), slow)
 	s.ok("Init")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -160,7 +160,7 @@ func (s *session) addresses() (list []string) {
 	return list
 }
 
-func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
+func TestKilledBinaryLosesNoStoredResults(t *testing.T) {
 	s := newSession(t, ours(t, "terraform"), slow)
 	s.write("worldly.tf", worldly["main.tf"])
 	s.ok("Init")

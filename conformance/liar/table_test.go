@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTheTableIsThatOfTheVerdicts compares VERDICTS.md with verdicts.json. TOMBOLO_LIAR=fill regenerates it.
-func TestTheTableIsThatOfTheVerdicts(t *testing.T) {
+// TestTableMatchesTheVerdicts compares VERDICTS.md with verdicts.json. TOMBOLO_LIAR=fill regenerates it.
+func TestTableMatchesTheVerdicts(t *testing.T) {
 	stored := map[string]verdict{}
 	read(t, "verdicts.json", &stored)
 	random := map[string]verdict{}

@@ -216,7 +216,7 @@ type combination struct{ stored, settings string }
 
 // Both programs decrypt or refuse the same documents: plain and encrypted states, for each method and each fallback,
 // enforced or not.
-func TestSettingsOpenWhatTheyOpenInTofu(t *testing.T) {
+func TestSettingsDecryptTheSameDocumentsAsInTofu(t *testing.T) {
 	inFull(t)
 	a := keyed("pbkdf2", "passphrase = \"correct horse battery staple\"\n  iterations = 200000")
 	b := seal{"other", strings.NewReplacer("staple", "stable", `"a"`, `"b"`, "pbkdf2.a", "pbkdf2.b",

@@ -27,7 +27,7 @@ import (
 // The values of an encrypted state are nowhere in plain text: in no file of the machine (saved plans, journals,
 // backups, former states, answers) and not in the service, during a run, after it was killed, and after the next one.
 // Without the key nothing is read, and nothing replaced.
-func TestEncryptedStatesAreNowherePlain(t *testing.T) {
+func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 	const canary = "736251849"
 	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)

@@ -9,7 +9,7 @@ import (
 
 // The lock of an active run is removed, and another run begins. The first one reports that, once, and the next run on
 // that machine has its results.
-func TestLocksThatAreStolen(t *testing.T) {
+func TestStolenLocksAreReported(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
 			s.begin(t)

@@ -43,7 +43,7 @@ func TestBoundedShowsOrCountsEach(t *testing.T) {
 }
 
 // All failures of a user's checks are shown, regardless of their number.
-func TestBoundedLeavesOutNothingThatStandsApart(t *testing.T) {
+func TestBoundedKeepsDiagnosticsThatStandApart(t *testing.T) {
 	var list diag.List
 	for range 3 * mostOfKind {
 		list = list.Warnf(nil, "Check failed", "")

@@ -110,7 +110,7 @@ func named(text string) (addresses []string, more int) {
 
 // The closing block lists everything that a plan destroys, replaces, forgets or stops protecting, under the right word,
 // and nothing else.
-func TestTheEndOfAPlanNamesEverythingThatIsLost(t *testing.T) {
+func TestClosingBlockListsAllLosses(t *testing.T) {
 	rowOf := regexp.MustCompile(`(?m)^  (Destroyed|Replaced|Forgotten|Unguarded) +(.*)$`)
 	for seed := range uint64(500) {
 		p := randomPlan(rand.New(rand.NewPCG(seed, 1)))

@@ -162,7 +162,7 @@ func withoutOutputs(s *state.State) *state.State {
 }
 
 // Values declared as nonsensitive are shown, in saved plans as well.
-func TestWhatIsCalledNonsensitiveIsShown(t *testing.T) {
+func TestNonsensitiveValuesAreShown(t *testing.T) {
 	secret := cty.StringVal("not a secret " + tfjsontest.Canary)
 	pl := &plan.Plan{Variables: map[string]plan.Variable{"v": {Value: secret, Sensitive: true}},
 		Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Create, Before: cty.NullVal(cty.String), After: secret}}}

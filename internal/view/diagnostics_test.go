@@ -174,7 +174,7 @@ func TestDiagnosticsText(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
+func TestDiagnosticsGoToTheRightStream(t *testing.T) {
 	list := diag.List{{Severity: diag.Error, Summary: "E"}, {Severity: diag.Warning, Summary: "W", Detail: "Long."}}
 	var out, errs bytes.Buffer
 	v := New(Options{Out: &out, Err: &errs, CompactWarnings: true})
@@ -190,7 +190,7 @@ func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
 	}
 }
 
-func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
+func TestExcerptsOfLongLinesAreCutAroundTheSubject(t *testing.T) {
 	const million = 1000000
 	source := "locals {\n  a = " + strings.Repeat("[", million) + "\n}\n"
 	at := hcl.Pos{Line: 2, Column: 1015, Byte: 1024}
@@ -207,7 +207,7 @@ func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
 }
 
 // A problem at a line break is marked after the line, once. A line of megabytes is cut as for any other problem.
-func TestLineBreaksArePointedAtOnce(t *testing.T) {
+func TestProblemsAtLineBreaksAreMarkedOnce(t *testing.T) {
 	source := []byte("a {\n  b = \"" + strings.Repeat("x", 1<<20) + "\n}\n")
 	at := func(n, line int) hcl.Pos { return hcl.Pos{Line: line, Column: 1, Byte: n} }
 	end := bytes.LastIndex(source, []byte("\n}"))

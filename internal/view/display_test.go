@@ -20,9 +20,9 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfWhatEnded checks the output with the live display: starts only show during a run, each
+// TestTheLiveDisplayLeavesALogOfEndedOperations checks the output with the live display: starts only show during a run, each
 // end leaves a line, output is written as it arrives, and diagnostics are in one piece.
-func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
+func TestTheLiveDisplayLeavesALogOfEndedOperations(t *testing.T) {
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Out: &out, Size: func() (int, int) { return 80, 24 }})
@@ -59,7 +59,7 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 }
 
 // A replacement counts as one change of the plan, whatever its order, with saved plans too; failures are counted.
-func TestTheLiveDisplayCountsAsThePlanDoes(t *testing.T) {
+func TestTheLiveDisplayCountsReplacementsOnce(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		var out bytes.Buffer
 		synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ var (
 )
 
 // Each event is shown by both views or listed as an exception.
-func TestEveryEventIsShownOrSilentByIntent(t *testing.T) {
+func TestEveryEventIsShownOrExcluded(t *testing.T) {
 	var events []string
 	cases := map[string]map[string]bool{"text": {}, "lines": {}} // by receiver
 	for _, f := range parsed(t, "../../event", ".") {

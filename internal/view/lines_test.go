@@ -287,7 +287,7 @@ func TestEphemeralAndImportEvents(t *testing.T) {
 	}
 }
 
-func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
+func TestOutputWithCarriageReturnsIsShownInFull(t *testing.T) {
 	var out bytes.Buffer
 	v := New(Options{Out: &out})
 	v.Send(event.ProvisionOutput{Object: objectAt(t, "t_x.a"), Type: "local-exec", Line: "10%\r\t50%\r\r100%\x1b[K\r"})
@@ -298,7 +298,7 @@ func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
 	}
 }
 
-func TestJoinersStayInWordsThatNeedThem(t *testing.T) {
+func TestJoinersAreKeptInWordsThatNeedThem(t *testing.T) {
 	for in, want := range map[string]string{
 		"pay\u200dpal": `pay\u200dpal`, "\u200dx": `\u200dx`, "👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم",
 		"soft\u00adhyphen": `soft\u00adhyphen`,

@@ -14,7 +14,7 @@ var moreObjects = regexp.MustCompile(`and (\d+) more`)
 
 // For random plans the Markdown is within its limit, lists or counts each change once, lists losses first, and closes
 // all elements.
-func TestMarkdownOfAnySizeIsWholeAndCountsEverything(t *testing.T) {
+func TestMarkdownIsValidAndCompleteAtAnySize(t *testing.T) {
 	order := map[string]int{"delete": 0, "replace": 1, "forget": 2, "update": 3, "create": 4}
 	cut := 0
 	for seed := range uint64(400) {

@@ -92,7 +92,7 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 	}
 }
 
-func TestLongTextsShowTheNeighbourhoodOfChanges(t *testing.T) {
+func TestLongTextsShowTheContextOfChanges(t *testing.T) {
 	text := func(change func(i int) string) cty.Value {
 		var b strings.Builder
 		for i := range 40 {

@@ -68,7 +68,7 @@ func TestCloseEndsTheGoroutine(t *testing.T) {
 	})
 }
 
-func TestTheEndTellsWhatWasDone(t *testing.T) {
+func TestEndOfAnApplyIsReported(t *testing.T) {
 	done := []event.Event{
 		event.OperationDone{Object: objectAt(t, "t_x.a"), Action: plan.Create},
 		event.OperationDone{Object: objectAt(t, "t_x.b"), Action: plan.Create, Failed: true},
@@ -113,7 +113,7 @@ func TestTheEndTellsWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestNextStepTellsHowToApply(t *testing.T) {
+func TestNextStepShowsHowToApply(t *testing.T) {
 	todo := &plan.Plan{Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Create}}}
 	rule := "\n" + strings.Repeat("─", 77) + "\n"
 	for _, c := range []struct {

@@ -56,7 +56,7 @@ func TestPEMIsShownByItsBlocksWithoutContents(t *testing.T) {
 	}
 }
 
-func TestHiddenLinesOfYAMLSayWhereTheNextStands(t *testing.T) {
+func TestHiddenLinesOfYAMLShowThePathOfTheNext(t *testing.T) {
 	document := func(image string) string {
 		return "kind: Deployment\nmetadata:\n  name: web\n  labels:\n    a: b\n    c: d\n    e: f\n    g: h\nspec:\n" +
 			"  template:\n    containers:\n    - name: first\n      image: nginx\n    - name: web\n" +

@@ -166,8 +166,8 @@ func cleanLine(s string) string {
 	return s
 }
 
-// outputLines splits a line of a program's output at carriage returns, as progress bars print them: each part is a line
-// of its own, empty ones are left out. Tabs stay.
+// outputLines splits a line of a program's output at carriage returns, which progress bars print. Empty parts are
+// removed, and tabs are kept.
 func outputLines(s string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\r") {
@@ -197,12 +197,12 @@ func unsafeRune(r rune) bool {
 	case r < 0x20 || r >= 0x7f && r < 0xa0:
 		return true
 	case r == 0x061c || r == 0x200e || r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x206f:
-		return true // direction, lines
+		return true // text direction, line separators
 	case r == 0x00ad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x200b,
 		isJoiner(r),
 		r >= 0x2060 && r <= 0x2064, r == 0x3164, r == 0xfeff, r == 0xffa0, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 &&
 			r <= 0xe007f:
-		return true // not to be seen
+		return true // invisible
 	}
 	return false
 }

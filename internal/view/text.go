@@ -27,19 +27,19 @@ type text struct {
 	o Options
 	style
 	watch *watch
-	// live is the display of operations in flight, nil without a terminal for it. It has a mutex of its own, which is
-	// taken inside of mu and never around it.
+	// live is the display of operations in progress, or nil without a terminal. Its own mutex is only acquired while mu is
+	// held, never the other way around.
 	live *live.Display
-	// digest is what counts operations instead, nil where each has its lines. It takes mu inside of its own mutex.
+	// digest counts operations instead, or is nil if each has its own lines. It acquires mu while holding its own mutex.
 	digest *digest.Digest
 
 	ledger balance.Ledger
 
-	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
+	mu        sync.Mutex // guards Out and Err, so that texts do not mix
 	done      counts
 	refreshed int
-	grouped   bool                              // lines of progress are in a group
-	halves    map[addr.AbsResourceInstance]bool // replaced objects of which no half is done
+	grouped   bool                              // progress lines are in a group
+	halves    map[addr.AbsResourceInstance]bool // replaced objects without a completed operation
 }
 
 func newText(o Options) *text {
@@ -57,10 +57,10 @@ func newText(o Options) *text {
 	return t
 }
 
-// Start prints nothing: people know the command that they started.
+// Start prints nothing.
 func (t *text) Start() {}
 
-// Close ends the progress lines and the live display.
+// Close stops the progress lines and the live display.
 func (t *text) Close() {
 	t.watch.stop()
 	if t.digest != nil {
@@ -72,12 +72,12 @@ func (t *text) Close() {
 	t.group(false)
 }
 
-// write writes a whole piece of text.
+// write writes a text in one piece.
 func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
 }
 
-// flush tells the progress that a digest has kept back, before a text that comes after it, and ends the group.
+// flush writes the buffered progress of a digest, and ends the group, before another text.
 func (t *text) flush() {
 	if t.digest != nil {
 		t.digest.Flush()

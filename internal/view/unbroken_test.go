@@ -7,7 +7,7 @@ import (
 
 // Messages that programs search for are on one line, wherever they are in a text and however wide the terminal is. The
 // list consists of the messages with spaces in Terragrunt's retry rules, and of those that Dependabot searches for.
-func TestWhatProgramsLookForIsOnOneLine(t *testing.T) {
+func TestMessagesForProgramsAreNotWrapped(t *testing.T) {
 	for _, phrase := range []string{
 		"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host",
 		"Could not download module", "The requested URL returned error: 429", "net/http: TLS handshake timeout",

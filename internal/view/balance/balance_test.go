@@ -41,7 +41,7 @@ func halves(c *plan.Change) []event.OperationStart {
 
 // Each change of a plan is done, failed, half done or untried, according to its operations, and is counted exactly
 // once.
-func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
+func TestBalanceListsEachChangeOnce(t *testing.T) {
 	actions := []plan.Action{plan.NoOp, plan.Create, plan.Read, plan.Update, plan.Delete, plan.DeleteThenCreate,
 		plan.CreateThenDelete, plan.Forget, plan.ForgetThenCreate}
 	for seed := range uint64(300) {
@@ -102,7 +102,7 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 
 // Each untried object is mapped to a failed object that it depends on, by the steps or by its dependencies. Those that
 // depend on no failed object are not.
-func TestTheBalanceNamesWhatOthersWaitedFor(t *testing.T) {
+func TestBalanceNamesCausesOfUntriedChanges(t *testing.T) {
 	change := func(name string, depends ...string) *plan.Change {
 		at := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: name}}
 		c := &plan.Change{Object: addr.Object{Instance: at.Instance(addr.NoKey)}, Action: plan.Create}

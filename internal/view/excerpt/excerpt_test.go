@@ -28,7 +28,7 @@ func apply(t *testing.T, before string, list []Part) string {
 }
 
 // For random pairs of texts the parts yield the new text, are short if little changes, and are empty if nothing does.
-func TestThePartsGiveTheNewText(t *testing.T) {
+func TestReplacingThePartsYieldsTheNewText(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		alphabet := strings.Split("abc|foo|bar|x|1|2| |,|é|日本|-|\"|\\|\t|\x01", "|")

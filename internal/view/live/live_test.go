@@ -121,7 +121,7 @@ func TestATerminalThatBecomesNarrowerLosesNothing(t *testing.T) {
 
 // Random runs on terminals of random sizes, some of which become narrower by up to a half while tasks are shown, leave
 // only the log, with each line once, and nothing of the display.
-func TestNothingButTheLogIsLeft(t *testing.T) {
+func TestClosedDisplayLeavesOnlyTheLog(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		columns, rows := 20+r.IntN(100), 8+r.IntN(30)
@@ -167,7 +167,7 @@ func TestNothingButTheLogIsLeft(t *testing.T) {
 	}
 }
 
-func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {
+func TestFramesAreDrawnOnlyAfterChanges(t *testing.T) {
 	s := newScreen(80, 24)
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Options{Out: s, Size: s.size})
@@ -191,7 +191,7 @@ func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {
 	})
 }
 
-func TestCloseTakesTheDisplayAwayWithTasksInFlight(t *testing.T) {
+func TestCloseRemovesTheDisplayWithRunningTasks(t *testing.T) {
 	s := newScreen(80, 24)
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Options{Out: s, Size: s.size})

@@ -218,7 +218,7 @@ func TestThePageIsSelfContained(t *testing.T) {
 }
 
 // A value that looks like the end of an element does not end one.
-func TestTextsStayTexts(t *testing.T) {
+func TestTextsInReportsAreEscaped(t *testing.T) {
 	p := &plan.Plan{Targets: []addr.Target{}, Workspace: "</script><script>alert(1)</script>", Mode: plan.Destroy}
 	page, d := written(t, p, nil)
 	if strings.Contains(page, "alert(1)") || !strings.Contains(d.Workspace, "alert(1)") {
@@ -229,7 +229,7 @@ func TestTextsStayTexts(t *testing.T) {
 // In graphs of any shape the direct dependencies imply all of them, every node is in its module's picture and in those
 // of the module's callers, no two items share a position, and an item is to the right of its dependencies, unless
 // modules depend on each other.
-func TestGraphsAreWholeAndReadable(t *testing.T) {
+func TestGraphsAreCompleteAndReadable(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := randomPlan(r, 1+r.IntN(60))
@@ -302,7 +302,7 @@ func checkPicture(t *testing.T, where string, p picture) {
 }
 
 // Every step of a plan that contains a change appears in the order once, after all of its dependencies.
-func TestTheOrderKeepsTheEdges(t *testing.T) {
+func TestOrderOfStepsRespectsDependencies(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		p := randomPlan(r, 1+r.IntN(30))
