@@ -170,7 +170,7 @@ func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResp
 		Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
 }
 
-// Plan implements provider.Provider. It records the plan in the private data of the object.
+// Plan implements provider.Provider. It appends to the private data of the object.
 func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...),
 		Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}

@@ -276,7 +276,7 @@ func TestTracesOfARunAreThoseOfOneTrace(t *testing.T) {
 			continue
 		}
 		ours, theirs := *all[0], *all[1]
-		for _, one := range []*traced{&ours, &theirs} { // the names of spans differ
+		for _, one := range []*traced{&ours, &theirs} { // spans differ between programs
 			one.raw, one.roots, one.spans, one.torn = "", 0, 0, false
 		}
 		if fmt.Sprintf("%+v", ours) != fmt.Sprintf("%+v", theirs) {

@@ -260,7 +260,7 @@ func stopped(t *testing.T) hanging {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	note, halt := filepath.Join(dir, "pid"), filepath.Join(dir, "halt")
-	// The shell stores the process id of the program, and forwards its output, until it stops.
+	// The shell forwards input to the program. To halt, it writes down its process id and stops itself.
 	script := filepath.Join(dir, "store.sh")
 	text := "#!/bin/sh\nwhile IFS= read -r line; do\n  if [ -e '" + halt + "' ]; then me=$(exec sh -c 'echo $PPID'); " +
 		"echo $me > '" + note + "'; kill -STOP $me; fi\n  printf '%s\\n' \"$line\"\ndone | '" + python + "' '" +

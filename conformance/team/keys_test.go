@@ -131,7 +131,7 @@ func seals() []seal {
 			commands, "method.external.keyed", "key_provider.external.b"})
 }
 
-// settings encrypt with s, and also decrypt with a fallback.
+// settings returns settings that encrypt with s, and also decrypt with a fallback.
 func (s seal) settings(fallback ...seal) string {
 	blocks, inside := s.blocks, ""
 	for _, f := range fallback {

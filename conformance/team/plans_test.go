@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// planSettings encrypt plans with s, and leave states plain.
+// planSettings returns settings that encrypt plans with s, and leave states plain.
 func (s seal) planSettings() string { return strings.Replace(s.settings(), "state {", "plan {", 1) }
 
 // Plans are encrypted with every method and key provider: shown and applied with the key, refused without it and with

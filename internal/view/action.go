@@ -55,7 +55,7 @@ func (w *planWriter) invocation(i *plan.Invocation) {
 	w.WriteString("\n    }\n")
 }
 
-// settle turns a creation into an unchanged block.
+// settle marks everything in the block as unchanged.
 func (n *blockNode) settle() {
 	for _, a := range n.attributes {
 		a.settle()

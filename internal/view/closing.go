@@ -313,7 +313,7 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 	})
 }
 
-// errorsOf returns the first error of each object, and the number of errors if there are several.
+// errorsOf returns the first error of each object, with its number if the errors are numbered.
 func errorsOf(problems diag.List) map[string]string {
 	out, list := map[string]string{}, problems.OnlyErrors().Sorted()
 	for _, d := range list {

@@ -292,9 +292,8 @@ func subjectOf(s *tfjson.Snippet) string {
 	return s.Code[min(s.HighlightStartOffset, len(s.Code)):min(s.HighlightEndOffset, len(s.Code))]
 }
 
-// pointer returns a line that marks the subject in the line above it, if there is no color and the subject is only a
-// part of the line. The header of a block counts as the whole line, and a marker that does not fit on the screen is
-// left out.
+// pointer returns a line that marks the subject in the line above it, or "" if color does, if the subject is the entire
+// line or the header of a block, or if the marker does not fit on the screen.
 func (w diagnosticWriter) pointer(before, subject, after string) string {
 	rest := strings.TrimSpace(after)
 	if w.on || subject == "" || strings.TrimSpace(before) == "" && (rest == "" || rest == "{") {

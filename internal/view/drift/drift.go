@@ -167,7 +167,7 @@ func names(a, b map[string]cty.Value) (list []string) {
 	return list
 }
 
-// place returns the path of a difference, as at the end of a reference.
+// place returns the path of a difference as at the end of a reference, or "the object" for an empty one.
 func (d Difference) place() string {
 	if len(d.Path) == 0 {
 		return "the object"
