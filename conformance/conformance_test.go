@@ -233,7 +233,7 @@ func onlyLooks(s Step) bool {
 	})
 }
 
-// silent adds an empty list for a program that reported no problems, whose locations are therefore not known.
+// silent adds an empty list for a program that reported no problems, and was therefore not run again for locations.
 func silent(one, other Document) {
 	const exit = "diagnostics exit"
 	if one[exit] == nil && other[exit] != nil {

@@ -20,8 +20,8 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfEndedOperations checks the output with the live display: starts only show during a run, each
-// end leaves a line, output is written as it arrives, and diagnostics are in one piece.
+// TestTheLiveDisplayLeavesALogOfEndedOperations checks the output with the live display: starts only show during a run,
+// each end leaves a line, output is written as it arrives, and diagnostics are in one piece.
 func TestTheLiveDisplayLeavesALogOfEndedOperations(t *testing.T) {
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {

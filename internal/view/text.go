@@ -27,10 +27,11 @@ type text struct {
 	o Options
 	style
 	watch *watch
-	// live is the display of operations in progress, or nil without a terminal. Its own mutex is only acquired while mu is
-	// held, never the other way around.
+	// live is the display of operations in progress, or nil without a terminal. Its own mutex is only acquired while
+	// mu is held, never the other way around.
 	live *live.Display
-	// digest counts operations instead, or is nil if each has its own lines. It acquires mu while holding its own mutex.
+	// digest counts operations instead, or is nil if each has its own lines. It acquires mu while holding its own
+	// mutex.
 	digest *digest.Digest
 
 	ledger balance.Ledger

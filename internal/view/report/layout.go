@@ -130,7 +130,7 @@ func longest(after [][]int) []int {
 	return ranks
 }
 
-// untangle orders the items of each column by the median of their neighbors, from left to right and back.
+// untangle orders the items of each column by the mean position of their neighbors, from left to right and back.
 func untangle(columns [][]int, after, before [][]int) {
 	n := len(after)
 	place, key := make([]float64, n), make([]float64, n)
