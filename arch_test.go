@@ -231,6 +231,7 @@ var alone = map[string]string{
 	"internal/fetch/registries":     "the network, which the choice of versions must not see",
 	"internal/format":               "a pure algorithm on text",
 	"internal/moving":               "a pure algorithm on addresses",
+	"internal/openapi":              "translates documents to manifests, and knows no commands or flags",
 	"internal/pack":                 "writes packages and registries, and knows no commands or flags",
 	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
 	"internal/policy":               "runs programs, which planning must not",

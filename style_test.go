@@ -319,7 +319,7 @@ func checkExpression(t *testing.T, path string, call *ast.CallExpr) int {
 	return 1
 }
 
-// inBinary reports whether a file is part of cmd/tombolorather than of a test server, a benchmark or an example.
+// inBinary reports whether a file is part of cmd/tombolo rather than of a test server, a benchmark or an example.
 func inBinary(path string) bool {
 	return (strings.HasPrefix(path, "internal/") || strings.HasPrefix(path, "sdk/")) &&
 		!strings.Contains(path, "test/")

@@ -168,7 +168,7 @@ func (r AbsResourceInstance) Compare(o AbsResourceInstance) int {
 // the current object.
 type DeposedKey string
 
-// Object names one object of an instance: the current oneor a deposed one.
+// Object names one object of an instance: the current one or a deposed one.
 type Object struct {
 	Instance AbsResourceInstance
 	Deposed  DeposedKey

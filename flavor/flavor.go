@@ -29,7 +29,7 @@ const Variable = "TOMBOLO_FLAVOR"
 // programs receive it.
 const OpenTofuVersion = "1.12.6"
 
-// Own is the extension(instead of "tf") of files that only Tombolo reads, in projects of either tool.
+// Own is the extension (instead of "tf") of files that only Tombolo reads, in projects of either tool.
 const Own = "tombolo"
 
 // traits holds the differences between flavors.

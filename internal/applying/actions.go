@@ -24,7 +24,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// invocations holds the plan's invocations of actionsby triggering event.
+// invocations holds the plan's invocations of actions by triggering event.
 type invocations struct {
 	before map[addr.AbsResourceInstance][]*plan.Invocation
 	after  map[addr.AbsResource][][]*plan.Invocation // a list for each instance

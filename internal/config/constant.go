@@ -355,7 +355,7 @@ func (k *constants) member(root, name string) cty.Value {
 	return v
 }
 
-// Evaluator returns the evaluator for expressions of a root module's terraform blockwith the given values of its
+// Evaluator returns the evaluator for expressions of a root module's terraform block with the given values of its
 // variables and local values derived from them. more holds values of further names. dir is the base of relative file
 // names.
 func (m *Module) Evaluator(dir string, variables map[string]cty.Value) func(e hcl.Expression,

@@ -24,7 +24,8 @@ func MarshalJSON(v cty.Value, ty cty.Type) ([]byte, error) {
 	return ctyjson.Marshal(v, ty)
 }
 
-// jsonWriter encodes values as JSONof the types that they conform to. Its methods return false for values without JSON.
+// jsonWriter encodes values as JSON of the types that they conform to. Its methods return false for values without
+// JSON.
 type jsonWriter struct{ buf []byte }
 
 func (w *jsonWriter) value(is, ty cty.Type, raw any) bool {

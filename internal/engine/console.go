@@ -125,7 +125,7 @@ func Unmark(v cty.Value) (cty.Value, []cty.Path) {
 	return v, slices.Concat(marks.Sensitive, marks.Ephemeral)
 }
 
-// Evaluate returns the value of an expressionwith its marks; src is its text.
+// Evaluate returns the value of an expression with its marks; src is its text.
 func (c *Console) Evaluate(expr hcl.Expression, src []byte) (cty.Value, diag.List) {
 	return c.scope.Expression(expr, src, c.table)
 }

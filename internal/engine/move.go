@@ -18,8 +18,8 @@ import (
 // apply to it.
 func (s *Surroundings) At(dir string) *Surroundings {
 	return &Surroundings{Dir: s.In(dir), StartDir: s.StartDir, Environ: s.Environ, PluginEnviron: s.PluginEnviron,
-		Program: s.Program, Title: s.Title, ChosenFlavor: s.ChosenFlavor, CalledAs: s.CalledAs, ProviderLog: s.ProviderLog,
-		CoreLog: s.CoreLog, Agree: s.Agree}
+		Program: s.Program, Title: s.Title, ChosenFlavor: s.ChosenFlavor, CalledAs: s.CalledAs,
+		ProviderLog: s.ProviderLog, CoreLog: s.CoreLog, Agree: s.Agree}
 }
 
 // StatePlace returns a name for the state of a workspace of a backend, without secrets: the same state always has the

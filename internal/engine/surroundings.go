@@ -43,8 +43,8 @@ type Surroundings struct {
 	Program, Title string
 	// Words are the terms of a caller other than the command line; the zero value means those of Program.
 	Words diag.Words
-	// ChosenFlavor is the caller's choice of a flavor; if it is not set, see Flavor. CalledAs is the flavor for the name
-	// by which the program was called.
+	// ChosenFlavor is the caller's choice of a flavor; if it is not set, see Flavor. CalledAs is the flavor for the
+	// name by which the program was called.
 	ChosenFlavor, CalledAs flavor.Flavor
 	// ProviderLog and CoreLog receive the logs of plugins and of the engine; nil drops them.
 	ProviderLog, CoreLog *slog.Logger

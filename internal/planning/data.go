@@ -264,7 +264,7 @@ type stored struct {
 	below map[moduleCall][]addr.AbsResource
 }
 
-// storedResources indexes the prior stateon first use; the caller holds mu.
+// storedResources indexes the prior state on first use; the caller holds mu.
 func (p *planner) storedResources() *stored {
 	if p.stored != nil {
 		return p.stored

@@ -30,7 +30,7 @@ func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
 // isNull reports whether a value is known to be null.
 func isNull(v cty.Value) bool { return v.IsKnown() && v.IsNull() }
 
-// outputAction returns the action for a root output valuewhose other fields are set. A null output has no entry in the
+// outputAction returns the action for a root output value whose other fields are set. A null output has no entry in the
 // state.
 func (p *planner) outputAction(c *plan.OutputChange) plan.Action {
 	declared := p.prog.OutputSlot(addr.RootModule, c.Name) != nil

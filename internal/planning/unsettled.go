@@ -203,7 +203,7 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	return kept
 }
 
-// needs returns the dependencies of an instancefrom the state, and from its block if it has one. Those of an
+// needs returns the dependencies of an instance from the state, and from its block if it has one. Those of an
 // interrupted creation are in the journal.
 func (p *planner) needs(a addr.AbsResourceInstance) (deps []addr.ConfigResource) {
 	if o := p.prior.Object(addr.Object{Instance: a}); o != nil {

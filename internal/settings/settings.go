@@ -344,7 +344,7 @@ func (env Environment) HelperDirs() []string {
 	return []string{dir, filepath.Join(dir, env.OS+"_"+runtime.GOARCH)}
 }
 
-// ImpliedMirrors returns the default folders of providerswithout installation settings, in order. They need not exist.
+// ImpliedMirrors returns the default folders of providers without installation settings, in order. They need not exist.
 func (env Environment) ImpliedMirrors(fl flavor.Flavor) []string {
 	list := []string{filepath.Join(env.Dir, "terraform.d", "plugins")}
 	if env.Home != "" {

@@ -22,8 +22,8 @@ import (
 // minSecret is the minimum length of a hidden string: shorter ones occur in too many other texts.
 const minSecret = 4
 
-// minLearned is the minimum length of secrets that no provider has received: the project's own messages are searched
-// for these, too.
+// minLearned is the minimum length of secrets that no provider has received: Tombolo's own messages are searched
+// for these as well.
 const minLearned = 8
 
 // minValue is the minimum length for values that are not declared as secret: these are the main content of a plan.

@@ -63,9 +63,9 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 		}
 	}
 	return false, diag.List{}.Warnf(nil, "Provider program was not prepared",
-		"%s\n  %s\n\nIt was not run. If you trust this directory, run init again: the provider is now in the lock "+
-			"file. Commands that need the program also run it.", why,
-		words)
+		"%s\n  %s\n\nIt was not run.", why, words).
+		Advise("If you trust this directory, run \"%s\" again: the provider is now in the lock file. Commands that "+
+			"need the program also run it.", diag.Run("init"))
 }
 
 // prepareProviders installs the dependencies of program providers in folders, which their first use would install

@@ -53,6 +53,7 @@ providers lock <- | thing.tf
 providers mirror mirror <- | thing.tf
 providers mirror mirror <- providers mirror mirror | thing.tf
 provider new made -lang=bash <- |
+provider from-openapi spec.json -name=shop -out=made <- | spec.json
 store new made -lang=bash <- |
 demo made <- |
 recover terraform_data.a -forget <- init | main.tf
@@ -88,9 +89,14 @@ var projectFiles = map[string]string{
   }
 }
 `,
-	"newer.tf":          onlyThing,
-	"backend.tf":        "terraform {\n  backend \"local\" {\n    path = \"one.tfstate\"\n  }\n}\n",
-	"local.tf":          "terraform {\n  backend \"local\" {\n    path = \"two.tfstate\"\n  }\n}\n",
+	"newer.tf":   onlyThing,
+	"backend.tf": "terraform {\n  backend \"local\" {\n    path = \"one.tfstate\"\n  }\n}\n",
+	"local.tf":   "terraform {\n  backend \"local\" {\n    path = \"two.tfstate\"\n  }\n}\n",
+	"spec.json": `{"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
+		"servers": [{"url": "https://shop.example"}],
+		"paths": {"/items/{id}": {"get": {"parameters": [{"name": "id", "in": "path", "required": true,
+			"schema": {"type": "string"}}], "responses": {"200": {"description": "", "content": {"application/json":
+			{"schema": {"type": "object", "properties": {"id": {"type": "string"}}}}}}}}}}}`,
 	"import.tf":         "import {\n  to = terraform_data.b\n  id = \"x\"\n}\n",
 	"q.tfquery.hcl":     "",
 	"t.tftest.hcl":      "run \"a\" {}\n",

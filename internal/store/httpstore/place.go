@@ -168,7 +168,7 @@ func (p *place) leave(ctx context.Context, id string, body []byte) {
 	}
 }
 
-// free releases a held lock. If the request is refused, an earlier try has released it.
+// free releases a held lock. If a retry is refused, an earlier try has released it.
 func (p *place) free(ctx context.Context, body []byte) error {
 	r := request{what: "unlock", method: p.s.unlockMethod, address: p.s.unlock, body: body}
 	for try := 0; ; try++ {

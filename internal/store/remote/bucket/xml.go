@@ -100,7 +100,8 @@ type Pages struct {
 	Name    func(name string) string
 }
 
-// Each calls each for the objects with the prefix, until it returns false. Most is the number of objects to request.
+// Each calls each for the objects with the prefix, until it returns false. Most is the number of objects in each
+// request.
 func (p Pages) Each(ctx context.Context, prefix string, most int, each func(objects.Entry) bool) error {
 	query := url.Values{"prefix": {prefix}, "max-keys": {strconv.Itoa(most)}}
 	if p.Escaped {
