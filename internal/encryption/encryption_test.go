@@ -315,7 +315,7 @@ func TestMistakesAreFoundWithoutKeys(t *testing.T) {
 	for want, settings := range map[string]string{
 		"too short":          quick + strings.Replace(other, "a passphrase of some length", "short", 1),
 		"at least 200000":    quick + strings.Replace(other, "200000", "1000", 1),
-		"there is no":        quick + strings.Replace(other, "iterations", "hash_function = \"md5\"\niterations", 1),
+		"is not supported":   quick + strings.Replace(other, "iterations", "hash_function = \"md5\"\niterations", 1),
 		"16, 24 or 32":       quick + strings.Replace(other, "iterations", "key_length = 17\niterations", 1),
 		"metadata key \"x\"": alias(quick + chained),
 		"list with a program": quick + "method \"external\" \"n\" {\nencrypt_command = []\n" +

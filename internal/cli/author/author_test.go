@@ -171,7 +171,7 @@ func TestVerdictsMatchTheChecks(t *testing.T) {
 	s.add(c, providertest.Result{Name: "three", Problems: wrong})
 	s.add(c, providertest.Result{Name: "four", Problems: wrong})
 	if text := said.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "(2 times)") ||
-		!strings.Contains(text, `FAIL  four: as "three" above`) {
+		!strings.Contains(text, `FAIL  four: same as "three" above`) {
 		t.Errorf("got\n%q", text)
 	}
 	diags := verdict(t.Context(), c, &verify.Trial{}, s, true)

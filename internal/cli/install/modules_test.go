@@ -244,7 +244,7 @@ func TestInstalledVersionsAreShown(t *testing.T) {
 	s.write("work/m.tf", "")
 	output, code := s.run("get")
 	if has(t, output, `Could not download module code from "https://nowhere.example/a.zip":`, "404",
-		"It is that of module.q."); code != 1 {
+		"It is the package of module.q."); code != 1 {
 		t.Errorf("get exits with %d", code)
 	}
 }

@@ -69,7 +69,7 @@ var ociScenarios = map[string][]struct {
 		{before: ociModules("oci://oci.example/corp/network?tag=1.0.0&digest=sha256:12"), command: "init", code: 1,
 			says: "expected one of the arguments"},
 		{before: ociModules("oci://oci.example/corp/network?ref=1.0.0"), command: "init", code: 1,
-			says: `the argument "ref" is not known`},
+			says: `have no argument "ref"`},
 		{before: ociModules("oci://oci.example/corp/network?archive=zip"), command: "init", code: 1},
 		{before: ociModules("oci::https://oci.example/corp/network"), command: "init", code: 1,
 			says: "expected oci"},
@@ -120,7 +120,7 @@ var ociScenarios = map[string][]struct {
 	},
 	"settings": {
 		{before: files("work/main.tf", ociProvider, "cli.tfrc", strings.Replace(ociMirror, "${type}", "", 1)),
-			command: "init", code: 1, says: "must mention ${type}"},
+			command: "init", code: 1, says: "must contain ${type}"},
 		{before: files("cli.tfrc", strings.Replace(ociMirror, "${type}", "${typo}", 1)), command: "init", code: 1,
 			says: `refers to "typo"`},
 		{before: files("cli.tfrc", `oci_credentials "oci.example" {
