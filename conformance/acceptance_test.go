@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// acceptanceModule is its own module, so that this one does not require the framework for acceptance tests.
+// acceptanceModule is separate, so that this module does not require the framework for acceptance tests.
 const acceptanceModule = "acceptance"
 
-// TestAcceptance runs acceptance tests of a provider of ours, made with the published framework for them.
+// TestAcceptance runs acceptance tests of one of our providers, which use the published framework.
 func TestAcceptance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it compiles a framework, and takes half a minute")
@@ -34,17 +34,17 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// suite is a module with acceptance tests of somebody else.
+// suite is a third-party module with acceptance tests.
 type suite struct {
 	Module   string
 	Packages []string // relative to the module
 	Skip     []struct{ Tests, Reason string }
 }
 
-// TestAcceptanceSuites runs the acceptance tests of other people's providers, and those of the framework itself. That
-// takes some twenty minutes, so it asks for TOMBOLO_ACCEPTANCE_SUITES: "all", or a part of a module's path.
-// TF_ACC_TERRAFORM_PATH replaces the binary, and what the tests print goes into files below TOMBOLO_ACCEPTANCE_LOG, by
-// which the answers of two binaries can be compared.
+// TestAcceptanceSuites runs the acceptance tests of third-party providers, and those of the framework itself. That
+// takes about twenty minutes, so it only runs if TOMBOLO_ACCEPTANCE_SUITES is "all" or a part of a module's path.
+// TF_ACC_TERRAFORM_PATH replaces the binary, and the output of the tests is written to files below
+// TOMBOLO_ACCEPTANCE_LOG, so that the results of two binaries can be compared.
 func TestAcceptanceSuites(t *testing.T) {
 	asked := os.Getenv("TOMBOLO_ACCEPTANCE_SUITES")
 	if asked == "" {
@@ -69,7 +69,7 @@ func TestAcceptanceSuites(t *testing.T) {
 	}
 }
 
-// run runs the tests of one package, all but those that are to be skipped, in the package's folder.
+// run runs the tests of one package, except for skipped ones, in the package's directory.
 func (s suite) run(t *testing.T, pkg, settings string) {
 	bin := filepath.Join(t.TempDir(), "suite.test")
 	inAcceptance(t, "test", "-c", "-o", bin, s.Module+"/"+pkg)
@@ -97,9 +97,9 @@ func (s suite) run(t *testing.T, pkg, settings string) {
 	t.Logf("%d passed, %d skipped", count("PASS"), count("SKIP"))
 }
 
-// inAcceptance runs the go command in the module of the acceptance tests. It works on a copy of go.mod, which the
-// command may complete: the main module, whose requirements count there too, gets new ones without anybody thinking of
-// this. Where modules cannot be had, the test is skipped.
+// inAcceptance runs the go command in the module of the acceptance tests. It uses a copy of go.mod, which the command
+// may update: the requirements of the main module, which apply there too, may change without an update of this module.
+// If modules cannot be downloaded, the test is skipped.
 func inAcceptance(t *testing.T, command string, args ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func inAcceptance(t *testing.T, command string, args ...string) string {
 	return ""
 }
 
-// acceptanceEnv names the binary and the CLI configuration.
+// acceptanceEnv returns the environment with the binary and the CLI configuration.
 func acceptanceEnv(t *testing.T, settings string) []string {
 	env := append(os.Environ(), "TF_ACC=1", "CHECKPOINT_DISABLE=1", "HOME="+t.TempDir(), "TF_CLI_CONFIG_FILE="+settings)
 	if os.Getenv("TF_ACC_TERRAFORM_PATH") == "" {
@@ -140,8 +140,8 @@ func acceptanceEnv(t *testing.T, settings string) []string {
 	return env
 }
 
-// releases creates a mirror of what providers/build has built, under the versions that the suites ask for too, and
-// gives the path of a CLI configuration that has it as the only place of installation.
+// releases creates a mirror of the programs that providers/build has built, also under the versions that the suites
+// require, and returns the path of a CLI configuration with the mirror as the only installation method.
 func releases(t *testing.T) string {
 	dir := t.TempDir()
 	for name, versions := range map[string][]string{"random": {"3.5.1", "3.2.0"}, "null": {"3.1.0", "3.1.1", "3.2.4"},
@@ -157,7 +157,7 @@ func releases(t *testing.T) string {
 				t.Fatal(err)
 			}
 			program := filepath.Join(folder, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, v))
-			// no symbolic link: the framework copies what is in .terraform, and takes links for folders
+			// no symbolic link: the framework copies the content of .terraform, and mistakes links for directories
 			if err := os.Link(bin, program); err != nil {
 				data, err := os.ReadFile(bin)
 				if err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// acts is a provider with actions, identities and lists. Its objects are files below things; everything that it does it
-// writes into the file done.log, which the data source acts_log reads. What is named bad fails.
+// acts is a provider with actions, identities and lists. Its objects are files below things. It logs all operations to
+// the file done.log, which the data source acts_log reads. Operations on objects named bad fail.
 type acts struct{ provider.Base }
 
 func actsSchema() *provider.Schema {
@@ -52,8 +52,8 @@ func actsSchema() *provider.Schema {
 // Schema implements provider.Provider.
 func (a *acts) Schema(context.Context) (*provider.Schema, diag.List) { return actsSchema(), nil }
 
-// invocationsByObject sorts the planned invocations of actions by the object that triggers them: Terraform lists
-// objects in no order. Those of one object stay as they are.
+// invocationsByObject sorts the planned invocations of actions by the object that triggers them, because Terraform
+// lists objects in random order. The order within an object is kept.
 func invocationsByObject(doc Document) {
 	if p, ok := doc["plan"].(map[string]any); ok {
 		if list, ok := p["action_invocations"].([]any); ok {
@@ -77,8 +77,8 @@ func invocationsByObject(doc Document) {
 	}
 }
 
-// invocationsInAnyOrder sorts planned invocations of actions, and the events of invocations, by what they say: in which
-// order Terraform plans and performs those of one object is luck, too.
+// invocationsInAnyOrder sorts planned invocations of actions, and the events of invocations, by their content:
+// Terraform plans and performs those of one object in random order, too.
 func invocationsInAnyOrder(doc Document) {
 	if p, ok := doc["plan"].(map[string]any); ok {
 		sortBy(p["action_invocations"])
@@ -88,7 +88,7 @@ func invocationsInAnyOrder(doc Document) {
 	slices.SortStableFunc(other, func(a, b any) int { return strings.Compare(invocationText(a), invocationText(b)) })
 }
 
-// invocationText returns the JSON of an event if it is about an invocation, and otherwise nothing.
+// invocationText returns the JSON of an event about an invocation, or "" for other events.
 func invocationText(event any) string {
 	e, _ := event.(map[string]any)
 	hook, _ := e["hook"].(map[string]any)
@@ -98,7 +98,7 @@ func invocationText(event any) string {
 	return compact(e)
 }
 
-// invokedBy returns what an invocation is sorted by: the address of the triggering object, or of the action.
+// invokedBy returns the sort key of an invocation: the address of the triggering object, or of the action.
 func invokedBy(invocation any) string {
 	i, _ := invocation.(map[string]any)
 	if t, ok := i["lifecycle_action_trigger"].(map[string]any); ok {

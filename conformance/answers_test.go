@@ -19,11 +19,11 @@ import (
 	"testing"
 )
 
-// answersDir holds terraform's answers for the cases of the corpus, so that the corpus runs where there is no
-// terraform, and compares with the same answer every time.
+// answersDir holds the recorded results of terraform for the cases of the corpus, so that the corpus runs without
+// terraform, and compares with the same results every time.
 const answersDir = "answers"
 
-// answersFormat is part of every digest. Raise it when run_test.go starts to ask terraform for something else.
+// answersFormat is part of every digest. Increment it if run_test.go runs terraform in another way.
 const answersFormat = "1"
 
 var (
@@ -32,34 +32,34 @@ var (
 	recordRuns = flag.Int("answers.runs", 10, "how often terraform is asked about a case")
 )
 
-// An Answer is what terraform did in a case: one run in full, and where other runs of the same case gave something
-// else.
+// An Answer is the result of terraform in a case: one complete run, and the places at which other runs of the case
+// differed.
 type Answer struct {
 	Terraform string // version of the oracle
 	Digest    string // of the case, see digest
-	Runs      int    // how often terraform was asked
+	Runs      int    // the number of runs
 	Varies    []Place
 	Record    Record
 }
 
-// A Place is a path of one step's documents at which the runs of terraform did not agree.
+// A Place is a path in one step's documents at which the runs of terraform differed.
 type Place struct {
 	Step int // index into the case's steps
 	Path string
 }
 
-// covers reports whether a difference stands at, above or below the place.
+// covers reports whether a difference is at, above or below the place.
 func (p Place) covers(d Difference) bool {
 	return p.Step == d.Step && (within(p.Path, d.Path) || within(d.Path, p.Path))
 }
 
-// within reports whether path is outer or stands below it.
+// within reports whether path is outer or below it.
 func within(outer, path string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// digest distinguishes versions of a case. It covers the text of the case, what the harness asks, and the published
+// digest identifies the version of a case. It covers the text of the case, the method of the harness, and the published
 // providers that it uses.
 func (c *Case) digest() string {
 	key := []string{answersFormat, c.Hash}
@@ -70,17 +70,17 @@ func (c *Case) digest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// storable reports whether the answer to a case can be stored: terraform must be the only program that has a part in it
-// at each step. Where the binaries change places the answer depends on what tombolo did before.
+// storable reports whether the answer to a case can be stored: only if terraform runs every step. If the binaries swap,
+// the answer depends on what tombolo did before.
 func (c *Case) storable() bool { return !c.swaps() }
 
 func answerPath(dir string, c *Case) string {
 	return filepath.Join(dir, filepath.FromSlash(c.Name)+".json.gz")
 }
 
-// loadAnswer returns the stored answer to a case, or nil when there is none that fits the case and this platform.
+// loadAnswer returns the stored answer to a case, or nil without one for this platform and version of the case.
 func loadAnswer(dir string, c *Case) (*Answer, error) {
-	if !c.storable() || runtime.GOOS != "linux" { // the answers come from there; paths and signals differ elsewhere
+	if !c.storable() || runtime.GOOS != "linux" { // the answers were recorded there; paths and signals differ elsewhere
 		return nil, nil
 	}
 	data, err := os.ReadFile(answerPath(dir, c))
@@ -108,7 +108,7 @@ func parseAnswer(data []byte) (*Answer, error) {
 
 func storeAnswer(dir string, c *Case, a *Answer) error { return storeJSON(answerPath(dir, c), a) }
 
-// unpackJSON reads what storeJSON has written into v.
+// unpackJSON decodes the output of storeJSON into v.
 func unpackJSON(packed []byte, v any) error {
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -121,8 +121,8 @@ func unpackJSON(packed []byte, v any) error {
 	return json.Unmarshal(text, v)
 }
 
-// storeJSON writes v, as compressed JSON, beside its final place and renames it, so that a run stopped half way leaves
-// no half file.
+// storeJSON writes v as compressed JSON to a temporary file and renames it, so that an interrupted run leaves no
+// partial file.
 func storeJSON(path string, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -146,7 +146,7 @@ func storeJSON(path string, v any) error {
 	return os.Rename(path+".new", path)
 }
 
-// add takes another run of terraform into an answer and reports whether it brought a place at which the runs disagree.
+// add merges another run of terraform into an answer, and reports whether it differed at a new place.
 func (a *Answer) add(c *Case, rec *Record) bool {
 	before := len(a.Varies)
 	for _, d := range differences(c, &a.Record, rec) {
@@ -158,8 +158,8 @@ func (a *Answer) add(c *Case, rec *Record) bool {
 	return len(a.Varies) > before
 }
 
-// container returns the path of the list that an element stands in when it is the element itself that comes and goes,
-// or changes its place: the next run may have yet another one. Any other path is returned as it is.
+// container returns the path of the list that contains an element if the element itself is added, removed or moved,
+// because the next run may have yet another one. Any other path is returned unchanged.
 func container(path string) string {
 	path = strings.TrimSuffix(path, ".(order)")
 	if !strings.HasSuffix(path, "]") {
@@ -179,8 +179,8 @@ func container(path string) string {
 	return path
 }
 
-// differences compares two runs of one case, each with its own names for what is random. It ends at a step whose exit
-// codes differ: what follows would only tell the same again.
+// differences compares two runs of one case, each with its own names for random values. It stops at a step whose exit
+// codes differ, because all later differences would follow from that.
 func differences(c *Case, a, b *Record) (all []Difference) {
 	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
@@ -208,7 +208,7 @@ func (h *harness) ask(t *testing.T, c *Case) *Record {
 	return rec
 }
 
-// answer returns what terraform does in a case: what is stored, or what it does now.
+// answer returns the result of terraform in a case, stored or from a run now.
 func (h *harness) answer(t *testing.T, c *Case) (a *Answer, live bool) {
 	t.Helper()
 	a, err := loadAnswer(h.answers, c)
@@ -224,7 +224,7 @@ func (h *harness) answer(t *testing.T, c *Case) (a *Answer, live bool) {
 	return &Answer{Terraform: c.oracle.version, Digest: c.digest(), Runs: 1, Record: *h.ask(t, c)}, true
 }
 
-// recordMissing stores the answers to the cases that have none, or to all of them.
+// recordMissing stores the answers to the cases that have none, or to all cases.
 func (h *harness) recordMissing(t *testing.T, cases []*Case, which string) {
 	slots := make(chan struct{}, atOnce)
 	t.Run("record", func(t *testing.T) {
@@ -261,8 +261,8 @@ func (h *harness) recordOne(t *testing.T, c *Case) {
 	}
 }
 
-// TestStoredAnswersAreThoseOfTerraform asks the real terraform again and compares with what is stored, case by case.
-// It takes as long as recording once, so it runs where TOMBOLO_CONFORMANCE_ANSWERS=check asks for it.
+// TestStoredAnswersAreThoseOfTerraform runs the real terraform again and compares with the stored answers, case by
+// case. It takes as long as recording once, so it only runs with TOMBOLO_CONFORMANCE_ANSWERS=check.
 func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 	if os.Getenv("TOMBOLO_CONFORMANCE_ANSWERS") != "check" {
 		t.Skip("runs with TOMBOLO_CONFORMANCE_ANSWERS=check: it asks terraform about the whole corpus")
@@ -294,7 +294,8 @@ func TestStoredAnswersAreThoseOfTerraform(t *testing.T) {
 	}
 }
 
-// TestEveryCaseHasAnAnswer finds cases that were written or changed without asking terraform, and answers to no case.
+// TestEveryCaseHasAnAnswer finds cases that were added or changed without recording an answer, and answers without a
+// case.
 func TestEveryCaseHasAnAnswer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("runs on Linux: the stored answers are from there")

@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// A Case is one archive of the corpus: files to start from, sections that steps bring in later, and the steps.
+// A Case is one archive of the corpus: initial files, sections that later steps use, and the steps.
 type Case struct {
 	Name  string // "topic/name"
 	Tier  int    // the capability that tombolo needs; see currentTier
@@ -23,11 +23,11 @@ type Case struct {
 
 	oracle         *oracle  // the program that the case is compared with, see oracle_test.go
 	plugins        []string // names of plugins, see plugins_test.go
-	stopsAtFailure bool     // the steps end with the first plan or apply that fails
+	stopsAtFailure bool     // the steps end with the first failed plan or apply
 
-	service  bool                  // an HTTP service of its own, see service_test.go
-	changes  bool                  // what plans show of changes is compared line by line
-	varies   map[string][]string   // type of resource -> attributes that are another text every time
+	service  bool                  // the case has its own HTTP service, see service_test.go
+	changes  bool                  // the changes in the text of plans are compared line by line
+	varies   map[string][]string   // type of resource -> attributes that differ in every run
 	files    []txtar.File          // extracted before the first step
 	sections map[string]txtar.File // "@name" sections, for the steps write and use
 }
@@ -38,19 +38,19 @@ type Step struct {
 	Text string // as written
 	Verb string // harness verb or command name
 	Args []string
-	Exit int // the exit code that terraform has to give
-	// Interrupted commands get an interrupt once the service lets a request of theirs wait.
+	Exit int // the exit code that terraform must return
+	// Interrupted commands get an interrupt as soon as the service blocks one of their requests.
 	Interrupted bool
-	// Global holds options that stand before the command, such as -chdir=x.
+	// Global holds options before the command, such as -chdir=x.
 	Global []string
-	// Changes means that what a plan shows of its changes has to be the same text.
+	// Changes means that the text of a plan's changes must be equal.
 	Changes bool
 }
 
 // anyNumber of arguments.
 const anyNumber = -1
 
-// harnessVerbs change the directory or the environment and run no binary. The value is the number of arguments.
+// harnessVerbs change the directory or the environment without running a binary. The value is the number of arguments.
 var harnessVerbs = map[string]int{
 	"write":  2, // write FILE @SECTION: put the section's text into FILE
 	"use":    1, // use @DIR: put every section @DIR/x over x
@@ -58,17 +58,18 @@ var harnessVerbs = map[string]int{
 	"copy":   2, // copy FROM TO
 	"env":    1, // env NAME=VALUE, or env NAME to unset
 	"cd":     1, // cd DIR, relative to the case's directory
-	"swap":   0, // from here on each directory is worked on by the other binary
-	// service VERB ...: what the HTTP service holds, or what the next requests meet with; see service_test.go
+	"swap":   0, // from here on each directory is used by the other binary
+	// service VERB ...: set the content of the HTTP service, or how it responds to the next requests; see
+	// service_test.go
 	"service": anyNumber,
 	// package MIRROR SOURCE VERSION [FORM [PLATFORM]]: put a provider's package into a mirror, see mirror_test.go
 	"package": anyNumber,
-	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first has ended before the
+	// order 'delete a.b < delete c.d' ...: in the event stream of the step before, the first operation ends before the
 	// second begins
 	"order": anyNumber,
 }
 
-// swaps reports whether the binaries change places somewhere in the case.
+// swaps reports whether the binaries swap in the case.
 func (c *Case) swaps() bool {
 	return slices.ContainsFunc(c.Steps, func(s Step) bool { return s.Verb == "swap" })
 }

@@ -17,30 +17,28 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// currentTier is the highest tier of cases that tombolo is expected to pass. Raise it when a capability is complete: 2
-// the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins, 6 drop-in, 7 providers in Go, 8
-// programs as providers, 9 finding and installing.
+// currentTier is the highest tier of cases that tombolo is expected to pass. Increment it when a capability is
+// complete: 2 the main job, 3 exactness of the language, 4 lifecycle and commands, 5 plugins, 6 drop-in, 7 providers in
+// Go, 8 programs as providers, 9 finding and installing.
 const currentTier = 9
 
-// terraformVersion is the usual oracle. Another version behaves differently and would fail for reasons that are not
-// ours.
+// terraformVersion is the version of the usual oracle. Other versions behave differently and would cause failures.
 const terraformVersion = "1.11.4"
 
-// shortSample is how many cases -short runs, usualSample how many run when nothing is said: the whole corpus takes some
-// ten minutes.
+// shortSample is the number of cases with -short, usualSample the default number: the entire corpus takes about ten
+// minutes.
 const (
 	shortSample = 12
 	usualSample = 120
 )
 
-// liveRuns bounds how often terraform is asked about a case without a stored answer before a difference counts.
+// liveRuns limits how often terraform runs a case without a stored answer before a difference counts.
 const liveRuns = 10
 
-// atOnce bounds the cases that run at the same time; each runs one process at a time.
+// atOnce limits the cases that run at the same time; each runs one process at a time.
 const atOnce = 2
 
-// TestConformance runs the corpus through tombolo and fails on every difference from terraform's answers that is not
-// intended.
+// TestConformance runs the corpus with tombolo and fails on every unintended difference from terraform's answers.
 func TestConformance(t *testing.T) {
 	h := newHarness(t, "testdata", answersDir, "intended.json")
 	all := upToTier(h.corpus, envNumber(t, "TOMBOLO_CONFORMANCE_TIER", currentTier))
@@ -48,7 +46,7 @@ func TestConformance(t *testing.T) {
 	switch {
 	case testing.Short():
 		size = shortSample
-	case flag.Lookup("test.run").Value.String() != "": // whoever asks for a topic wants all of it
+	case flag.Lookup("test.run").Value.String() != "": // a selected topic runs completely
 		size = len(all)
 	}
 	if *recordAnswers != "" {
@@ -76,22 +74,22 @@ func (h *harness) runAll(t *testing.T, ran []*Case) {
 	}
 }
 
-// A harness is what all cases of one test share.
+// A harness is the state that all cases of one test share.
 type harness struct {
-	terraform  string            // the real program; "" where it is not there in the version that answers are about
-	oracles    map[string]string // name of an oracle -> its program; "" where it is not there
+	terraform  string            // path of the real program; "" if it is not installed in the version of the answers
+	oracles    map[string]string // name of an oracle -> its path; "" if it is not installed
 	tombolo    string
 	corpus     []*Case
-	answers    string // the folder of stored answers; "" for none
-	asksAnyway bool   // terraform runs even where its answer is stored
+	answers    string // the directory of stored answers; "" for none
+	asksAnyway bool   // terraform runs even if its answer is stored
 	asks       int    // how often terraform runs a random case that differs; 0 for once
 
-	mu       sync.Mutex // guards the marks in intended and done
+	mu       sync.Mutex // guards the marks in intended, and done
 	intended []*Intended
-	done     []string // names of the cases that were compared to their end
+	done     []string // names of the cases that were compared completely
 }
 
-// newHarness reads a corpus, its intended differences, and finds both programs.
+// newHarness loads a corpus and its intended differences, and finds both programs.
 func newHarness(t *testing.T, corpus, answers, intended string) *harness {
 	t.Helper()
 	h := &harness{oracles: map[string]string{}, tombolo: findTombolo(t), answers: answers}
@@ -148,7 +146,7 @@ func (h *harness) run(t *testing.T, c *Case) {
 		}
 	}
 	reports := h.compare(c, want, got)
-	// what terraform itself does not do every time is no difference
+	// a result that differs between runs of terraform is not compared
 	for live && len(reports) > 0 && want.Runs < liveRuns {
 		if want.add(c, h.ask(t, c)) {
 			reports = h.compare(c, want, got)
@@ -159,8 +157,8 @@ func (h *harness) run(t *testing.T, c *Case) {
 	}
 }
 
-// compare returns a report for each step that has differences which are not intended. It stops after a step whose exit
-// codes differ: what follows would only tell the same again.
+// compare returns a report for each step with unintended differences. It stops after a step whose exit codes differ,
+// because all later differences would follow from that.
 func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string) {
 	left, right := c.normaliser(), c.normaliser()
 	for i, s := range c.Steps {
@@ -182,7 +180,7 @@ func (h *harness) compare(c *Case, want *Answer, got *Record) (reports []string)
 	return reports
 }
 
-// compareStep returns the differences of one step that are not intended, and whether what follows can be compared.
+// compareStep returns the unintended differences of one step, and whether later steps can be compared.
 func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (unmeant []Difference, goesOn bool) {
 	anyVersion(terraform)
 	anyVersion(tombolo)
@@ -209,7 +207,7 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 		withoutVanished(terraform)
 		withoutVanished(tombolo)
 		if compact(terraform["exit"]) == "1" && compact(tombolo["exit"]) == "1" {
-			// Which objects were refreshed by the time a plan failed is not the same from run to run.
+			// The set of objects that are refreshed before a plan fails varies between runs.
 			delete(terraform, "events")
 			delete(tombolo, "events")
 		}
@@ -228,14 +226,14 @@ func (h *harness) compareStep(c *Case, step int, terraform, tombolo Document) (u
 	return unmeant, compact(terraform["exit"]) == compact(tombolo["exit"])
 }
 
-// onlyLooks reports whether a step leaves nothing behind that a later one finds.
+// onlyLooks reports whether a step has no effect on later ones.
 func onlyLooks(s Step) bool {
 	return s.Verb == "plan" && !slices.ContainsFunc(s.Args, func(arg string) bool {
 		return strings.HasPrefix(arg, "-out") || generates(arg)
 	})
 }
 
-// silent fills in the empty list of a program that reported nothing and so was not asked for places.
+// silent adds an empty list for a program that reported no problems, and was therefore not run again for locations.
 func silent(one, other Document) {
 	const exit = "diagnostics exit"
 	if one[exit] == nil && other[exit] != nil {
@@ -243,8 +241,8 @@ func silent(one, other Document) {
 	}
 }
 
-// dropMeant removes a diagnostic that only one side has, and is meant to, from the stream of that side, in which it
-// would move all that follows.
+// dropMeant removes a diagnostic that only one side has, as intended, from the stream of that side, where it would
+// shift all later events.
 func (h *harness) dropMeant(c *Case, step int, terraform, tombolo Document) {
 	only := func(d Document) Document { return Document{"diagnostics": d["diagnostics"]} }
 	for _, d := range compareDocuments(only(terraform), only(tombolo)) {
@@ -257,7 +255,7 @@ func (h *harness) dropMeant(c *Case, step int, terraform, tombolo Document) {
 	}
 }
 
-// dropExcess removes a diagnostic from the stream of one side as often as the other side does not have it.
+// dropExcess removes surplus occurrences of a diagnostic from the stream of one side.
 func dropExcess(from, other Document, diagnostic string) {
 	is := func(v any) bool {
 		event, _ := v.(map[string]any)
@@ -296,8 +294,8 @@ func stderrOf(res Result) string {
 	return out.String()
 }
 
-// alike returns how much of the beginning of two texts is left out in reports: most of what is alike, if they are too
-// long to be shown.
+// alike returns how many bytes at the beginning of two texts reports leave out: most of the common prefix, if the texts
+// are too long to be shown.
 func alike(a, b string) int {
 	if max(len(a), len(b)) <= clipped {
 		return 0
@@ -309,7 +307,7 @@ func alike(a, b string) int {
 	return max(0, n-clipped/4)
 }
 
-// clipped is how much of a text reports show.
+// clipped is the maximum length of a text in reports.
 const clipped = 1500
 
 func clip(text string) string {
@@ -330,8 +328,8 @@ func (h *harness) isIntended(d Difference, s Step) (intended, ends bool) {
 	return intended, ends
 }
 
-// stale returns the entries of intended.json that no longer show. What names a case that did not run, whether for its
-// tier, the sample or the pattern of -run, may still show there.
+// stale returns the unused entries of intended.json. Entries for cases that did not run, because of their tier, the
+// sample or the pattern of -run, are not stale.
 func (h *harness) stale() (list []*Intended) {
 	for _, in := range h.intended {
 		compared := func(c *Case) bool { return !wildcard(in.Case, c.Name) || slices.Contains(h.done, c.Name) }
@@ -351,7 +349,7 @@ func findTerraform(t *testing.T) string {
 	return path
 }
 
-// lookTerraform returns the real terraform, or "" when it is not on PATH or another version.
+// lookTerraform returns the real terraform, or "" if it is not on PATH or has another version.
 func lookTerraform(t *testing.T) string { return terraform1_11.look(t) }
 
 func emptyFile(t *testing.T) string {
@@ -362,8 +360,8 @@ func emptyFile(t *testing.T) string {
 	return path
 }
 
-// findTombolo returns the binary under test: TOMBOLO_BIN, or one that it builds. It is called by the name terraform, as
-// the tools call it; beside it is the same under the name tofu.
+// findTombolo returns the binary under test: TOMBOLO_BIN, or one that it builds. It is named terraform, which tools
+// run; beside it is the same binary named tofu.
 func findTombolo(t *testing.T) string {
 	bin, dir := builtTombolo(t), t.TempDir()
 	for _, f := range []flavor.Flavor{flavor.OpenTofu, flavor.Terraform} {
@@ -393,8 +391,8 @@ func builtTombolo(t *testing.T) string {
 	return bin
 }
 
-// touchSources lists every directory of the module. The go command then knows that this test depends on them, and does
-// not answer from its cache when only tombolo has changed.
+// touchSources lists every directory of the module. The go command then records that this test depends on them, and
+// does not use a cached result if only tombolo has changed.
 func touchSources(t *testing.T) {
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && path != ".." && strings.HasPrefix(d.Name(), ".") {
@@ -411,7 +409,7 @@ func upToTier(cases []*Case, tier int) []*Case {
 	return slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return c.Tier > tier })
 }
 
-// sample picks the same cases every time, spread over the topics by a hash of their names.
+// sample returns the same cases every time, distributed over the topics by a hash of their names.
 func sample(cases []*Case, size int) []*Case {
 	size = min(size, len(cases))
 	order := func(c *Case) string {
@@ -437,7 +435,7 @@ func envNumber(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// caseDir returns an empty directory for one side of a case: temporary, or kept below TOMBOLO_CONFORMANCE_KEEP.
+// caseDir returns an empty directory for one side of a case: a temporary one, or one below TOMBOLO_CONFORMANCE_KEEP.
 func caseDir(t *testing.T, c *Case, side string) string {
 	keep := os.Getenv("TOMBOLO_CONFORMANCE_KEEP")
 	if keep == "" {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// exchange is one entry of a console transcript: what is typed and what terraform answers. In the file, lines of input
-// begin with "> " or, when they continue, ": "; lines of output with two spaces; an error is its summary behind "! ".
-// Behind "~ " stands why tombolo answers otherwise, and then its answer. "#" begins a comment.
+// exchange is one entry of a console transcript: the input and terraform's answer. In the file, lines of input begin
+// with "> " or, in continuations, ": "; lines of output with two spaces; an error is its summary after "! ". "~ " is
+// followed by the reason for a different answer of tombolo, and then that answer. "#" begins a comment.
 type exchange struct {
 	input    []string
 	answer   answer
 	recorded bool
 	reason   string // of an intended difference
-	ours     answer // with a reason
+	ours     answer // if there is a reason
 	line     int
 	comments []string // lines before it
 }
@@ -35,7 +35,7 @@ func (a answer) String() string {
 
 func (e *exchange) expression() string { return strings.Join(e.input, "\n") }
 
-// want returns the answer that tombolo has to print.
+// want returns the expected answer of tombolo.
 func (e *exchange) want() answer {
 	if e.reason != "" {
 		return e.ours

@@ -24,11 +24,11 @@ import (
 var recordConsole = flag.String("console", "",
 	"ask terraform for the answers of testdata/console/*.txt: `missing` or all")
 
-// consoleDirs is a working directory, which expressions are evaluated in, and a home directory.
+// consoleDirs is a working directory, in which expressions are evaluated, and a home directory.
 type consoleDirs struct{ work, home string }
 
-// consoleFixture returns the directories that the transcripts are about: testdata/console/fixture.ar and what txtar
-// cannot hold.
+// consoleFixture returns the directories for the transcripts: testdata/console/fixture.ar and files that txtar cannot
+// contain.
 func consoleFixture(t *testing.T) consoleDirs {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -77,8 +77,8 @@ func consoleFixture(t *testing.T) consoleDirs {
 	return dirs
 }
 
-// stable removes from an answer what differs from run to run, and the block store of terraform_data, which version
-// 1.11.4 does not have.
+// stable removes from an answer everything that differs between runs, and the block store of terraform_data, which
+// version 1.11.4 does not have.
 func (d consoleDirs) stable(text string) string {
 	text = strings.NewReplacer(d.work, "<work>", d.home, "<home>", filepath.Dir(d.work), "<root>").Replace(text)
 	var kept []string
@@ -99,8 +99,7 @@ func (d consoleDirs) stable(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// TestConsoleAnswersAsRecorded is the corpus of expressions: each is evaluated in process and has to give the recorded
-// text.
+// TestConsoleAnswersAsRecorded evaluates the corpus of expressions in process and compares with the recorded text.
 func TestConsoleAnswersAsRecorded(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
@@ -133,7 +132,7 @@ func TestConsoleAnswersAsRecorded(t *testing.T) {
 	}
 }
 
-// openConsole evaluates the fixture. The working directory is changed for the test.
+// openConsole evaluates the fixture, and changes the working directory for the test.
 func openConsole(t *testing.T, dirs consoleDirs) *console.Session {
 	t.Helper()
 	t.Chdir(dirs.work)
@@ -177,11 +176,10 @@ func (d consoleDirs) ask(session *console.Session, e *exchange) answer {
 	return answer{text: d.stable(a.Text)}
 }
 
-// laterFunctions are not in the console of terraform 1.11.4: the cases newer/convert and opentofu/functions are about
-// them.
+// laterFunctions are not in terraform 1.11.4; the cases newer/convert and opentofu/functions cover them.
 var laterFunctions = []string{"base64gunzip", "cidrcontains", "convert", "urldecode"}
 
-// TestEveryFunctionIsInTheConsoleCorpus looks for a call of each function that succeeds and one that fails.
+// TestEveryFunctionIsInTheConsoleCorpus checks that the corpus has a successful and a failing call of each function.
 func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
@@ -211,8 +209,8 @@ func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	}
 }
 
-// TestConsoleRecordsAreTrue asks terraform for every 40th answer again.
-func TestConsoleRecordsAreTrue(t *testing.T) {
+// TestRecordedConsoleAnswersMatchTerraform compares every 40th recorded answer with terraform's.
+func TestRecordedConsoleAnswersMatchTerraform(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +234,8 @@ func TestConsoleRecordsAreTrue(t *testing.T) {
 	}
 }
 
-// TestConsoleCommandAnswersAsTheSession runs the command for some of the corpus: text, stream and exit code.
+// TestConsoleCommandAnswersAsTheSession runs the command for a part of the corpus and compares text, stream and exit
+// code.
 func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
@@ -260,8 +259,8 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 	}
 }
 
-// consoleOracle asks a binary, one process for an expression: of several lines of input terraform prints the last
-// result only.
+// consoleOracle runs a binary, one process per expression, because terraform only prints the last result of several
+// lines.
 type consoleOracle struct {
 	t      testing.TB
 	binary string
@@ -301,12 +300,12 @@ func (o consoleOracle) ask(e *exchange) (answer, error) {
 	return answer{text: o.dirs.stable(strings.TrimSuffix(stdout, "\n"))}, nil
 }
 
-// recordTranscripts writes terraform's answers into the files.
+// recordTranscripts writes terraform's answers to the files.
 func recordTranscripts(t *testing.T, all []*transcript) {
 	var wanted []*exchange
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
-			// Several lines are more than terraform takes from a pipe: such answers are written by hand.
+			// Terraform does not accept several lines from a pipe: such answers are written by hand.
 			if (*recordConsole == "all" || !e.recorded) && len(e.input) == 1 {
 				wanted = append(wanted, e)
 			}

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// marksPart is the part of a Document that tells how diagnostics are marked in the source: by severity, summary and
-// position, what else machine-readable diagnostics have. What is wrong on one side alone is among the diagnostics
-// already, so marks are compared for what both have.
+// marksPart is the part of a Document with the fields of diagnostics, by severity, summary and location. Diagnostics
+// that only one side has are reported elsewhere, so only those of both sides are compared here.
 const marksPart = "marks"
 
-// onlyShared drops the marks of diagnostics that the other side does not have.
+// onlyShared removes the diagnostics that the other side does not have.
 func onlyShared(a, b Document) {
 	left, _ := a[marksPart].(map[string]any)
 	right, _ := b[marksPart].(map[string]any)
@@ -33,11 +32,11 @@ func onlyShared(a, b Document) {
 				withoutMore(wants[min(i, len(wants)-1)].(map[string]any), mark.(map[string]any))
 			}
 		}
-		right[key] = eachOnce(list) // as add made one of terraform's, which has no addresses to tell them apart
+		right[key] = eachOnce(list) // as add merged terraform's, which have no addresses to distinguish them
 	}
 }
 
-// eachOnce returns a list without repetitions.
+// eachOnce returns a list without duplicates.
 func eachOnce(list []any) (once []any) {
 	for _, v := range list {
 		if !slices.ContainsFunc(once, func(other any) bool { return compact(other) == compact(v) }) {
@@ -48,8 +47,8 @@ func eachOnce(list []any) (once []any) {
 }
 
 // withoutMore removes from our answer what terraform's does not have: the code, the object's address, and the values of
-// the expression. Terraform leaves the last two out where the problem was found in another way than by evaluating;
-// nothing depends on that.
+// the expression. Terraform leaves the last two out if it did not find the problem by evaluation, and no tool depends
+// on that.
 func withoutMore(terraform, ours map[string]any) {
 	delete(ours, "code")
 	if _, ok := terraform["address"]; !ok {
@@ -66,7 +65,7 @@ func withoutMore(terraform, ours map[string]any) {
 	}
 }
 
-// withoutCodes drops the codes of problems, which are ours alone, from documents that were printed or written to files.
+// withoutCodes removes the codes of problems, which only we have, from printed or stored documents.
 func withoutCodes(doc Document) {
 	for name, part := range doc {
 		document, _ := part.(map[string]any)
@@ -82,7 +81,7 @@ func withoutCodes(doc Document) {
 	}
 }
 
-// sortByTraversal sorts the values that a snippet mentions by what they are values of: what is said of them may differ.
+// sortByTraversal sorts the values in a snippet by their references, because their descriptions may differ.
 func sortByTraversal(v any) {
 	list, _ := v.([]any)
 	slices.SortStableFunc(list, func(a, b any) int {
@@ -99,7 +98,7 @@ type diagnostics struct {
 	marks map[string]any
 }
 
-// add takes a decoded diagnostic. The wording of details is each program's own.
+// add adds a decoded diagnostic. The details are left out, because their wording differs.
 func (d *diagnostics) add(v any) {
 	fields, ok := d.n.value(v).(map[string]any)
 	if !ok {
@@ -112,7 +111,7 @@ func (d *diagnostics) add(v any) {
 	}
 	d.found = append(d.found, key)
 	delete(fields, "detail")
-	delete(fields, "summary") // in the key, where cycles have a stable order
+	delete(fields, "summary") // in the key, in which cycles have a stable order
 	if strings.HasPrefix(key, aCycle) {
 		delete(fields, "range")
 		delete(fields, "snippet")
@@ -140,10 +139,10 @@ func eventDiagnostics(stream string, n *normaliser) (list, marks any) {
 	return bag(d.found), d.marks
 }
 
-// aCycle is how errors of cycles begin. Only ours say where the cycle is.
+// aCycle is the beginning of errors about cycles. Only ours have a location.
 const aCycle = "error: Cycle: "
 
-// describeDiagnostic writes the parts of a JSON diagnostic that identify it: severity, summary, and where it starts.
+// describeDiagnostic returns the parts of a JSON diagnostic that identify it: severity, summary, and where it starts.
 func describeDiagnostic(v any, n *normaliser) string {
 	d, _ := v.(map[string]any)
 	text := fmt.Sprintf("%v: %s", d["severity"], n.summary(fmt.Sprint(d["summary"])))

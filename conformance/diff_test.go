@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// A Difference is one place where the two sides disagree.
+// A Difference is one place at which the two sides differ.
 type Difference struct {
 	Case      string
 	Step      int    // index into the case's steps
 	Path      string // "plan.resource_changes[terraform_data.a].change.actions[0]"
-	Terraform string // what each side has there, as JSON or "(nothing)"
+	Terraform string // the values of both sides, as JSON or "(nothing)"
 	Tombolo   string
 }
 
 const nothing = "(nothing)"
 
-// compareDocuments returns every place where two Documents disagree, in the order of their paths.
+// compareDocuments returns every place at which two Documents differ, in the order of their paths.
 func compareDocuments(terraform, tombolo Document) []Difference {
 	var d differ
 	d.objects("", terraform, tombolo)
 	return d.found
 }
 
-// compareEvents is compareDocuments for documents in which events of tests are compared by what they are about.
+// compareEvents is compareDocuments for documents in which events of tests are compared by their subjects.
 func compareEvents(terraform, tombolo Document) []Difference {
 	d := differ{byEvent: true}
 	d.objects("", terraform, tombolo)
@@ -84,9 +84,9 @@ func (d *differ) objects(path string, a, b map[string]any) {
 	}
 }
 
-// lists compares elements by what identifies them, so that one missing element is one difference, and reports a
-// different order separately. Lists of strings are compared as bags: the lists of diagnostics and files are such, and
-// for a list in somebody's data the order is then reported as such.
+// lists compares elements by their identity, so that one missing element is one difference, and reports a different
+// order separately. Lists of strings, such as those of diagnostics and files, are compared as multisets; a different
+// order is reported for all of them.
 func (d *differ) lists(path string, a, b []any) {
 	if d.byEvent && path == "stream" {
 		d.streams(path, a, b)
@@ -114,7 +114,7 @@ func (d *differ) lists(path string, a, b []any) {
 	}
 }
 
-// keyed compares elements of the same key.
+// keyed compares elements with the same key.
 func (d *differ) keyed(path string, a, b []any, keysA, keysB []string) {
 	for i, k := range keysA {
 		if j := slices.Index(keysB, k); j >= 0 {
@@ -130,8 +130,8 @@ func (d *differ) keyed(path string, a, b []any, keysA, keysB []string) {
 	}
 }
 
-// streams compares the events of tests by what they are about, so that one that is missing changes no other's path. The
-// order of those that both sides have is compared whatever else differs.
+// streams compares the events of tests by their subjects, so that a missing one does not shift the paths of others. The
+// order of those that both sides have is always compared.
 func (d *differ) streams(path string, a, b []any) {
 	keysA, keysB := eventKeys(a), eventKeys(b)
 	d.keyed(path, a, b, keysA, keysB)
@@ -148,7 +148,7 @@ func (d *differ) streams(path string, a, b []any) {
 	}
 }
 
-// eventKeys names what each event of tests is about. Those about the same are counted.
+// eventKeys returns the subject of each event of tests. Events with the same subject are numbered.
 func eventKeys(list []any) (keys []string) {
 	seen := map[string]int{}
 	for _, v := range list {
@@ -167,7 +167,7 @@ func eventKeys(list []any) (keys []string) {
 	return keys
 }
 
-// listKeys returns each element's identity, or nil if the elements have none that is unique.
+// listKeys returns the identity of each element, or nil if the identities are not unique.
 func listKeys(list []any) []string {
 	keys := make([]string, 0, len(list))
 	for _, e := range list {

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// undecodable returns what the library that tools read terraform's documents with has against the documents of a step.
-// What it says of terraform's own, too, is not ours: it knows no number beyond a float.
+// undecodable returns the errors of the library with which tools read terraform's documents, for the documents of a
+// step. Errors that it also has for terraform's documents are left out: it does not support numbers beyond a float.
 func undecodable(s Step, res, terraform Result) (problems []string) {
 	theirs := map[string]bool{}
 	for _, run := range terraform.Runs {
@@ -29,7 +29,7 @@ func undecodable(s Step, res, terraform Result) (problems []string) {
 	return problems
 }
 
-// decodeRun decodes what a run printed, if it is a document or an event stream, as what it has to be.
+// decodeRun decodes the output of a run as the expected type, if it is a document or an event stream.
 func decodeRun(s Step, run Run) error {
 	asked := run.Role != "step" || slices.Contains(s.Args, "-json")
 	switch {
@@ -52,12 +52,12 @@ func decodeRun(s Step, run Run) error {
 	return nil
 }
 
-// hasEvents names the commands whose -json form is a stream of events, one a line.
+// hasEvents reports whether the -json form of a command is a stream of events, one per line.
 func hasEvents(verb string) bool {
 	return slices.Contains([]string{"plan", "apply", "destroy", "refresh", "init", "test"}, verb)
 }
 
-// documentOf returns what to decode a document into; nil where the library knows none.
+// documentOf returns the value to decode a document into, or nil if the library has no type for it.
 func documentOf(s Step, run Run) any {
 	switch run.Role {
 	case "show plan":
@@ -72,7 +72,7 @@ func documentOf(s Step, run Run) any {
 		if slices.ContainsFunc(s.Args, func(arg string) bool {
 			return arg == "-config" || strings.HasPrefix(arg, "-module=")
 		}) {
-			return nil // which the library does not know
+			return nil // not supported by the library
 		}
 		if fields, _ := decode(run.Stdout).(map[string]any); fields["resource_changes"] != nil ||
 			fields["planned_values"] != nil {
@@ -96,8 +96,8 @@ func documentOf(s Step, run Run) any {
 	return nil
 }
 
-// decodeEvents decodes an event stream line by line. The types that the library knows have to be filled: it says
-// nothing of a member that is missing.
+// decodeEvents decodes an event stream line by line. Events of types that the library supports must not be empty,
+// because it does not report missing members.
 func decodeEvents(stream string) error {
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
 		msg, err := tfjson.UnmarshalLogMessage([]byte(line))
@@ -110,7 +110,7 @@ func decodeEvents(stream string) error {
 		switch msg := msg.(type) {
 		case tfjson.VersionLogMessage:
 			if msg.UI != nil && strings.Contains(line, `"tofu":"`+flavor.OpenTofuVersion+`"`) {
-				continue // which the library does not read, from OpenTofu either
+				continue // not supported by the library, for OpenTofu either
 			}
 			if msg.Terraform == nil || !tellable(msg.Terraform.String()) || msg.UI == nil {
 				return fmt.Errorf("no versions in %s", line)

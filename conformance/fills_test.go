@@ -10,9 +10,9 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// fills is a provider with nested blocks that it fills in where none are written. Where how is "known" it does so in
-// the plan, where it is "partly" the plan knows how many there will be, and otherwise nothing. With "none" there are no
-// blocks. With "null" the plan is wrong, and with "lost" the result; "ignored" plans other blocks than are written.
+// fills is a provider with nested blocks that it fills in if none are configured. If how is "known" it does so in the
+// plan, if it is "partly" the plan has their number, and otherwise nothing. With "none" there are no blocks. With
+// "null" the plan is wrong, and with "lost" the result; "ignored" plans other blocks than the configured ones.
 type fills struct{ provider.Base }
 
 func fillsBlock() *provider.Block {
@@ -46,7 +46,7 @@ func (fills) Schema(context.Context) (*provider.Schema, diag.List) {
 		Data: map[string]*provider.ResourceType{"fills_thing": filled}}, nil
 }
 
-// illFormed returns a schema that is not valid, with the mistake that a word names.
+// illFormed returns an invalid schema, with the mistake that word names.
 func illFormed(word string, b *provider.Block) {
 	list := b.Blocks["list"]
 	switch word {
@@ -171,7 +171,7 @@ func (fills) ReadData(_ context.Context, req provider.ReadDataRequest) provider.
 	return provider.ReadDataResponse{State: cty.ObjectVal(vals)}
 }
 
-// fillsOne is one computed block of a name, whose attributes a function gives.
+// fillsOne returns one computed block of a name, whose attribute values a function returns.
 func fillsOne(nb *provider.NestedBlock, attribute func(cty.Type) cty.Value) cty.Value {
 	vals := map[string]cty.Value{}
 	for name, a := range nb.Attributes {
@@ -192,7 +192,8 @@ func fillsOne(nb *provider.NestedBlock, attribute func(cty.Type) cty.Value) cty.
 	return one
 }
 
-// fillsObject is a proposed object in which computed blocks that are null are filled, and computed attributes unknown.
+// fillsObject returns a proposed object in which null computed blocks are filled in, and computed attributes are
+// unknown.
 func fillsObject(b *provider.Block, prior, proposed cty.Value,
 	fill func(nb *provider.NestedBlock, prior cty.Value) cty.Value) cty.Value {
 	vals := proposed.AsValueMap()

@@ -12,8 +12,9 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// groups is a provider of files that stand for security groups, written with sdk/schema. Operations on attributes that
-// the file refuse names fail, so that updates can be made to fail half way. GROUPS_PANIC names a callback that panics.
+// groups is a provider of files that represent security groups, implemented with sdk/schema. Operations on attributes
+// that the file refuse names fail, so that updates can fail after the first half. GROUPS_PANIC names a callback that
+// panics.
 func groups() *schema.Provider {
 	return &schema.Provider{
 		Address:      "registry.terraform.io/tombolo/groups",
@@ -89,7 +90,7 @@ func fixedGroup() *schema.Resource {
 	}
 }
 
-// write puts one attribute of a group into its file, unless that is refused.
+// groupWrite writes one attribute of a group to its file, unless that is refused.
 func groupWrite(d *schema.ResourceData, key string) error {
 	if refused, _ := os.ReadFile("refuse"); strings.Contains(string(refused), key) {
 		return fmt.Errorf("the system refuses to set %q", key)
@@ -111,7 +112,7 @@ func groupWrite(d *schema.ResourceData, key string) error {
 	return os.WriteFile(d.Id()+".json", data, 0o666)
 }
 
-// groupStored reads the file of a group; nothing is in one that does not exist.
+// groupStored reads the file of a group. A missing file has no attributes.
 func groupStored(id string) (map[string]interface{}, error) {
 	data, err := os.ReadFile(id + ".json")
 	if errors.Is(err, os.ErrNotExist) {
@@ -156,7 +157,7 @@ func groupRead(d *schema.ResourceData, _ interface{}) error {
 	return nil
 }
 
-// groupUpdate records what it has done when it fails half way.
+// groupUpdate records the completed part of an update that fails.
 func groupUpdate(d *schema.ResourceData, meta interface{}) error {
 	d.Partial(true)
 	for _, key := range groupKeys {

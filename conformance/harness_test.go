@@ -183,7 +183,7 @@ func TestIntendedDifferencesPassAndStaleOnesAreFound(t *testing.T) {
 	}
 }
 
-func TestWhatOnlySlowMachinesPrintIsForgotten(t *testing.T) {
+func TestLinesOfSlowMachinesAreIgnored(t *testing.T) {
 	const kept = "{\"type\":\"apply_start\",\"@message\":\"apply_progress\"}\n  Acquiring state lock. This may take " +
 		"a few moments...\n5\n"
 	rec := Record{Results: []Result{{Runs: []Run{{Stdout: "Acquiring state lock. This may take a few moments...\n" +
@@ -214,7 +214,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-func TestAnswersComeBackAsTheyWereStored(t *testing.T) {
+func TestStoredAnswersAreLoadedUnchanged(t *testing.T) {
 	c, err := parseCase("topic/name", []byte(oneStep))
 	if err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestAnswersComeBackAsTheyWereStored(t *testing.T) {
 	}
 }
 
-func TestWhatVariesIsNotCompared(t *testing.T) {
+func TestVaryingResultsAreNotCompared(t *testing.T) {
 	c, err := parseCase("topic/name", []byte(oneStep))
 	if err != nil {
 		t.Fatal(err)

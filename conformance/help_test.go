@@ -15,15 +15,15 @@ var (
 	helpCommand = regexp.MustCompile(`(?m)^ {2,4}([a-z][a-z-]*) {2,}`)
 )
 
-// experiments are flags that no released program accepts: their help says so.
+// experiments are flags that no released program accepts, according to their help.
 var experiments = []string{"enable-pluggable-state-storage-experiment", "create-default-workspace",
 	"state-provider-lock-file"}
 
-// servicesOnly are commands whose work a plugin does that the service of the vendor hands out.
+// servicesOnly are commands that are implemented by a plugin of the vendor's service.
 var servicesOnly = []string{"stacks"}
 
-// TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and of the newer programs where they
-// are there, and asks tombolo's for the same commands and flags.
+// TestEveryFlagOfTerraformIsThere reads the help of every command of terraform, and of the newer programs if they are
+// installed, and checks that tombolo has the same commands and flags.
 func TestEveryFlagOfTerraformIsThere(t *testing.T) {
 	for _, o := range oracles {
 		t.Run(o.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func everyFlagIsThere(t *testing.T, terraform, tombolo string) {
 	help := func(program string, path []string) string {
 		cmd := programtest.Bounded(t, program, append(slices.Clone(path), "-help")...)
 		cmd.Env = environ
-		text, _ := cmd.CombinedOutput() // some families exit with 1 after their help
+		text, _ := cmd.CombinedOutput() // some command groups exit with 1 after their help
 		_, options, _ := strings.Cut(string(text), "\n")
 		return options // without the usage line, which has placeholders
 	}
@@ -55,7 +55,7 @@ func everyFlagIsThere(t *testing.T, terraform, tombolo string) {
 		}
 		if len(path) > 0 && !slices.Contains([]string{"metadata", "providers", "state", "workspace"}, path[0]) ||
 			len(path) > 1 {
-			return // no family: what looks like commands in its help are arguments
+			return // not a command group: the apparent commands in its help are arguments
 		}
 		for _, name := range names(helpCommand, theirs) {
 			member := append(slices.Clone(path), name)

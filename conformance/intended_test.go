@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-// An Intended is a difference that is meant. It stands in intended.json. One that no longer shows in any case that it
-// names fails the test, so the list stays true.
+// An Intended is an intended difference, an entry of intended.json. One that occurs in none of its cases fails the
+// test, so the list stays current.
 type Intended struct {
-	Case   string `json:"case"` // name of a case; * stands for any text
-	At     string `json:"at"`   // path of the difference; * stands for any text
+	Case   string `json:"case"` // name of a case; * matches any text
+	At     string `json:"at"`   // path of the difference; * matches any text
 	Step   int    `json:"step"` // line of the step in the steps section; 0 for every step
 	Reason string `json:"reason"`
-	// Command, Terraform and Tombolo narrow it down to steps whose text is like this, and to what each side has there.
-	// "" is any text.
+	// Command, Terraform and Tombolo restrict it to steps with such a text, and to differences with such values. ""
+	// matches any text.
 	Command   string `json:"command"`
 	Terraform string `json:"terraform"`
 	Tombolo   string `json:"tombolo"`
-	// Ends is set where a run of terraform has failed by itself: the rest of the step and all that follows cannot be
-	// compared.
+	// Ends is set if a run of terraform has failed by itself: the rest of the case cannot be compared.
 	Ends bool `json:"ends"`
-	// Sometimes is set where terraform does as it happens: the difference may not show.
+	// Sometimes is set if terraform's result varies: the difference may not occur.
 	Sometimes bool `json:"sometimes"`
 
 	shown bool
@@ -50,15 +49,15 @@ func loadIntended(path string) ([]*Intended, error) {
 	return list, nil
 }
 
-// covers reports whether d, found at a step, is the difference that in means.
+// covers reports whether in matches the difference d of a step.
 func (in *Intended) covers(d Difference, s Step) bool {
 	like := func(pattern, text string) bool { return pattern == "" || wildcard(pattern, text) }
 	return (in.Step == 0 || in.Step == s.Line) && wildcard(in.Case, d.Case) && wildcard(in.At, d.Path) &&
 		like(in.Command, s.Text) && like(in.Terraform, d.Terraform) && like(in.Tombolo, d.Tombolo)
 }
 
-// wildcard matches text against a pattern in which * stands for any text. Paths are full of brackets and dots, which
-// path.Match and regular expressions would take for something else.
+// wildcard matches text against a pattern in which * matches any text. Paths contain brackets and dots, which
+// path.Match and regular expressions would interpret.
 func wildcard(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

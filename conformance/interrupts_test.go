@@ -21,14 +21,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// interruptedSample are seeds of files of tests with one signal, two, and one that cannot be heard.
+// interruptedSample are seeds of test files with one signal, two, and one that is ignored.
 var interruptedSample = []uint64{2, 10, 18}
 
-// TestRandomTestsInterrupted sends signals to the command test at random points of files made up by seed. When a signal
-// arrives depends on the machine, so nothing is compared but what has to hold at every point: what still exists in the
-// provider's world is named in the output and is in a state that was kept; after one interrupt nothing is left that can
-// be destroyed; the exit code tells that something was cut short. TOMBOLO_RANDOM_INTERRUPTED says which seeds run. With
-// TOMBOLO_RANDOM_BESIDE=1 terraform gets the same signals, and the log says what it leaves behind.
+// TestRandomTestsInterrupted sends signals to the command test at random points of generated files. The time at which a
+// signal arrives depends on the machine, so only invariants are checked: everything that still exists in the provider's
+// world is named in the output and is in a stored state; after one interrupt all objects that can be destroyed are; the
+// exit code reports the interrupt. TOMBOLO_RANDOM_INTERRUPTED selects the seeds. With TOMBOLO_RANDOM_BESIDE=1 terraform
+// gets the same signals, and the log shows what it leaves behind.
 func TestRandomTestsInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals that a program can be sent from outside, which Windows does not have")
@@ -67,17 +67,17 @@ type interrupted struct {
 	archive []byte
 	signals random.Signals
 	run     Run
-	sent    int // of the signals; it may have ended before
+	sent    int // the number of signals sent before it ended
 	exists  []world.Object
 	left    []string // their names
 	kept    []keptState
-	after   string // what the next command says
+	after   string // output of the next command
 }
 
-// keptState is a state that is kept after a test.
+// keptState is a state that is stored after a test.
 type keptState struct {
 	objects map[string]string // by id: the address of the resource
-	names   map[string]string // of objects of which nobody knows: the address of the resource
+	names   map[string]string // of objects in an unknown state: the address of the resource
 }
 
 func interruptedRun(t *testing.T, bin string, seed uint64) (*interrupted, error) {
@@ -122,7 +122,7 @@ func interruptedRun(t *testing.T, bin string, seed uint64) (*interrupted, error)
 	return out, err
 }
 
-// send sends the signals when it is their time.
+// send sends the signals at the right time.
 func (i *interrupted) send(dir string) meanwhile {
 	return func(p *os.Process, ended <-chan struct{}) {
 		for n, after := range i.signals.After {
@@ -147,7 +147,7 @@ func (i *interrupted) send(dir string) meanwhile {
 func events(dir string) (n int) {
 	ledgers, _ := filepath.Glob(filepath.Join(dir, "*", "ledger")) // the pattern is well-formed
 	for _, name := range ledgers {
-		data, _ := os.ReadFile(name) // one that is not there yet has none
+		data, _ := os.ReadFile(name) // a missing one has none
 		n += bytes.Count(data, []byte("\n"))
 	}
 	return n
@@ -170,7 +170,7 @@ func existing(dir string) (out []world.Object, err error) {
 	return out, nil
 }
 
-// keptStates reads what is kept of tests, journals included.
+// keptStates reads the states that tests have stored, including journals.
 func keptStates(dir string) (out []keptState, err error) {
 	var names []string
 	for _, pattern := range []string{"*.tfstate", "*.tfstate.journal"} {
@@ -219,10 +219,10 @@ func (k keptState) add(at string, o *state.Object) {
 	}
 }
 
-// unwrapped puts lines of text that were broken together again.
+// unwrapped joins wrapped lines of text.
 func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// wrong returns what does not hold.
+// wrong returns the violated invariants.
 func (i *interrupted) wrong() (out []string) {
 	said := unwrapped(i.run.Stdout + i.run.Stderr)
 	killed := i.signals.Kill && i.sent == len(i.signals.After)
@@ -259,14 +259,14 @@ func (i *interrupted) wrong() (out []string) {
 	return out
 }
 
-// refusesToGo reports whether something in the case keeps objects from being destroyed: directives, or a mock in a run
-// behind one that has made them.
+// refusesToGo reports whether something in the case prevents objects from being destroyed: directives, or a mock in a
+// run after one that has created them.
 func (i *interrupted) refusesToGo() bool {
 	return slices.ContainsFunc([]string{`fail = "delete`, `fail = "read`, "mock_provider", "override_"},
 		func(what string) bool { return bytes.Contains(i.archive, []byte(what)) })
 }
 
-// compare logs what terraform does with the same signals.
+// compare logs the result of terraform with the same signals.
 func (i *interrupted) compare(t *testing.T, terraform string, seed uint64) {
 	if terraform == "" {
 		return

@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// lab is a provider for what the world does not have: versions of a schema, private data, warnings. LAB_VERSION says
-// which version of itself it is: from version 1 on, label is called name. LAB_WARN names the operations that warn. With
-// LAB_META it takes a provider_meta block, and warns of what each call is told about it; with LAB_TLS it warns of how
-// it is talked to.
+// lab is a provider for special features: versions of a schema, private data, warnings. LAB_VERSION is its own version:
+// from version 1 on, label is called name. LAB_WARN names the operations that return a warning. With LAB_META it
+// accepts a provider_meta block, and warns with its content in each call; with LAB_TLS it warns whether the connection
+// is encrypted.
 type lab struct{ provider.Base }
 
 func labVersion() (n int64) {
@@ -25,7 +25,7 @@ func labVersion() (n int64) {
 	return n
 }
 
-// labName is the attribute that has been renamed.
+// labName returns the name of the renamed attribute.
 func labName() string {
 	if labVersion() > 0 {
 		return "name"
@@ -64,7 +64,7 @@ func labMeta() *provider.Block {
 	}}
 }
 
-// told warns of the provider_meta block that a call comes with.
+// told returns a warning with the provider_meta block of a call.
 func told(op string, object, meta cty.Value) diag.List {
 	if labMeta() == nil {
 		return nil
@@ -74,7 +74,7 @@ func told(op string, object, meta cty.Value) diag.List {
 			labText(object, labName()), op)}}
 }
 
-// either returns what an object is to be, or else what it is.
+// either returns wanted, or is if wanted is null.
 func either(wanted, is cty.Value) cty.Value {
 	if wanted.IsNull() {
 		return is
@@ -147,8 +147,8 @@ func (l lab) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) p
 	return resp
 }
 
-// Import implements provider.Provider: the id is what the object is called. With commas it lists the types of the
-// objects that are found.
+// Import implements provider.Provider: the id is the name of the object. With commas it lists the types of the imported
+// objects.
 func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provider.ImportResponse) {
 	null := cty.NullVal(cty.String)
 	found := provider.ImportedObject{Type: req.Type, State: cty.ObjectVal(map[string]cty.Value{
@@ -170,7 +170,7 @@ func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResp
 		Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
 }
 
-// Plan implements provider.Provider: what the private data of the object goes through is written down there.
+// Plan implements provider.Provider. It appends to the private data of the object.
 func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...),
 		Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}
@@ -193,7 +193,7 @@ func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyR
 	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: append(l.warn("apply"),
 		told("apply", either(req.Planned, req.Prior), req.Meta)...)}
 	if req.Planned.IsNull() {
-		if path := os.Getenv("LAB_LAST"); path != "" { // what a deletion is told
+		if path := os.Getenv("LAB_LAST"); path != "" { // the request of a deletion
 			_ = os.WriteFile(path, req.PlannedPrivate, 0o666)
 		}
 		return resp

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/provision/sshtest"
 )
 
-// machines are configurations whose provisioners work on another machine, an OpenSSH server. Each side has a directory
+// machines are configurations whose provisioners run on another machine, an OpenSSH server. Each side has a directory
 // there, {dir}.
 var machines = []struct{ name, text string }{
 	{name: "scripts", text: `
@@ -145,7 +145,7 @@ resource "terraform_data" "a" {
 }`},
 }
 
-// What differs from run to run in the texts, and what only one of two programs prints.
+// Text that differs between runs, and text that only one of the programs prints.
 var (
 	scriptNumber = regexp.MustCompile(`terraform_\d+\.sh`)
 	dataID       = regexp.MustCompile(`\[id=[^\]]*\]`)
@@ -154,7 +154,7 @@ var (
 )
 
 // TestProvisionersOnOtherMachinesAgree runs the provisioners file and remote-exec with terraform and tombolo against an
-// OpenSSH server, and compares what they print, how they end, and what is on the machine afterwards.
+// OpenSSH server, and compares their output, exit codes, and the files on the machine afterwards.
 func TestProvisionersOnOtherMachinesAgree(t *testing.T) {
 	terraform, tombolo := findTerraform(t), findTombolo(t)
 	for _, tt := range machines {
@@ -171,8 +171,8 @@ func TestProvisionersOnOtherMachinesAgree(t *testing.T) {
 	}
 }
 
-// onMachine applies and destroys a configuration, and returns what was printed, by line in sorted order, and what is on
-// the machine after each of the two.
+// onMachine applies and destroys a configuration, and returns the sorted lines of output, and the files on the machine
+// after each of the two.
 func onMachine(t *testing.T, bin, text string) string {
 	t.Helper()
 	s := sshtest.Start(t)
@@ -218,9 +218,9 @@ func onMachine(t *testing.T, bin, text string) string {
 	return strings.ReplaceAll(out.String(), fmt.Sprint(s.Port), "<port>")
 }
 
-// ofProvisioners returns the lines that provisioners are responsible for, sorted, and the titles of errors. How long
-// something took, and what was printed because it took long, is left out, and so is our balance of a failed apply,
-// which the other program does not have.
+// ofProvisioners returns the sorted lines of provisioners, and the titles of errors. Durations, and messages that are
+// only printed after a long time, are left out, as is our balance of a failed apply, which the other program does not
+// have.
 func ofProvisioners(text string) string {
 	text = tookTime.ReplaceAllString(dataID.ReplaceAllString(scriptNumber.ReplaceAllString(text, "terraform_N.sh"),
 		"[id]"), "after N")
@@ -242,7 +242,7 @@ func ofProvisioners(text string) string {
 func listed(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
-		if err != nil || info.IsDir() || strings.Contains(info.Name(), "my_") { // terraform leaves its scripts empty
+		if err != nil || info.IsDir() || strings.Contains(info.Name(), "my_") { // terraform empties its scripts
 			return err
 		}
 		text, err := os.ReadFile(path)

@@ -28,9 +28,9 @@ var shapes = []shape{
 	{"triangle", []string{"a", "b", "c"}, map[string][]string{"b": {"a"}, "c": {"a", "b"}}},
 }
 
-// The matrix is every shape with every choice of create_before_destroy. The cases are checked in;
+// The matrix is every shape with every choice of create_before_destroy. The cases are committed;
 // TOMBOLO_CONFORMANCE_UPDATE=1 writes them.
-func TestMatrixIsWhatItsGeneratorMakes(t *testing.T) {
+func TestMatrixEqualsItsGeneratorsOutput(t *testing.T) {
 	dir := filepath.Join("testdata", "order")
 	update := os.Getenv("TOMBOLO_CONFORMANCE_UPDATE") != ""
 	made := map[string]bool{}
@@ -77,7 +77,7 @@ type matrixCase struct {
 	cbd map[string]bool
 }
 
-// careful reports whether an object is created before it is destroyed: by its own choice or that of a dependent.
+// careful reports whether an object is created before it is destroyed, by its own setting or that of a dependent.
 func (m matrixCase) careful(n string) bool {
 	return m.cbd[n] || slices.ContainsFunc(m.nodes, func(d string) bool {
 		return slices.Contains(m.deps[d], n) &&
@@ -85,7 +85,7 @@ func (m matrixCase) careful(n string) bool {
 	})
 }
 
-// edges calls f with every dependent and what it depends on, through others too.
+// edges calls f with every dependent and each of its dependencies, including indirect ones.
 func (m matrixCase) edges(f func(d, r string)) {
 	var reach func(n string, seen map[string]bool)
 	reach = func(n string, seen map[string]bool) {
@@ -109,13 +109,13 @@ func (m matrixCase) edges(f func(d, r string)) {
 
 func op(action, n, key string) string { return fmt.Sprintf("%s terraform_data.%s[%q]", action, n, key) }
 
-// created orders a first apply.
+// created returns the order of a first apply.
 func (m matrixCase) created() (rules []string) {
 	m.edges(func(d, r string) { rules = append(rules, op("create", r, "x")+" < "+op("create", d, "x")) })
 	return rules
 }
 
-// destroyed orders the deletion of one instance of some objects.
+// destroyed returns the order in which one instance of some objects is deleted.
 func (m matrixCase) destroyed(key string, which ...string) (rules []string) {
 	m.edges(func(d, r string) {
 		if slices.Contains(which, d) && slices.Contains(which, r) {
@@ -125,7 +125,7 @@ func (m matrixCase) destroyed(key string, which ...string) (rules []string) {
 	return rules
 }
 
-// replaced orders the replacement of a alone: those that refer to it are updated in between.
+// replaced returns the order in which only a is replaced: its dependents are updated in between.
 func (m matrixCase) replaced() (rules []string) {
 	if m.careful("a") {
 		rules = append(rules, op("create", "a", "x")+" < "+op("delete", "a", "x"))
@@ -143,7 +143,7 @@ func (m matrixCase) replaced() (rules []string) {
 	return rules
 }
 
-// allReplaced orders the replacement of everything.
+// allReplaced returns the order in which everything is replaced.
 func (m matrixCase) allReplaced() (rules []string) {
 	for _, n := range m.nodes {
 		if m.careful(n) {
@@ -192,8 +192,7 @@ func (m matrixCase) text() []byte {
 	return b.Bytes()
 }
 
-// config writes some of the objects. Each refers to what it depends on by its id; two variables replace a, or
-// everything.
+// config writes some of the objects. Each refers to its dependencies by id; two variables replace a, or everything.
 func (m matrixCase) config(nodes []string) string {
 	var b strings.Builder
 	b.WriteString("variable \"a\" { default = 1 }\nvariable \"all\" { default = 1 }\nvariable \"keys\" {\n  type    " +

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Packages that cases put into mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only
-// installed and never started, so their programs are texts, the same on both sides and in every run.
+// Packages that cases add to mirrors with the step "package MIRROR SOURCE VERSION [FORM [PLATFORM]]". They are only
+// installed and never run, so their programs are texts, the same on both sides and in every run.
 
 // packageForms are the forms of a package: its files, by name, and whether they are in an archive. In names and texts
 // %s is the type.
@@ -41,7 +41,7 @@ var packageForms = map[string]struct {
 		zipped: true},
 }
 
-// addPackage performs the step. A mirror whose name begins with ~/ is in the user's home.
+// addPackage performs the step. A mirror whose name begins with ~/ is in the user's home directory.
 func (r *runner) addPackage(args []string) error {
 	mirror, ours := strings.CutPrefix(args[0], "~/")
 	root := filepath.Join(r.dir, r.cd)
@@ -120,8 +120,8 @@ func zipOf(files map[string]fs.FileMode, text []byte) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// installLines are the lines of init's output that scripts read. Terraform installs providers, and the modules of runs
-// of several files of tests, in a random order, so that lines about them are sorted.
+// installLines returns the lines of init's output that scripts read. Terraform installs providers, and the modules of
+// runs in several test files, in a random order, so lines about them are sorted.
 func installLines(text string) string {
 	var out, runs, providers []string
 	for _, line := range strings.Split(plain(text), "\n") {
@@ -131,7 +131,7 @@ func installLines(text string) string {
 			continue
 		}
 		if strings.HasPrefix(line, "- ") {
-			line, _, _ = strings.Cut(line, ";") // what providers lock says of the lock file shows there
+			line, _, _ = strings.Cut(line, ";") // the result of providers lock is shown in the lock file
 			providers = append(providers, line)
 			continue
 		}
@@ -150,14 +150,14 @@ func installLines(text string) string {
 
 var providerName = regexp.MustCompile(`[a-z0-9.-]+(/[a-z0-9-]+){1,2}`)
 
-// sortByProvider sorts what is known of providers by their names, and keeps the order of what is known of one.
+// sortByProvider sorts entries by the name of their provider, and keeps the order of those of one provider.
 func sortByProvider[T any](list []T, text func(T) string) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		return strings.Compare(providerName.FindString(text(a)), providerName.FindString(text(b)))
 	})
 }
 
-// unorderedTree sorts neighbours in the tree of providers, which terraform prints in a random order, and leaves out
+// unorderedTree sorts siblings in the tree of providers, which terraform prints in a random order, and removes
 // diagnostics.
 func unorderedTree(text string) string {
 	text, _, _ = strings.Cut(plain(text), "\nWarning: ")
@@ -174,7 +174,7 @@ func unorderedTree(text string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.Join(lines, "\n"), "╷"))
 }
 
-// sortInstallEvents does the same to the events of init: those without a code are about providers or modules.
+// sortInstallEvents does the same for the events of init: those without a code are about providers or modules.
 func sortInstallEvents(group []any) {
 	var places []int
 	var events []any

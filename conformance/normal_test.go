@@ -10,26 +10,26 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 )
 
-// A normaliser gives values that are random or depend on the clock names that are the same on both sides. It lives as
-// long as one side of one case: an id that was named in an earlier step keeps its name, so a reference to the wrong
-// object still shows as a difference.
+// A normaliser replaces random and time-dependent values by names that are the same on both sides. It is used for one
+// side of one case: an id that was named in an earlier step keeps its name, so a reference to the wrong object is still
+// a difference.
 type normaliser struct {
 	names   map[string]string // id, lineage or deposed key -> name
-	counts  map[string]int    // how many ids an address has had
+	counts  map[string]int    // number of ids of an address so far
 	serials map[string]string // last serial of each state file
 
-	varies map[string][]string // type of resource -> attributes that are another text every time
-	// of such attributes, longest first: they are named wherever they show, inside other texts too
+	varies map[string][]string // type of resource -> attributes that differ in every run
+	// values of such attributes, longest first: they are replaced everywhere, also within other texts
 	texts []string
-	// anyVersion: the oracle is another version than the one that we tell.
+	// anyVersion: the oracle has another version than the one that we report.
 	anyVersion bool
-	// noStore: the oracle's terraform_data has no block store, which is null here where nobody writes it.
+	// noStore: the oracle's terraform_data has no block store, which is null here unless it is configured.
 	noStore bool
-	// late: the oracle tells of a file of tests when it has ended.
+	// late: the oracle reports a test file after it has ended.
 	late bool
 }
 
-// normaliser returns one for either side of the case.
+// normaliser returns a new one for either side of the case.
 func (c *Case) normaliser() *normaliser {
 	n := newNormaliser(c.varies)
 	n.anyVersion = c.oracle != terraform1_11
@@ -74,8 +74,8 @@ func (n *normaliser) learn(state any) {
 	})
 }
 
-// learnValues names texts that vary in the values of a plan or of show: of data sources that are read while planning,
-// say.
+// learnValues names varying texts in the values of a plan or of show, such as those of data sources that are read
+// during planning.
 func (n *normaliser) learnValues(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -104,7 +104,8 @@ func (n *normaliser) name(raw, what string) {
 	n.names[raw] = fmt.Sprintf("<%s #%d>", what, n.counts[what])
 }
 
-// nameText names a text that varies. What is shorter than six characters would be found by chance in others.
+// nameText names a varying text. Texts shorter than six characters are skipped, because others could contain them by
+// chance.
 func (n *normaliser) nameText(v any, what string) {
 	text, ok := v.(string)
 	if !ok || len(text) < 6 || n.names[text] != "" {
@@ -133,7 +134,7 @@ func instanceAddress(resource, instance map[string]any) string {
 	}
 }
 
-// text replaces what is random inside a string.
+// text replaces random parts of a string.
 func (n *normaliser) text(s string) string {
 	if n.noStore {
 		s = storeLine.ReplaceAllString(s, "")
@@ -157,7 +158,7 @@ func (n *normaliser) text(s string) string {
 	return elapsedPattern.ReplaceAllString(s, "after <elapsed>")
 }
 
-// value replaces what is random anywhere in decoded JSON, keys of objects included.
+// value replaces random parts anywhere in decoded JSON, including object keys.
 func (n *normaliser) value(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -181,8 +182,8 @@ func (n *normaliser) value(v any) any {
 	return v
 }
 
-// ofStore reports whether a member of an object in JSON is there because of the block store of terraform_data: its
-// value, its type, or its schema.
+// ofStore reports whether a member of a JSON object belongs to the block store of terraform_data: its value, its type,
+// or its schema.
 func ofStore(name string, v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -202,15 +203,15 @@ func ofStore(name string, v any) bool {
 	return false
 }
 
-// storeLine is the value of the block in text.
+// storeLine matches the value of the block in text.
 var storeLine = regexp.MustCompile(`(?m)^[ +~-]*"?store"? *= null( /\* object \*/)?\n`)
 
-// state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not make,
+// state normalises a state file. Terraform's serial counts its intermediate writes, which the other side need not do,
 // so only whether a step changed it is compared.
 func (n *normaliser) state(file string, state any) any {
 	out := n.value(state)
 	doc, ok := out.(map[string]any)
-	if !ok || doc["serial"] == nil { // JSON, but no state
+	if !ok || doc["serial"] == nil { // JSON, but not a state
 		return out
 	}
 	serial := fmt.Sprint(doc["serial"])
@@ -251,8 +252,8 @@ func eachInstance(state map[string]any, f func(resource, instance map[string]any
 	}
 }
 
-// hasRandomOrder reports whether a state holds lists that terraform writes in an order which changes from run to run.
-// An apply that changes nothing then writes the state again, and raises the serial or not as it happens.
+// hasRandomOrder reports whether a state has lists that terraform writes in an order that differs between runs. An
+// apply without changes may then write the state again and increase the serial, or not.
 func hasRandomOrder(state map[string]any) bool {
 	checks, _ := state["check_results"].([]any)
 	random := len(checks) > 1
@@ -269,7 +270,7 @@ func hasRandomOrder(state map[string]any) bool {
 	return random
 }
 
-// sortBy puts a list into the order of its elements' JSON, where terraform's own order changes from run to run.
+// sortBy sorts a list by its elements' JSON, if terraform's own order differs between runs.
 func sortBy(v any) {
 	if list, ok := v.([]any); ok {
 		sort.Slice(list, func(i, j int) bool { return compact(list[i]) < compact(list[j]) })
@@ -285,7 +286,7 @@ func (n *normaliser) plan(plan any) any {
 		for _, c := range changes {
 			if c, ok := c.(map[string]any); ok {
 				if change, ok := c["change"].(map[string]any); ok {
-					sortBy(change["replace_paths"]) // a set for terraform, and for providers
+					sortBy(change["replace_paths"]) // a set in terraform, and in providers
 				}
 			}
 		}
@@ -315,11 +316,11 @@ var cycleMember = regexp.MustCompile(` \([a-z ]+\)`)
 
 var controlSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// colorless removes the colors, which terraform also writes into files.
+// colorless removes colors, which terraform also writes to files.
 func colorless(s string) string { return controlSequence.ReplaceAllString(s, "") }
 
-// summary normalises the summary of a diagnostic. Terraform names the members of a cycle in an order that changes from
-// run to run, and with the phases of its graph, which are its own affair.
+// summary normalises the summary of a diagnostic. Terraform lists the members of a cycle in an order that differs
+// between runs, and with the phases of its graph, which are internal.
 func (n *normaliser) summary(s string) string {
 	s = colorless(n.text(s))
 	rest, isCycle := strings.CutPrefix(s, "Cycle: ")

@@ -15,12 +15,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// An oracle is a program that cases are compared with. Another version behaves differently and would fail for reasons
-// that are not ours.
+// An oracle is a program that cases are compared with. Other versions behave differently and would cause failures.
 type oracle struct {
 	name    string // in a case's line "oracle:"
 	version string
-	env     string // the variable that holds the program's path; "" for terraform on PATH
+	env     string // the variable with the program's path; "" for terraform on PATH
 }
 
 // terraform1_11 is the oracle of every case that names no other.
@@ -45,7 +44,7 @@ func oracleNamed(name string) *oracle {
 	return nil
 }
 
-// where holds the surroundings in which a test runs the oracle.
+// where returns the environment in which a test finds the oracle.
 func (o *oracle) where() string {
 	if o.env == "" {
 		return o.name + " on PATH as terraform"
@@ -53,11 +52,11 @@ func (o *oracle) where() string {
 	return fmt.Sprintf("%s, its path in %s", o.name, o.env)
 }
 
-// look returns the oracle's program, or "" when it is not there or another version.
+// look returns the oracle's path, or "" if it is not installed or has another version.
 func (o *oracle) look(t *testing.T) string {
 	path := os.Getenv(o.env)
 	if o.env == "" {
-		path, _ = exec.LookPath("terraform") // "" with an error
+		path, _ = exec.LookPath("terraform") // "" on error
 	}
 	if path == "" {
 		return ""
@@ -81,22 +80,22 @@ func (o *oracle) look(t *testing.T) string {
 	return path
 }
 
-// oracle returns the program that a case is compared with; "" where it is not there.
+// oracle returns the path of the program that a case is compared with, or "" if it is not installed.
 func (h *harness) oracle(c *Case) string { return h.oracles[c.oracle.name] }
 
-// flavor is the tool that the oracle is.
+// flavor returns the oracle's flavor.
 func (o *oracle) flavor() flavor.Flavor {
 	name, _, _ := strings.Cut(o.name, "-")
 	return flavor.OfCommand(name)
 }
 
-// ours returns tombolo under the name of a case's oracle.
+// ours returns the path of tombolo under the name of a case's oracle.
 func (h *harness) ours(c *Case) string {
 	return filepath.Join(filepath.Dir(h.tombolo), c.oracle.flavor().Command())
 }
 
-// tellable reports whether a version is one that we or an oracle tell of ourselves. States have that of a candidate
-// without what follows the numbers.
+// tellable reports whether a version is one that we or an oracle report. For a release candidate, states only have the
+// numbers.
 func tellable(version any) bool {
 	return slices.ContainsFunc(oracles, func(o *oracle) bool {
 		numbers, _, _ := strings.Cut(o.version, "-")
@@ -104,9 +103,9 @@ func tellable(version any) bool {
 	})
 }
 
-// anyVersion writes the versions that programs tell of themselves as one word where they tell it, and that of their
-// events: both programs write into one state where they change places, and what we tell depends on no oracle. Newer
-// versions also store the version of an identity that is not there, and that an object of terraform_data has no store.
+// anyVersion replaces the versions that programs report, and those of their events, by one word: with swapped binaries
+// both programs write to one state, and the version that we report does not depend on the oracle. Newer versions also
+// store the version of a missing identity, and that an object of terraform_data has no store.
 func anyVersion(doc Document) {
 	forgetVersion(doc)
 	for _, part := range []string{"text", "stdout"} {
@@ -145,8 +144,8 @@ func forgetVersion(v any) {
 	}
 }
 
-// withoutIdentities drops what newer versions write into documents about objects, changes and their counts, and 1.11
-// does not know.
+// withoutIdentities removes what newer versions write to documents about objects, changes and their counts, and 1.11
+// does not have.
 func withoutIdentities(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -173,7 +172,7 @@ func withoutIdentities(v any) {
 	}
 }
 
-// withoutNewerSchemas drops what newer versions of Terraform say of the built-in provider.
+// withoutNewerSchemas removes what newer versions of Terraform add to the schema of the built-in provider.
 func withoutNewerSchemas(v any) {
 	switch v := v.(type) {
 	case map[string]any:

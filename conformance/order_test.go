@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// disorder returns the mistakes in the order of operations in an event stream. Each rule is "ACTION ADDRESS < ACTION
-// ADDRESS": the first has ended before the second begins.
+// disorder returns the violations of rules for the order of operations in an event stream. Each rule is "ACTION ADDRESS
+// < ACTION ADDRESS": the first must end before the second begins.
 func disorder(rules []string, res Result) (wrong []string) {
 	run, _ := res.run("step")
 	begins, ends := moments(run.Stdout)
@@ -25,7 +25,7 @@ func disorder(rules []string, res Result) (wrong []string) {
 	return wrong
 }
 
-// moments returns the lines of an event stream on which each operation begins and ends.
+// moments returns the line numbers in an event stream at which each operation begins and ends.
 func moments(stream string) (begins, ends map[string]int) {
 	begins, ends = map[string]int{}, map[string]int{}
 	for i, line := range strings.Split(stream, "\n") {

@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// noPlace is the place of a problem of which Terraform shows an empty one, "on line 0": the default of a variable in a
-// module, for one.
+// noPlace is the location of a problem that Terraform reports with an empty one, "on line 0", such as that of a
+// variable's default in a module.
 const noPlace = " @ :0:0"
 
-// placed takes the problems out of both documents for which Terraform has an empty place, and ours a real one.
+// placed removes from both documents the problems that have an empty location in Terraform and a real one in ours.
 func placed(terraform, tombolo Document) {
 	theirs := texts(terraform["diagnostics"])
 	for _, one := range theirs {
@@ -55,7 +55,7 @@ func drop(d Document, part string, unwanted func(string) bool) {
 	d[part] = left
 }
 
-func TestProblemsWithoutAPlaceAreThoseWithOne(t *testing.T) {
+func TestProblemsWithoutALocationAreMatched(t *testing.T) {
 	terraform := Document{"diagnostics": []any{"error: A @ :0:0", "error: A @ a.tf:1:1", "error: B @ :0:0"},
 		"text diagnostics": []any{"error: A (stderr)", "error: A @ a.tf:1 (stderr)", "error: B (stderr)"}}
 	tombolo := Document{"diagnostics": []any{"error: A @ a.tf:1:1", "error: A @ b.tf:2:1", "error: C @ b.tf:2:1"},

@@ -20,16 +20,16 @@ import (
 	"github.com/tombolo-iac/tombolo/sdk/schema"
 )
 
-// A plugin is a provider that a case brings into play with a line "plugin: NAME" among its steps. Of one that is ours
-// the test binary itself is the executable, under another name. Both sides find it in the mirror that they look for in
-// the user's home.
+// A plugin is a provider that a case uses with a line "plugin: NAME" among its steps. For our own plugins the
+// executable is the test binary itself, under another name. Both sides find it in a mirror in the user's home
+// directory.
 type plugin struct {
 	source  string // below registry.terraform.io
 	version string
-	builtIn bool // into tombolo, which then gets no plugin: in process and over the wire have to be the same
-	five    bool // it offers version 5 of the protocol alone
+	builtIn bool // into tombolo, which then gets no plugin: results must be the same in process and over the protocol
+	five    bool // it only offers version 5 of the protocol
 	new     provider.Factory
-	folder  string // below providers, of one that is not ours: see providers_test.go
+	folder  string // below providers, for a plugin that is not ours: see providers_test.go
 	script  string // of one in Python
 }
 
@@ -71,8 +71,8 @@ var plugins = map[string]plugin{
 	"tls":          {source: "hashicorp/tls", version: "4.2.1", folder: "tls"},
 }
 
-// nameless is the provider world with objects that have no identity: OpenTofu 1.12.6 cannot write a plan with one that
-// is not known yet.
+// nameless is the provider world with objects without identities: OpenTofu 1.12.6 cannot write a plan with an unknown
+// one.
 type nameless struct{ provider.Provider }
 
 // Schema implements provider.Provider.
@@ -124,12 +124,12 @@ func TestMain(m *testing.M) {
 	}
 	name, _, _ := strings.Cut(file, "_v")
 	if plugins[name].five {
-		os.Setenv("PLUGIN_PROTOCOL_VERSIONS", "5") // as if the host knew no other
+		os.Setenv("PLUGIN_PROTOCOL_VERSIONS", "5") // as if the host supported no other
 	}
 	serve.Main(serve.Options{Address: "registry.terraform.io/" + plugins[name].source, New: plugins[name].new})
 }
 
-// install puts a plugin into the mirror of a home directory, below the registry of those who are to find it.
+// install adds a plugin to the mirror in a home directory, below a registry host.
 func (p plugin) install(home, host, name string) error {
 	exe, err := p.executable()
 	if err != nil {
@@ -145,7 +145,7 @@ func (p plugin) install(home, host, name string) error {
 	}
 	program := filepath.Join(dir, fmt.Sprintf("%s%s_v%s", pluginPrefix, name, p.version))
 	if p.script != "" {
-		return copyProgram(exe, program) // what is checked in need not be executable
+		return copyProgram(exe, program) // committed files need not be executable
 	}
 	if err := os.Symlink(exe, program); err != nil {
 		return fmt.Errorf("install plugin %s: %w", name, err)
@@ -171,9 +171,9 @@ func (p plugin) executable() (string, error) {
 	return os.Executable()
 }
 
-// installPlugins returns a runner's binary the plugins of its case.
+// installPlugins installs the plugins of a case for a runner's binary.
 func (r *runner) installPlugins() error {
-	real, err := filepath.EvalSymlinks(r.bin) // both are called by the same name
+	real, err := filepath.EvalSymlinks(r.bin) // both have the same name
 	if err != nil {
 		return err
 	}

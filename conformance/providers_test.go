@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// providersSample is how many of its cases TestProviders runs unless it is told otherwise: each takes seconds.
+// providersSample is the default number of cases of TestProviders: each takes seconds.
 const providersSample = 4
 
-// TestProviders runs the corpus of providers/testdata: providers that are not ours, most of them published, under
-// terraform and tombolo. What providers/build has not built is skipped. TOMBOLO_PROVIDERS_SAMPLE says how many cases to
+// TestProviders runs the corpus of providers/testdata: third-party providers, most of them published, with terraform
+// and tombolo. Those that providers/build has not built are skipped. TOMBOLO_PROVIDERS_SAMPLE is the number of cases to
 // run.
 func TestProviders(t *testing.T) {
 	h := newHarness(t, "providers/testdata", "", "providers/intended.json")
 	h.runAll(t, sample(h.corpus, envNumber(t, "TOMBOLO_PROVIDERS_SAMPLE", providersSample)))
 }
 
-// built returns the program that providers/build left in the user's cache directory.
+// built returns the program that providers/build has stored in the user's cache directory.
 func (p plugin) built() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -35,7 +35,7 @@ func (p plugin) built() (string, error) {
 	return bin, nil
 }
 
-// python returns the script of a provider in Python, if there is a Python that has what it imports.
+// python returns the script of a provider in Python, if there is a Python with the required modules.
 func (p plugin) python() (string, error) {
 	source, err := os.ReadFile(p.script)
 	if err != nil {
@@ -48,17 +48,17 @@ func (p plugin) python() (string, error) {
 	return p.script, nil
 }
 
-// key identifies the sources of a build; the script providers/build has the same rule. It is "" for providers of
-// ours.
+// key identifies the sources of a build, by the same rule as the script providers/build. It is "" for our own
+// providers.
 func (p plugin) key() string {
 	if p.new != nil {
-		return "" // ours: it is what this test was built from
+		return "" // ours: it is part of this test's binary
 	}
 	sum := sha256.New()
 	for _, name := range p.sources() {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return "" // no folder has this key, so nothing is found
+			return "" // no directory has this key, so nothing is found
 		}
 		sum.Write(data)
 	}

@@ -20,17 +20,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// TestRandom runs configurations made up by seed through terraform and tombolo. It fails on every difference that
-// neither intended.json nor random_known.json means, and prints the smallest case that still shows it. Each kind of
-// difference is reported once.
+// TestRandom runs generated configurations with terraform and tombolo. It fails on every difference that is in neither
+// intended.json nor random_known.json, and prints the smallest case with the same difference. Each kind of difference
+// is reported once.
 func TestRandom(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_SEEDS", randomSample), func(seed uint64) []byte {
 		return random.Generate(seed).Archive()
 	})
 }
 
-// TestRandomTests is TestRandom for configurations with files of tests. It also fails when one of the two programs
-// leaves behind what the other destroys.
+// TestRandomTests is TestRandom for configurations with test files. It also fails if one of the two programs leaves
+// objects behind that the other destroys.
 func TestRandomTests(t *testing.T) {
 	runRandom(t, randomSeeds(t, "TOMBOLO_RANDOM_TESTS", testsSample), random.GenerateTests)
 }
@@ -55,7 +55,7 @@ func TestRandomInstances(t *testing.T) {
 	runRandomBeside(t, "tofu-1.12.6", randomSeeds(t, "TOMBOLO_RANDOM_INSTANCES", instancesSample), random.Instances)
 }
 
-// TestRandomTofu is TestRandom for what OpenTofu alone has.
+// TestRandomTofu is TestRandom for features only of OpenTofu.
 func TestRandomTofu(t *testing.T) {
 	runRandomBeside(t, "tofu-1.12.6", randomSeeds(t, "TOMBOLO_RANDOM_TOFU", tofuSample), random.Tofu)
 }
@@ -78,7 +78,7 @@ func TestRandomProjects(t *testing.T) {
 	}
 }
 
-// The default selections of seeds for these.
+// The default seeds for these tests.
 var (
 	instancesSample = []uint64{1, 2, 3}
 	tofuSample      = []uint64{1, 2, 3}
@@ -86,7 +86,7 @@ var (
 	projectsSample  = []uint64{1, 2, 3}
 )
 
-// runRandomBeside runs the cases of seeds beside another program than terraform 1.11.4.
+// runRandomBeside runs the cases of seeds with another program than terraform 1.11.4.
 func runRandomBeside(t *testing.T, name string, list []uint64, generate func(seed uint64) []byte) {
 	o := oracleNamed(name)
 	path := o.look(t)
@@ -96,8 +96,8 @@ func runRandomBeside(t *testing.T, name string, list []uint64, generate func(see
 	runRandomWith(t, &harness{terraform: path, asks: besideAsks}, list, generate)
 }
 
-// besideAsks is how often another program is asked where it disagrees. In which order it does several things at once
-// is luck.
+// besideAsks is how often another program is run if it differs, because the order of its concurrent operations is
+// random.
 const besideAsks = 6
 
 // runRandom runs the cases of seeds.
@@ -105,7 +105,7 @@ func runRandom(t *testing.T, list []uint64, generate func(seed uint64) []byte) {
 	runRandomWith(t, &harness{terraform: findTerraform(t)}, list, generate)
 }
 
-// runRandomWith is runRandom with the program that a harness names in place of terraform.
+// runRandomWith is runRandom with the program of a harness instead of terraform.
 func runRandomWith(t *testing.T, h *harness, list []uint64, generate func(seed uint64) []byte) {
 	terraform, tombolo := h.terraform, findTombolo(t)
 	known, err := loadIntended("random_known.json")
@@ -145,13 +145,13 @@ func runRandomWith(t *testing.T, h *harness, list []uint64, generate func(seed u
 	}
 }
 
-// newerTerraform is the oracle that is asked where the usual one disagrees: what it does, too, has changed since.
+// newerTerraform is the oracle that is run if the usual one differs, because its behavior may have changed.
 const newerTerraform = "terraform-1.15.9"
 
 // randomSample is the default selection: seeds that are quick and use much of the language.
 var randomSample = []uint64{2, 5, 11, 12}
 
-// testsSample is the same for files of tests.
+// testsSample is the same for test files.
 var testsSample = []uint64{4, 8}
 
 // mistakesSample is the same for mistakes.
@@ -163,7 +163,7 @@ var statesSample = []uint64{1, 2}
 // unknownsSample is the same for unknown values.
 var unknownsSample = []uint64{1, 2, 3}
 
-// randomSeeds reads a variable of the environment: a number of seeds from 1 on, or "first-last".
+// randomSeeds parses an environment variable: a number of seeds from 1 on, or "first-last".
 func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
 	text := os.Getenv(name)
 	if text == "" {
@@ -184,18 +184,18 @@ func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {
 	return list
 }
 
-// A randomRun is what the seeds of one test share.
+// A randomRun is the shared state of one test's seeds.
 type randomRun struct {
 	h        *harness
 	generate func(seed uint64) []byte
 	tries    int      // how many smaller cases are tried for a difference
-	newer    *harness // compares with a newer version of terraform; nil where it is not there
+	newer    *harness // compares with a newer version of terraform; nil if it is not installed
 
 	mu     sync.Mutex
-	since  []uint64            // seeds in which only the newer version agrees
+	since  []uint64            // seeds for which only the newer version agrees
 	kinds  map[string][]uint64 // kind of difference -> seeds
 	failed int
-	idle   int // seeds in which nothing was ever applied
+	idle   int // seeds without any apply
 }
 
 func (run *randomRun) seed(t *testing.T, seed uint64) {
@@ -239,7 +239,7 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 		return err == nil && again.kind == found.kind
 	})
 	again, err := run.h.disagreement(t, name, small)
-	if err == nil && again.kind == found.kind { // else it shows by chance
+	if err == nil && again.kind == found.kind { // otherwise the difference is random
 		found = again
 	}
 	t.Errorf("seed %d: %s\n%s\nThe smallest case found:\n\n%s", seed, found.kind, found.report, found.archive)
@@ -255,7 +255,7 @@ func (run *randomRun) seed(t *testing.T, seed uint64) {
 
 // A disagreement is the first step of a case in which the two programs differ.
 type disagreement struct {
-	kind    string // what is alike in differences that have the same cause, or "" if there is none
+	kind    string // the same for differences with the same cause, or "" if there is none
 	report  string
 	archive []byte // with the exit codes of terraform
 	applied bool   // whether terraform applied anything
@@ -263,7 +263,7 @@ type disagreement struct {
 	differs map[string]bool // the places in its documents
 }
 
-// randomName returns the name of a case in random_known.json, made of all that its content is.
+// randomName returns the name of a case in random_known.json, derived from its content.
 func randomName(archive []byte) string {
 	var kinds []string
 	for _, kind := range []struct {
@@ -288,7 +288,7 @@ func randomName(archive []byte) string {
 	return "random/" + strings.Join(kinds, "+")
 }
 
-// disagreement runs a case with both programs. The name is that in random_known.json.
+// disagreement runs a case with both programs. name is its name in random_known.json.
 func (h *harness) disagreement(t *testing.T, name string, archive []byte) (disagreement, error) {
 	var found disagreement
 	c, err := parseCase(name, archive)
@@ -332,7 +332,7 @@ func (h *harness) disagreement(t *testing.T, name string, archive []byte) (disag
 			break
 		}
 	}
-	// Ours destroys what terraform forgets when a mock or an override comes to stand in for the provider that made it.
+	// Tombolo destroys objects that terraform forgets when a mock or an override replaces their provider.
 	if found.kind == "" && !hasAll(want.Left, ours.Left) {
 		found.kind = "left behind"
 		found.report = fmt.Sprintf("what exists afterwards\nterraform: %q\ntombolo:   %q", want.Left, ours.Left)
@@ -359,8 +359,8 @@ func (h *harness) withoutLuck(c *Case, answer *Answer, step int, all []Differenc
 	return left, nil
 }
 
-// agrees reports whether tombolo does what this version of terraform does in each place where it does not what another
-// one does. In other places it may do what that other one does.
+// agrees reports whether tombolo agrees with this version of terraform at each place where it disagrees with another
+// one. At other places it may agree with that other one.
 func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool, error) {
 	if len(found.differs) == 0 {
 		return false, nil
@@ -395,13 +395,13 @@ func (h *harness) agrees(t *testing.T, archive []byte, found disagreement) (bool
 	return true, nil
 }
 
-// A randomAnswer is what one program did in a case made up by seed.
+// A randomAnswer is the result of one program in a generated case.
 type randomAnswer struct {
 	Record Record
-	Left   []string // the objects that it left in its worlds
+	Left   []string // the objects left in its worlds
 }
 
-// runRandomCase runs a case with a program in a directory that it makes.
+// runRandomCase runs a case with a program in a new directory.
 func runRandomCase(bin string, c *Case, dir string) (*randomAnswer, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return nil, err
@@ -414,8 +414,8 @@ func runRandomCase(bin string, c *Case, dir string) (*randomAnswer, error) {
 	return &randomAnswer{Record: *rec, Left: leftBehind(dir)}, nil
 }
 
-// randomAnswer returns what terraform does in a case, which is read from archive. With TOMBOLO_RANDOM_ANSWERS it is
-// asked once: its answer is kept in that folder by a digest of the case.
+// randomAnswer returns the result of terraform in a case, which is read from archive. With TOMBOLO_RANDOM_ANSWERS it is
+// run once, and its answer is stored in that directory under a digest of the case.
 func (h *harness) randomAnswer(c *Case, archive []byte, base string) (*randomAnswer, error) {
 	kept := os.Getenv("TOMBOLO_RANDOM_ANSWERS")
 	if kept == "" {
@@ -434,7 +434,7 @@ func (h *harness) randomAnswer(c *Case, archive []byte, base string) (*randomAns
 	return answer, storeJSON(path, answer)
 }
 
-// hasAll reports whether a list has all that another one has, and as often.
+// hasAll reports whether a list has all elements of another one, at least as often.
 func hasAll(list, other []string) bool {
 	rest := slices.Clone(list)
 	for _, name := range other {
@@ -447,7 +447,7 @@ func hasAll(list, other []string) bool {
 	return true
 }
 
-// leftBehind names the objects that a run below dir has left in its worlds.
+// leftBehind returns the names of the objects that a run below dir has left in its worlds.
 func leftBehind(dir string) (names []string) {
 	ledgers, _ := filepath.Glob(filepath.Join(dir, "work", "*", "ledger")) // the pattern is well-formed
 	for _, ledger := range ledgers {
@@ -468,8 +468,8 @@ func leftBehind(dir string) (names []string) {
 	return names
 }
 
-// kindOf names what is alike in differences that have the same cause: the command, and the path without addresses and
-// keys. Diagnostics say most about a cause, then what is planned.
+// kindOf returns a key for differences that have the same cause: the command, and the path without addresses and keys.
+// It prefers differences in diagnostics, and then in plans, because these are closest to the cause.
 func kindOf(s Step, differences []Difference) string {
 	var kinds []string
 	for _, d := range differences {
@@ -517,7 +517,7 @@ func kindOfPath(path string) string {
 	return b.String()
 }
 
-// withExits writes the exit codes of terraform into the steps of a case, as the corpus has them.
+// withExits writes the exit codes of terraform into the steps of a case, as in the corpus.
 func withExits(archive []byte, c *Case, terraform *Record) []byte {
 	a := txtar.Parse(archive)
 	for i, f := range a.Files {

@@ -18,24 +18,24 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// commandTimeout bounds one command. Nothing in the corpus is large, so reaching it means a hang.
+// commandTimeout limits one command. Nothing in the corpus is large, so a command that takes longer hangs.
 const commandTimeout = 2 * time.Minute
 
-// A Record is everything one binary did in one case: a Result for each step. It is plain data, so that it can be
-// cached. The case's directory is already written as "<dir>" in it.
+// A Record is the complete result of one binary in one case: a Result for each step. It is plain data, so that it can
+// be stored. The case's directory is replaced by "<dir>".
 type Record struct {
 	Results []Result
 }
 
-// A Result is what one step printed and left behind. Harness steps leave it empty.
+// A Result is the output and the files of one step. For harness steps it is empty.
 type Result struct {
-	Runs []Run // the command of the step first, then what the harness asked besides
+	Runs []Run // the command of the step first, then the harness's own commands
 	// content of state files, of modules.json and of generated configuration, by slash-separated relative path
 	Files map[string]string
 	List  []string // every file in the case's directory, data directory included
 }
 
-// A Run is one start of the binary.
+// A Run is one execution of the binary.
 type Run struct {
 	Role   string // "step", "show plan", "diagnostics", "show", "output"
 	Exit   int
@@ -43,12 +43,12 @@ type Run struct {
 	Stderr string
 }
 
-// waits are lines that show on a slow machine only: that a lock takes its time (400 ms for terraform), or an operation
-// (ten seconds).
+// waits matches lines that are only printed on slow machines: a lock takes long (400 ms for terraform), or an operation
+// does (ten seconds).
 var waits = regexp.MustCompile(`(?m)^(?:(?:Acquiring|Releasing) state lock\. This may take a few ` +
 	`moments\.\.\.|\{.*"type":"(?:state_lock_\w+|apply_progress|ephemeral_op_progress)".*\})\n`)
 
-// forgetWaits takes such lines out.
+// forgetWaits removes such lines.
 func (r *Record) forgetWaits() {
 	for _, res := range r.Results {
 		for i := range res.Runs {
@@ -57,11 +57,10 @@ func (r *Record) forgetWaits() {
 	}
 }
 
-// ourHash is the hash of a package in a lock file.
+// ourHash matches the hash of a package in a lock file.
 var ourHash = regexp.MustCompile(`h1:[A-Za-z0-9+/]{43}=`)
 
-// tidy removes what differs from run to run without a meaning: waits, and the hashes of plugins that are this very test
-// binary.
+// tidy removes meaningless differences between runs: waits, and the hashes of plugins that are this test binary.
 func (r *Record) tidy(c *Case) {
 	r.forgetWaits()
 	if !slices.ContainsFunc(c.plugins, func(name string) bool { return plugins[name].new != nil }) {
@@ -88,14 +87,14 @@ func (r *Result) run(role string) (Run, bool) {
 // A runner runs one case with one binary in one directory.
 type runner struct {
 	bin     string
-	other   string // takes over at the step swap
-	dir     string // the case's directory; symlinks resolved, because the binary prints resolved paths
-	scratch string // plan files and the empty CLI configuration, out of the case's sight
+	other   string // replaces bin at the step swap
+	dir     string // the case's directory, with symlinks resolved, because the binary prints resolved paths
+	scratch string // plan files and the empty CLI configuration, outside of the case's directory
 	cd      string
 	env     map[string]string
 	c       *Case
 	step    int
-	service *service // nil when the case has none
+	service *service // nil if the case has none
 }
 
 // newRunner prepares directories for a case below base, which must be an empty directory.
@@ -127,8 +126,8 @@ func newRunner(bin, other, base string, c *Case) (*runner, error) {
 	return r, nil
 }
 
-// record runs every step of a case with bin below base, which must be an empty directory. Other takes bin's place when
-// a step says so.
+// record runs every step of a case with bin below base, which must be an empty directory. The step swap replaces bin by
+// other.
 func record(bin, other, base string, c *Case) (*Record, error) {
 	r, err := newRunner(bin, other, base, c)
 	if err != nil {
@@ -189,7 +188,7 @@ func (r *runner) do(s Step) (Result, error) {
 	case "package":
 		return Result{}, r.addPackage(s.Args)
 	case "order":
-		return Result{}, nil // looked at when both have run
+		return Result{}, nil // checked after both have run
 	case "service":
 		return Result{}, r.service.do(s.Args)
 	case "swap":
@@ -207,7 +206,7 @@ func (r *runner) write(name string, data []byte) error {
 	return os.WriteFile(path, data, 0o666)
 }
 
-// command runs the binary for a step, and then asks it for the documents that the step should have changed.
+// command runs the binary for a step, and then runs it again to get the documents that the step should have changed.
 func (r *runner) command(s Step) (Result, error) {
 	var res Result
 	ask := func(role string, args ...string) (Run, error) {
@@ -232,7 +231,7 @@ func (r *runner) command(s Step) (Result, error) {
 				return res, err
 			}
 		}
-		// Columns of diagnostics are only in the JSON form; planning twice changes nothing, unless the first has
+		// Columns of diagnostics are only in the JSON form. Planning twice changes nothing, unless the first plan has
 		// written a file.
 		if hasDiagnostics(run) && !slices.Contains(s.Args, "-json") && !slices.ContainsFunc(s.Args, generates) {
 			again := append([]string{"plan", "-json", "-input=false"}, withoutOut(s.Args)...)
@@ -263,7 +262,7 @@ func (r *runner) command(s Step) (Result, error) {
 	return res, r.collect(&res)
 }
 
-// arguments completes a step's arguments with what makes a command quiet and repeatable.
+// arguments adds arguments to a step that make a command quiet and repeatable.
 func (r *runner) arguments(s Step) (args []string, planFile string) {
 	args = []string{s.Verb}
 	if s.Verb == "state" || s.Verb == "workspace" || s.Verb == "providers" || s.Verb == "metadata" {
@@ -325,10 +324,10 @@ func changesState(s Step) bool {
 	return false
 }
 
-// meanwhile acts on a command while it runs, until ended is closed.
+// meanwhile acts on a running command, until ended is closed.
 type meanwhile func(p *os.Process, ended <-chan struct{})
 
-// interruptInService interrupts a command once the service lets a request of it wait.
+// interruptInService interrupts a command as soon as the service blocks one of its requests.
 func (r *runner) interruptInService(p *os.Process, ended <-chan struct{}) {
 	select {
 	case <-r.service.arrived:
@@ -373,7 +372,7 @@ func (r *runner) start(role string, args []string, during meanwhile) (Run, error
 		Stderr: r.hide(stderr.String())}, nil
 }
 
-// hide takes the names of temporary directories out of a text, so that records compare and cache.
+// hide replaces the names of temporary directories in a text, so that records can be compared and stored.
 func (r *runner) hide(text string) string {
 	if r.service != nil {
 		text = strings.ReplaceAll(text, strings.TrimPrefix(r.service.server.URL, "http://"), "<service>")
@@ -407,20 +406,20 @@ func (r *runner) collect(res *Result) error {
 
 const lockFile = ".terraform.lock.hcl"
 
-// isKept names the files whose content is compared.
+// isKept reports whether the content of a file is compared.
 func isKept(rel string) bool {
 	return strings.HasSuffix(rel, ".tfstate") || strings.HasSuffix(rel, ".tfstate.backup") ||
 		strings.HasSuffix(rel, ".terraform/modules/modules.json") || strings.HasSuffix(rel, lockFile) ||
 		isGenerated(rel) || isJUnit(rel) || isInto(rel)
 }
 
-// isInto returns the file that -json-into writes by its name: cases call it into.json or alike.
+// isInto reports whether a file is written by -json-into, according to its name: cases use into.json or similar.
 func isInto(rel string) bool {
 	return strings.HasPrefix(rel, "into") && strings.HasSuffix(rel, ".json")
 }
 
-// isGenerated returns the configuration that -generate-config-out writes by its name: cases call it generated.tf or
-// alike.
+// isGenerated reports whether a file is configuration written by -generate-config-out, according to its name: cases use
+// generated.tf or similar.
 func isGenerated(rel string) bool {
 	return strings.HasPrefix(rel, "generated") && strings.HasSuffix(rel, ".tf")
 }

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// A service is what a case with a line "service:" gets on each side: an HTTP server on loopback that keeps JSON
-// objects, and that fails or stalls as steps say. POST to a folder makes an object named by its id; GET, PUT and DELETE
-// of a path do what they say.
+// A service is the server of a case with a line "service:", one for each side: an HTTP server on loopback that stores
+// JSON objects, and that fails or stalls as steps specify. POST to a folder creates an object with an id for its name;
+// GET, PUT and DELETE have their usual meaning.
 type service struct {
 	server  *httptest.Server
-	arrived chan struct{} // one value for each request that stalls while somebody waits for it
-	release chan struct{} // closed when the case is over: what stalls then fails
+	arrived chan struct{} // one value for each stalled request, if it is received
+	release chan struct{} // closed at the end of the case: stalled requests then fail
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	objects map[string]string
 	rules   []rule
 }
 
-// A rule says what the next requests of a kind meet with: a failure, or no answer.
+// A rule is the response to the next requests of a kind: a failure, or none.
 type rule struct {
 	verb, method, path string
 	left               int
@@ -42,7 +42,7 @@ func (s *service) close() {
 	s.server.Close()
 }
 
-// do obeys a step: "fail METHOD PATH N", "stall METHOD PATH N", "put PATH TEXT", "delete PATH", "obey" (forget all
+// do performs a step: "fail METHOD PATH N", "stall METHOD PATH N", "put PATH TEXT", "delete PATH", "obey" (remove all
 // rules).
 func (s *service) do(args []string) error {
 	s.mu.Lock()
@@ -79,7 +79,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case "stall":
 		select {
 		case s.arrived <- struct{}{}:
-		default: // nobody waits for it
+		default: // not received
 		}
 		select {
 		case <-req.Context().Done():
@@ -129,7 +129,7 @@ func (s *service) folder(at string) string {
 	return "[" + strings.Join(inside, ",") + "]"
 }
 
-// match uses up the first rule that a request meets.
+// match applies the first rule that matches a request, and decrements its count.
 func (s *service) match(req *http.Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// OpenTofu reports a file when it has ended, its result first. Our events are brought into that order.
+// OpenTofu reports a file after it has ended, with its result first. Our events are sorted in that order.
 func TestResultsOfFilesComeFirstForOpenTofu(t *testing.T) {
 	event := func(kind, file, run, progress string) any {
 		about := map[string]any{}
@@ -29,8 +29,8 @@ func TestResultsOfFilesComeFirstForOpenTofu(t *testing.T) {
 	}
 }
 
-// An event that one side lacks is one difference, and moves no other; what is in another order is told beside it.
-func TestEventsAreComparedByWhatTheyAreAbout(t *testing.T) {
+// An event that one side lacks is one difference, and does not shift others; a different order is reported separately.
+func TestEventsAreComparedBySubject(t *testing.T) {
 	event := func(run, message string) any {
 		return map[string]any{"type": "test_run", "@testfile": "a", "@testrun": run, "@message": message}
 	}

@@ -14,8 +14,7 @@ import (
 // testLine matches the lines of the command test that scripts read: the results of files and runs.
 var testLine = regexp.MustCompile(`(?m)^(?:  run "|[^ \n].*\.tftest\.(?:hcl|json)\.\.\. |Success! |Failure! ).*$`)
 
-// testStream returns the lines that the command test prints, in their order, which is fixed: runs follow one upon the
-// other.
+// testStream returns the lines that the command test prints, in order, which is fixed, because runs are sequential.
 func testStream(stream string, n *normaliser) any {
 	var out []any
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
@@ -42,22 +41,22 @@ func testStream(stream string, n *normaliser) any {
 		case "test_cleanup", "test_interrupt":
 			delete(event, "@message")
 			if left, ok := event["test_cleanup"].(map[string]any); ok {
-				delete(left, "state") // ours says where it is kept
+				delete(left, "state") // ours has its location
 			}
 		case "log":
 			continue
 		case "test_plan", "test_state":
 			for _, kind := range []string{"test_plan", "test_state"} {
 				if doc, ok := event[kind].(map[string]any); ok {
-					// compared in documents of plans; of one that has failed there are those that terraform had come to
+					// compared in documents of plans; after a failure they depend on how far terraform came
 					delete(doc, "relevant_attributes")
 					n.learnValues(doc)
 					n.learnRandom(doc["root_module"])
 					n.learnRandom(doc["resource_changes"])
 					n.learnRandom(doc["output_changes"])
-					dropMember(doc["provider_schemas"], "description") // they are in own words
+					dropMember(doc["provider_schemas"], "description") // the wording differs
 					dropMember(doc["provider_schemas"], "summary")
-					dropMember(doc["provider_schemas"], "deprecation_message")       // as these
+					dropMember(doc["provider_schemas"], "deprecation_message")       // here too
 					dropMember(doc["provider_schemas"], "resource_identity_schemas") // later versions have them
 					event[kind] = n.plan(doc)
 				}
@@ -65,13 +64,13 @@ func testStream(stream string, n *normaliser) any {
 		}
 		out = append(out, n.value(event))
 	}
-	begin := 1 // behind the version
+	begin := 1 // after the version
 	if n.anyVersion {
 		begin = 0
 	}
 	for end := begin; end < len(out); end++ {
 		if event, _ := out[end].(map[string]any); event["diagnostic"] == nil || event["file"] != nil {
-			break // what is wrong before anything is run has no order
+			break // the order of problems found before any run is random
 		}
 		sortBy(out[begin : end+1])
 	}
@@ -81,7 +80,7 @@ func testStream(stream string, n *normaliser) any {
 	return out
 }
 
-// resultsFirst returns the events of tests as OpenTofu has them: none is about progress, and the result of a file comes
+// resultsFirst returns the events of tests in the order of OpenTofu: without progress, and with the result of a file
 // before those of its runs.
 func resultsFirst(events []any) []any {
 	ends := map[any]any{} // file -> its result
@@ -121,7 +120,7 @@ func resultsFirst(events []any) []any {
 
 var randomPattern = regexp.MustCompile(`^[a-z0-9]{8}$`)
 
-// learnRandom names the texts that mocks make up.
+// learnRandom names the texts that mocks generate.
 func (n *normaliser) learnRandom(v any) {
 	switch v := v.(type) {
 	case string:
@@ -139,7 +138,7 @@ func (n *normaliser) learnRandom(v any) {
 	}
 }
 
-// forgetTests removes the states of what tests could not destroy, which only ours keeps and warns of.
+// forgetTests removes the states of objects that tests could not destroy, which only we store and report.
 func (r *runner) forgetTests(s Step) error {
 	if s.Verb != "test" {
 		return nil
@@ -154,7 +153,7 @@ var (
 	junitText  = regexp.MustCompile(`(?s)<!\[CDATA\[.*?\]\]>`)
 )
 
-// junit removes from a file of results what differs from run to run, and texts of our own wording.
+// junit removes from a file of results everything that differs between runs, and texts with our own wording.
 func junit(text string) string {
 	return junitText.ReplaceAllString(junitTimes.ReplaceAllString(text, ` $1=""`), "<text>")
 }

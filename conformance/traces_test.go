@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// traced is what a collector of traces got from one command.
+// traced is what a trace collector received from one command.
 type traced struct {
 	exit     int
 	paths    map[string]bool // of its requests
@@ -32,19 +32,19 @@ type traced struct {
 	raw      string
 }
 
-// A span is what counts of one.
+// A span has the compared parts of a span.
 type span struct{ trace, id, parent string }
 
-// collector keeps what it is sent, and answers with a status.
+// collector stores requests, and responds with a status.
 type collector struct {
 	status int
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	got    *traced
 	parent map[string]string // span -> parent
 }
 
-// callersTrace and callersSpan are those of whoever runs a command.
+// callersTrace and callersSpan are those of the caller of a command.
 const (
 	callersTrace = "0af7651916cd43dd8448eb211c80319c"
 	callersSpan  = "b7ad6b7169203331"
@@ -83,7 +83,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(c.status)
 }
 
-// take returns what came since the last time.
+// take returns the data received since the last call.
 func (c *collector) take(exit int) *traced {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *collector) take(exit int) *traced {
 	return got
 }
 
-// inJSON reads a request in JSON.
+// inJSON decodes a request in JSON.
 func inJSON(data []byte) (services []string, spans []span) {
 	var doc struct {
 		ResourceSpans []struct {
@@ -140,7 +140,7 @@ func inJSON(data []byte) (services []string, spans []span) {
 	return services, spans
 }
 
-// fields returns the parts of a message that have a length, by their numbers.
+// fields returns the length-delimited fields of a message, by their numbers.
 func fields(data []byte) map[protowire.Number][][]byte {
 	out := map[protowire.Number][][]byte{}
 	for len(data) > 0 {
@@ -162,7 +162,7 @@ func fields(data []byte) map[protowire.Number][][]byte {
 	return out
 }
 
-// inProtobuf reads a request in the other form: the numbers are those of the protocol of OpenTelemetry.
+// inProtobuf decodes a request in protobuf, with the field numbers of the OpenTelemetry protocol.
 func inProtobuf(data []byte) (services []string, spans []span) {
 	first := func(list [][]byte) []byte {
 		if len(list) == 0 {
@@ -202,8 +202,8 @@ output "o" {
 }
 `
 
-// Where the environment asks for traces, a run is one trace, and belongs to that of its caller, here and in OpenTofu.
-// Whether they can be sent does not change how a run ends.
+// If the environment enables traces, a run is one trace, and part of that of its caller, here and in OpenTofu. Whether
+// they can be sent does not change the result of a run.
 func TestTracesOfARunAreThoseOfOneTrace(t *testing.T) {
 	tombolo := filepath.Join(filepath.Dir(findTombolo(t)), "tofu")
 	programs := []string{tombolo}
@@ -220,7 +220,7 @@ func TestTracesOfARunAreThoseOfOneTrace(t *testing.T) {
 		line   string
 		fault  string
 		status int
-		silent bool // nothing asks for traces
+		silent bool // traces are not enabled
 	}{
 		{line: "init", status: 200},
 		{line: "validate", status: 200},
@@ -256,7 +256,7 @@ func TestTracesOfARunAreThoseOfOneTrace(t *testing.T) {
 			if !c.silent {
 				cmd.Env = append(cmd.Env, asked(server.URL)...)
 			}
-			out, _ := cmd.CombinedOutput() // its code says how it ended
+			out, _ := cmd.CombinedOutput() // its exit code has the result
 			server.Close()
 			got := collector.take(cmd.ProcessState.ExitCode())
 			all = append(all, got)
@@ -276,7 +276,7 @@ func TestTracesOfARunAreThoseOfOneTrace(t *testing.T) {
 			continue
 		}
 		ours, theirs := *all[0], *all[1]
-		for _, one := range []*traced{&ours, &theirs} { // the spans are our own
+		for _, one := range []*traced{&ours, &theirs} { // spans differ between programs
 			one.raw, one.roots, one.spans, one.torn = "", 0, 0, false
 		}
 		if fmt.Sprintf("%+v", ours) != fmt.Sprintf("%+v", theirs) {

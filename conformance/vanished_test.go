@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// instanceKey is the key of a module instance in an address. The generator's keys have no brackets.
+// instanceKey matches the key of a module instance in an address. The generator's keys have no brackets.
 var instanceKey = regexp.MustCompile(`\[[^\]]*\]`)
 
-// withoutVanished drops, from the dependencies of stored objects, the blocks that the same document has no object of,
-// or will have none of: Terraform keeps in a state what an object depended on, under the name which it had then, until
-// the object is written again, and counts blocks that go to what their module holds.
+// withoutVanished removes, from the dependencies of stored objects, blocks without objects in the same document, now or
+// after the plan. Terraform keeps the former dependencies of an object, under their former names, until the object is
+// written again, and includes removed blocks in the dependencies on their module.
 func withoutVanished(doc Document) {
 	for name, part := range doc {
 		switch part, _ := part.(map[string]any); {
@@ -25,7 +25,7 @@ func withoutVanished(doc Document) {
 	}
 }
 
-// storedBlocks collects the addresses of the blocks that a state, in either of its forms, has objects of.
+// storedBlocks collects the addresses of the blocks with objects in a state, in either of its forms.
 func storedBlocks(v any, found map[string]bool) map[string]bool {
 	switch v := v.(type) {
 	case []any:
@@ -73,18 +73,18 @@ func filterDependencies(v any, stored map[string]bool) {
 			}
 		}
 		for name, e := range v {
-			if name != "values" || v["type"] == nil { // what is inside of an object is its own
+			if name != "values" || v["type"] == nil { // the attributes of objects are skipped
 				filterDependencies(e, stored)
 			}
 		}
 	}
 }
 
-// listedDependencies is how many dependencies of dependencies an object is stored with at most; the nearest come first,
-// and what is further away is a dependency of those.
+// listedDependencies limits the number of indirect dependencies stored with an object; the nearest come first, and more
+// distant ones are dependencies of those.
 const listedDependencies = 32
 
-// withinLimit drops, from the long lists of terraform, what the list of the same object in tombolo has no room for.
+// withinLimit removes, from terraform's long lists, the entries beyond the limit of tombolo's list of the same object.
 func withinLimit(terraform, tombolo Document) {
 	for _, name := range []string{"file terraform.tfstate", "show", "plan"} {
 		theirs, ours := map[string]map[string]any{}, map[string]map[string]any{}
@@ -104,7 +104,7 @@ func withinLimit(terraform, tombolo Document) {
 	}
 }
 
-// dependents collects the objects of a document that have dependencies, each by its way through the document.
+// dependents collects the objects of a document that have dependencies, each by its path in the document.
 func dependents(v any, way string, found map[string]map[string]any) {
 	switch v := v.(type) {
 	case []any:

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A Document is what is compared of one step of one side: named parts, each plain JSON.
+// A Document is the compared result of one step on one side: named parts, each plain JSON.
 type Document map[string]any
 
-// view turns a step's Result into a Document. It must see the steps in order, because n remembers names.
+// view converts a step's Result to a Document. It must be called for the steps in order, because n stores names.
 func view(s Step, res Result, n *normaliser) Document {
 	doc := Document{}
 	states, into := map[string]any{}, map[string]string{}
@@ -85,24 +85,24 @@ func view(s Step, res Result, n *normaliser) Document {
 	return doc
 }
 
-// written returns what -json-into wrote: lines or a document.
+// written returns the content written by -json-into: lines or a document.
 func written(text string, n *normaliser) any {
 	if !isStream(text) {
 		document := n.state("into", decode(text))
-		dropMember(document, "detail") // of diagnostics, which are in our own words
+		dropMember(document, "detail") // of diagnostics, whose wording differs
 		return document
 	}
 	found, _ := eventDiagnostics(text, n)
 	return map[string]any{"events": eventGroups(text, n), "diagnostics": found}
 }
 
-// isStream reports whether a text is lines of OpenTofu, of which more commands print them than of Terraform.
+// isStream reports whether a text consists of OpenTofu's JSON lines, which more commands print than in Terraform.
 func isStream(text string) bool {
 	return strings.HasPrefix(text, `{"@level":`) && strings.Contains(text, `"@module":"tofu.ui"`)
 }
 
-// generatedBlocks returns the blocks that -generate-config-out wrote: terraform writes them in the order in which it
-// happened to make them. The remark above them is ours.
+// generatedBlocks returns the blocks that -generate-config-out wrote, sorted, because terraform writes them in random
+// order. The comment above them is ours.
 func generatedBlocks(text string, n *normaliser) any {
 	const head = "\n\n# __generated__"
 	list := strings.Split(n.text(text), head)
@@ -112,11 +112,11 @@ func generatedBlocks(text string, n *normaliser) any {
 	return bag(list[1:])
 }
 
-// stampedBackup matches the names of backups of the state commands. They have a time in seconds, so that two may
+// stampedBackup matches the names of backups of the state commands. They contain a time in seconds, so that two may
 // coincide.
 var stampedBackup = regexp.MustCompile(`\.tfstate\.\d+\.backup$`)
 
-// fileList leaves out what a run of ours may keep beside the state: its journal.
+// fileList leaves out the journal, which our runs may keep beside the state.
 func fileList(list []string) any {
 	var out []string
 	for _, name := range list {
@@ -153,7 +153,7 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 			case "modules":
 				sortBy(out["modules"])
 			case "metadata":
-				dropMember(out, "description") // what functions do is said in our own words
+				dropMember(out, "description") // the wording of functions' descriptions differs
 			}
 		}
 	default:
@@ -165,8 +165,8 @@ func viewStep(doc Document, s Step, run Run, n *normaliser) {
 	doc["text diagnostics"] = textDiagnostics(run, n)
 }
 
-// stableText returns the lines that scripts read and that therefore have to be the same; the rest of human output is
-// free, and so is all that a failed command prints besides its diagnostics.
+// stableText returns the lines that scripts read and that must therefore be equal. Other text for people may differ, as
+// may everything that a failed command prints except for its diagnostics.
 func stableText(s Step, run Run) string {
 	text := run.Stdout
 	if s.Verb == "test" {
@@ -181,7 +181,7 @@ func stableText(s Step, run Run) string {
 	case "workspace":
 		return strings.Join(workspaceLine.FindAllString(colorless(text), -1), "\n")
 	case "output":
-		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // else its details are all there is
+		if !strings.HasPrefix(strings.TrimSpace(text), "Warning: ") { // otherwise its details are all there is
 			return text
 		}
 	case "console", "fmt", "version", "-version", "--version", "-v":
@@ -192,7 +192,7 @@ func stableText(s Step, run Run) string {
 		if len(s.Args) > 0 && s.Args[0] == "lock" {
 			return installLines(text)
 		}
-		// terraform draws its trees with blanks that do not break
+		// terraform draws its trees with non-breaking spaces
 		return unorderedTree(strings.ReplaceAll(text, "\u00a0", " "))
 	case "state":
 		if len(s.Args) > 0 && (s.Args[0] == "list" || s.Args[0] == "show") {
@@ -203,7 +203,7 @@ func stableText(s Step, run Run) string {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if strings.HasPrefix(line, "Apply complete!") || strings.HasPrefix(line, "Destroy complete!") {
-				out = append(out, withoutAdvice(lines[i:])...) // the outputs follow to the end
+				out = append(out, withoutAdvice(lines[i:])...) // the outputs continue to the end
 				break
 			}
 			if strings.HasPrefix(line, "Plan: ") || strings.HasPrefix(line, "No changes.") {
@@ -215,8 +215,8 @@ func stableText(s Step, run Run) string {
 	return ""
 }
 
-// changeLines returns what a plan shows of objects and outputs that change: the blocks with braces, and the list of
-// outputs.
+// changeLines returns the lines of a plan about objects and outputs that change: the blocks with braces, and the list
+// of outputs.
 func changeLines(lines []string) (out []any) {
 	end, shown := "", false
 	for i, line := range lines {
@@ -236,10 +236,10 @@ func changeLines(lines []string) (out []any) {
 	return out
 }
 
-// blockStart opens a resource in a plan, with its sign before it.
+// blockStart matches the first line of a resource in a plan, with the sign before it.
 var blockStart = regexp.MustCompile(`^ *(?:[-+~.]|<=|-/\+|\+/-)? *(?:resource|data) "[^"]+" "[^"]+" \{$`)
 
-// dropMember drops all members of a name, at any depth.
+// dropMember removes all members with a name, at any depth.
 func dropMember(v any, name string) {
 	switch v := v.(type) {
 	case []any:
@@ -262,7 +262,7 @@ var workspaceLine = regexp.MustCompile(
 // graphComment matches the comments of a graph, which are for people.
 var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
 
-// withoutAdvice leaves out what is said before the path of a state that -state-out names: only the path is read.
+// withoutAdvice removes the text before the path of a state that -state-out names, because only the path is read.
 func withoutAdvice(lines []string) []string {
 	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "State path: ") }); i >= 0 {
 		return append(lines[:1:1], lines[i:]...)
@@ -270,17 +270,18 @@ func withoutAdvice(lines []string) []string {
 	return lines
 }
 
-// A position of a diagnostic in text is file and line; the column is only in JSON.
+// The location of a diagnostic in text is file and line; the column is only in JSON.
 var textPosition = regexp.MustCompile(`(?m)^  on (.+) line (\d+)(?:, in .*)?:$`)
 
-// initPreamble opens what terraform init says before the errors of a configuration that it cannot read. It looks like
-// one of them and is none.
+// initPreamble begins the text of terraform init before the errors of an invalid configuration. It resembles an error,
+// but is not one.
 const initPreamble = "Terraform encountered problems during initialisation"
 
-// saidAtRandom is a warning that terraform gives or forgets as it pleases, for the same plan of the same configuration.
+// saidAtRandom is a warning that terraform shows in some runs and not in others, for the same plan of the same
+// configuration.
 const saidAtRandom = "Config generation is experimental"
 
-// textDiagnostics reads the diagnostics of human output, with the stream that each was printed on.
+// textDiagnostics parses the diagnostics in text for people, with the stream that each was printed on.
 func textDiagnostics(run Run, n *normaliser) any {
 	var found []string
 	for stream, text := range map[string]string{"stdout": plain(run.Stdout), "stderr": plain(run.Stderr)} {
@@ -316,7 +317,7 @@ func isDetail(before string) bool {
 	return head != "" && rest == "\n"
 }
 
-// plain takes colors and frames off a text: terraform draws them into files, too, unless told otherwise.
+// plain removes colors and frames, which terraform by default also writes to files.
 func plain(text string) string {
 	lines := strings.Split(controlSequence.ReplaceAllString(text, ""), "\n")
 	for i, line := range lines {
@@ -325,8 +326,8 @@ func plain(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// eventGroups returns the lines of an event stream by the object that they are about: what happens to one object has an
-// order, what happens to two has none. Diagnostics are compared on their own.
+// eventGroups groups the lines of an event stream by their object: the events of one object are ordered, those of
+// different objects are not. Diagnostics are compared separately.
 func eventGroups(stream string, n *normaliser) map[string]any {
 	groups := map[string]any{}
 	for _, line := range strings.Split(strings.TrimSpace(stream), "\n") {
@@ -339,10 +340,10 @@ func eventGroups(stream string, n *normaliser) map[string]any {
 		}
 		if event["@module"] == "tofu.ui" && (event["type"] == nil || event["type"] == "log" ||
 			event["type"] == "init_output") {
-			continue // a sentence, which OpenTofu gives no type
+			continue // a sentence, which has no type in OpenTofu
 		}
 		if event["type"] == "init_output" {
-			delete(event, "@message") // programs know it by its code
+			delete(event, "@message") // programs identify it by its code
 		}
 		key := "other"
 		for _, field := range []string{"hook", "change"} {
@@ -361,7 +362,7 @@ func eventGroups(stream string, n *normaliser) map[string]any {
 	return groups
 }
 
-// decode reads JSON with its numbers as written. What is not JSON is compared as the text it is.
+// decode decodes JSON and keeps numbers as written. Text that is not JSON is returned unchanged.
 func decode(text string) any {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -372,7 +373,7 @@ func decode(text string) any {
 	return v
 }
 
-// compact writes decoded JSON on one line, keys sorted.
+// compact returns decoded JSON on one line, with sorted keys.
 func compact(v any) string {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -383,7 +384,8 @@ func compact(v any) string {
 	return strings.TrimSpace(buf.String())
 }
 
-// bag sorts strings and drops repetitions: terraform reports some problems twice, in an order that depends on its walk.
+// bag sorts strings and removes duplicates: terraform reports some problems twice, in an order that depends on its
+// graph walk.
 func bag(list []string) any {
 	slices.Sort(list)
 	list = slices.Compact(list)

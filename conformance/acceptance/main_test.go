@@ -16,8 +16,7 @@ import (
 
 const address = "registry.terraform.io/tombolo/world"
 
-// TestMain makes the test binary the plugin, too, when it is started under a plugin's name. All tests find it in one
-// mirror.
+// TestMain also runs the test binary as the plugin, if it is started under a plugin's name. All tests share one mirror.
 func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "terraform-provider-") {
 		serve.Main(serve.Options{Address: address, New: world.Factory(world.Options{})})
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// mirror puts the plugin into a mirror below dir, and makes that the only place of installation.
+// mirror installs the plugin into a mirror below dir, and makes that the only installation method.
 func mirror(dir string) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -71,12 +70,12 @@ func mirror(dir string) error {
 // providers holds the provider factories of every test case.
 var providers = map[string]resource.ExternalProvider{"world": {Source: "tombolo/world", VersionConstraint: "~> 1.0"}}
 
-// in returns a configuration with a provider whose world is in a folder.
+// in returns a configuration with a provider whose world is in dir.
 func in(dir, config string) string {
 	return fmt.Sprintf("provider \"world\" {\n  dir = %q\n}\n%s", dir, config)
 }
 
-// events counts what happened in a world.
+// events counts the events of a kind in a world.
 func events(t *testing.T, dir string, kind world.Kind) int {
 	t.Helper()
 	w, err := world.Open(dir)

@@ -41,7 +41,7 @@ func pre(checks ...plancheck.PlanCheck) resource.ConfigPlanChecks {
 	return resource.ConfigPlanChecks{PreApply: checks}
 }
 
-func TestAnObjectIsMadeChangedReplacedImportedAndDestroyed(t *testing.T) {
+func TestObjectIsCreatedChangedReplacedImportedAndDestroyed(t *testing.T) {
 	dir := t.TempDir()
 	sameID, otherID := statecheck.CompareValue(compare.ValuesSame()), statecheck.CompareValue(compare.ValuesDiffer())
 	id := tfjsonpath.New("id")
@@ -146,7 +146,7 @@ func TestConfigurationComesFromADirectoryWithVariables(t *testing.T) {
 	}
 }
 
-func TestDriftIsRefreshedAndPutRight(t *testing.T) {
+func TestDriftIsRefreshedAndCorrected(t *testing.T) {
 	dir := t.TempDir()
 	const drifting = `
 resource "world_object" "a" {
@@ -199,7 +199,7 @@ func TestErrorsAreFoundByTheirText(t *testing.T) {
 	})
 }
 
-func TestWhatIsImportedCanBePersisted(t *testing.T) {
+func TestImportedStateCanBePersisted(t *testing.T) {
 	dir := t.TempDir()
 	w, err := world.Open(dir)
 	if err != nil {
@@ -211,7 +211,7 @@ func TestWhatIsImportedCanBePersisted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The framework adds the source of a provider to configurations, but not to those of import steps.
+	// The framework adds the source of a provider to configurations, except to those of import steps.
 	kept := in(dir, "terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n"+
 		"resource \"world_object\" \"a\" {\n  name  = \"a\"\n  value = \"kept\"\n}\n")
 	resource.ParallelTest(t, resource.TestCase{
@@ -276,7 +276,7 @@ output "ids" {
 	})
 }
 
-func TestWhatIsLentIsSeenThroughTheEcho(t *testing.T) {
+func TestEphemeralValuesAreReadThroughTheEcho(t *testing.T) {
 	dir := t.TempDir()
 	const lent = `
 ephemeral "world_lease" "l" {

@@ -26,7 +26,7 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 )
 
-// sourcesHash stands for all that answers depend on. It is "" when none are to be kept.
+// sourcesHash returns a hash of everything that answers depend on, or "" if none are to be stored.
 func sourcesHash(t *testing.T, extra string) string {
 	t.Helper()
 	if os.Getenv("TOMBOLO_DRIVERS_CACHE") == "off" {
@@ -62,7 +62,7 @@ func findTerraform(t *testing.T) string {
 	return bin
 }
 
-// ours creates a link to the test binary, which is Tombolo under that name.
+// ours creates a link to the test binary, which runs as Tombolo under that name.
 func ours(t *testing.T, name string) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -76,7 +76,7 @@ func ours(t *testing.T, name string) string {
 	return link
 }
 
-// ownName is the program's name, where it is not a part of the address of a provider.
+// ownName matches the program's name, except in the address of a provider.
 var ownName = regexp.MustCompile(`(?i).*\btombolo\b[^/].*`)
 
 func TestTheLibraryDrivesTombolo(t *testing.T) {
@@ -157,8 +157,8 @@ func transcriptOf(t *testing.T, real string, play play) (list []string) {
 	return list
 }
 
-// keep writes what need not be asked again. Others may write or read the same meanwhile, and where nothing can be
-// written it is asked again.
+// keep stores an answer in the cache. Other processes may read or write the file at the same time. If the file cannot
+// be written, the answer is not cached.
 func keep(t *testing.T, file string, text []byte) {
 	t.Helper()
 	temporary := fmt.Sprintf("%s.%d", file, os.Getpid())
@@ -172,7 +172,8 @@ func keep(t *testing.T, file string, text []byte) {
 	}
 }
 
-// checkEverythingIsCalled finds the methods of the library, and in its source their options, that no session has used.
+// checkEverythingIsCalled checks that sessions have used all methods of the library and, according to its source, all
+// of their options.
 func checkEverythingIsCalled(t *testing.T, called map[string]map[string]bool) {
 	t.Helper()
 	ty := reflect.TypeFor[*tfexec.Terraform]()
@@ -196,7 +197,7 @@ func checkEverythingIsCalled(t *testing.T, called map[string]map[string]bool) {
 			t.Fatal(err)
 		}
 		for family, option := range optionsOf(file) {
-			used := family == "StatePull" // the library misnames the method, so that no option can be given
+			used := family == "StatePull" // the library misnames the method, so that no option can be passed
 			for method, options := range called {
 				used = used || strings.HasPrefix(method, family) && options[option]
 			}
@@ -207,7 +208,7 @@ func checkEverythingIsCalled(t *testing.T, called map[string]map[string]bool) {
 	}
 }
 
-// optionsOf returns the methods that make an exported type an option, by what it is an option of.
+// optionsOf returns the methods that make an exported type an option, by the type of the option.
 func optionsOf(file *ast.File) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for _, decl := range file.Decls {
@@ -227,14 +228,14 @@ func optionsOf(file *ast.File) iter.Seq2[string, string] {
 	}
 }
 
-// toldVersion is the version of the language, or of the stream of events, that either program tells: ours is newer than
-// the real program.
+// toldVersion matches the version of the language, or of the event stream, that programs report: ours is newer than the
+// real program.
 var toldVersion = regexp.MustCompile(`\b1\.(11\.4|15\.9)\b|VersionLogMessage info version 1\.[23]\b`)
 
-// ofStore is the block store of terraform_data where nobody writes it: the real program is older than it.
+// ofStore matches the block store of terraform_data if it is not set: the real program does not have it.
 var ofStore = regexp.MustCompile(`\s*"store": ?(null|\{\}|false),?|,?"store":(null|\{\}|false)`)
 
-// withoutVersion writes that version as one word, and leaves out what the older program does not have.
+// withoutVersion replaces that version by one word, and removes what the older program does not have.
 func withoutVersion(transcript []string) []string {
 	out := make([]string, len(transcript))
 	for i, line := range transcript {

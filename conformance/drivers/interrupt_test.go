@@ -17,14 +17,13 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 )
 
-// patience is how long a test waits for what has to happen soon. It is long for loaded machines; nothing is measured by
-// it.
+// patience is how long a test waits for an event. It is long enough for loaded machines, and not a measurement.
 const patience = time.Minute
 
-// gently is how a binary ends that was interrupted and came to an end by itself.
+// gently is the result of a binary that was interrupted and exited by itself.
 const gently = "exit status 1"
 
-// slow has an object whose creation ends when somebody makes the file go, and one that waits for it.
+// slow has an object whose creation ends when the file go is written, and a dependent of it.
 var slow = map[string]string{"main.tf": `
 resource "terraform_data" "slow" {
   provisioner "local-exec" {
@@ -36,7 +35,7 @@ resource "terraform_data" "after" {
 }
 `}
 
-// said is a stream that a test looks at while it grows.
+// said is a stream that a test reads while it grows.
 type said struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
@@ -54,7 +53,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// another is a second program that drives the same binary in the same directory.
+// another returns a second program that runs the same binary in the same directory.
 func (s *session) another() (*tfexec.Terraform, *said) {
 	s.t.Helper()
 	tf, err := tfexec.NewTerraform(s.dir, s.bin)
@@ -66,7 +65,7 @@ func (s *session) another() (*tfexec.Terraform, *said) {
 	return tf, out
 }
 
-// until waits for something to be so.
+// until waits for a condition.
 func (s *session) until(what string, ok func() bool) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -76,7 +75,7 @@ func (s *session) until(what string, ok func() bool) {
 	}
 }
 
-// ended waits for a call to return because its context was cancelled, with how the binary ended.
+// ended waits for a call to return because its context was cancelled, and checks how the binary ended.
 func (s *session) ended(what string, result <-chan error, how string, out *said) {
 	s.t.Helper()
 	select {
@@ -94,7 +93,7 @@ func (s *session) exists(name string) bool {
 	return err == nil
 }
 
-func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) {
+func TestCancelledContextOnlyWaitsForRunningOperations(t *testing.T) {
 	s := newSession(t, ours(t, "terraform"), slow)
 	s.ok("Init")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,12 +103,12 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 	go func() { applying <- applier.Apply(ctx) }()
 	s.until("the creation begins", func() bool { return s.exists("started") })
 
-	// A plan that waits for the lock has nothing under way.
+	// A plan that waits for the lock has no operations in progress.
 	for _, name := range []string{"plan", "destroy"} {
 		waiting, cancelWaiting := context.WithCancel(t.Context())
 		result := make(chan error, 1)
 		tf, out := s.another()
-		s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+		s.must(tf.SetWaitDelay(10 * patience)) // it must exit by itself
 		go func() {
 			if name == "destroy" {
 				result <- tf.Destroy(waiting, tfexec.LockTimeout("1h"))
@@ -125,7 +124,7 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 		s.ended(name, result, gently, out)
 	}
 
-	// The lock of somebody who lives is not taken away.
+	// The lock of a live process is not removed.
 	var lock struct{ ID, Operation string }
 	s.must(json.Unmarshal([]byte(s.read(".terraform.tfstate.lock.info")), &lock))
 	s.is("the operation", lock.Operation, "OperationTypeApply")
@@ -149,7 +148,7 @@ func TestACancelledContextWaitsForWhatIsUnderWayAndForNothingElse(t *testing.T) 
 	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow"})
 }
 
-// addresses returns the addresses of the managed objects that are stored.
+// addresses returns the addresses of the managed objects in the state.
 func (s *session) addresses() (list []string) {
 	s.t.Helper()
 	state := s.ok("Show")[0].(*tfjson.State)
@@ -161,7 +160,7 @@ func (s *session) addresses() (list []string) {
 	return list
 }
 
-func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
+func TestKilledBinaryLosesNoStoredResults(t *testing.T) {
 	s := newSession(t, ours(t, "terraform"), slow)
 	s.write("worldly.tf", worldly["main.tf"])
 	s.ok("Init")
@@ -176,7 +175,7 @@ func TestABinaryThatIsKilledLosesNothingThatIsStored(t *testing.T) {
 	})
 	cancel()
 	s.ended("apply", applying, "signal: killed", out)
-	s.write("go", "") // whatever it left behind may end
+	s.write("go", "") // operations left behind may end
 	s.is("what is stored", s.addresses(), []string{"terraform_data.slow", "world_object.a", "world_object.b"})
 	s.ok("Apply")
 	s.is("what is stored", s.addresses(), []string{"terraform_data.after", "terraform_data.slow", "world_object.a",
@@ -200,7 +199,7 @@ data "external" "slow" {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tf, out := s.another()
-	s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+	s.must(tf.SetWaitDelay(10 * patience)) // it must exit by itself
 	result := make(chan error, 1)
 	go func() {
 		_, err := tf.Plan(ctx)

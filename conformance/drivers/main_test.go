@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
 
-// pluginName is the name under which the test binary is the plugin of the tests, a world.
+// pluginName is the name under which the test binary is the plugin of the tests, a world provider.
 const pluginName = "terraform-provider-world_v1.0.0"
 
 func TestMain(m *testing.M) {

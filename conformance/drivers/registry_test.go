@@ -16,13 +16,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// locked is how Terragrunt's cache server tells its own answer, which says that it takes care of a provider, from other
-// errors.
+// locked is the pattern by which Terragrunt recognizes its cache server's response that it is fetching a provider.
 var locked = regexp.MustCompile(`(?smi)423.*Locked`)
 
-// TestTheAnswerOfACacheServerIsShown plays Terragrunt's cache of providers: a registry on this machine, named in the
-// CLI configuration and with a token of its own kind, that answers requests for packages with 423 and fetches them
-// meanwhile. Init has to fail with the code and its name in the output.
+// TestTheAnswerOfACacheServerIsShown emulates Terragrunt's provider cache: a local registry, named in the CLI
+// configuration and with its own kind of token, that responds to requests for packages with 423 and fetches them
+// meanwhile. Init must fail with the code and its name in the output.
 func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 	binaries := map[string]string{"tombolo": ours(t, "terraform")}
 	if real := findTerraform(t); real != "" {
@@ -70,7 +69,7 @@ func TestTheAnswerOfACacheServerIsShown(t *testing.T) {
 	}
 }
 
-// registry has providers installed from a server that is named in the CLI configuration.
+// registry configures installation of providers from a server that is named in the CLI configuration.
 func (s *session) registry(url string) {
 	s.t.Helper()
 	s.write(".home/rc", fmt.Sprintf(`
@@ -92,7 +91,7 @@ func TestACancelledContextEndsAnInstallation(t *testing.T) {
 		case asked <- struct{}{}:
 		default:
 		}
-		<-r.Context().Done() // there is never an answer
+		<-r.Context().Done() // no response is ever sent
 	}))
 	defer server.Close()
 	s := newSession(t, ours(t, "terraform"), worldly)
@@ -100,7 +99,7 @@ func TestACancelledContextEndsAnInstallation(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	tf, out := s.another()
-	s.must(tf.SetWaitDelay(10 * patience)) // it has to end by itself
+	s.must(tf.SetWaitDelay(10 * patience)) // it must exit by itself
 	result := make(chan error, 1)
 	go func() { result <- tf.Init(ctx) }()
 	select {

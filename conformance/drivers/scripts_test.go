@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/clitest"
 )
 
-// scripts runs the scripts of testdata with a binary in the folder first in the path. Beside the commands of testscript
-// and clitest they have
+// scripts runs the scripts of testdata with a binary in the directory that is first in the path. In addition to the
+// commands of testscript and clitest they have
 //
-//	stripped FILE         what Atlantis shows of the standard output: what follows the last line about refreshing
+//	stripped FILE         what Atlantis shows of stdout: the text after the last line about refreshing
 func scripts(t *testing.T, folder string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
@@ -41,8 +41,8 @@ func scripts(t *testing.T, folder string) {
 // TestTheScriptsHoldForTombolo runs the scripts with Tombolo under the name terraform.
 func TestTheScriptsHoldForTombolo(t *testing.T) { scripts(t, filepath.Dir(ours(t, "terraform"))) }
 
-// TestTheScriptsHoldForTerraform checks that what the scripts expect is what terraform does. It is asked once for
-// each version of the scripts.
+// TestTheScriptsHoldForTerraform checks that the expectations of the scripts hold for terraform. It runs once for each
+// version of the scripts.
 func TestTheScriptsHoldForTerraform(t *testing.T) {
 	real := findTerraform(t)
 	if real == "" {

@@ -27,19 +27,19 @@ import (
 	tfjson "github.com/hashicorp/terraform-json"
 )
 
-// A session is one program driving one binary in one directory. What it gets is in the transcript.
+// A session is one program that runs one binary in one directory. Its transcript has the results.
 type session struct {
 	t          *testing.T
 	tf         *tfexec.Terraform
 	bin, dir   string
 	real       bool
-	names      map[string]string // of what differs from run to run
+	names      map[string]string // of values that differ between runs
 	transcript []string
-	heard      *said                      // all that the binary has written
-	called     map[string]map[string]bool // methods, and the types of the options that they were given
+	heard      *said                      // all output of the binary
+	called     map[string]map[string]bool // methods, and the types of the options passed to them
 }
 
-// newSession creates a directory with the files of a configuration and with a mirror that holds the plugin.
+// newSession creates a directory with the files of a configuration and a mirror with the plugin.
 func newSession(t *testing.T, bin string, files map[string]string) *session {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -60,13 +60,13 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	return s
 }
 
-// installWorld creates a mirror that holds the plugin, and a CLI configuration that knows it, in a home directory.
+// installWorld creates a mirror with the plugin, and a CLI configuration that uses it, in a home directory.
 func installWorld(home string) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	// A script in place of the program itself: what is hashed is small, and the same at every build.
+	// A script replaces the program itself, so that the hashed file is small, and the same in every build.
 	mirror := filepath.Join(home, "mirror")
 	folder := filepath.Join(mirror, "registry.terraform.io/tombolo/world/1.0.0", runtime.GOOS+"_"+runtime.GOARCH)
 	return errors.Join(
@@ -79,7 +79,7 @@ func installWorld(home string) error {
 	)
 }
 
-// environ is the environment of the binary, as the library wants it.
+// environ returns the environment of the binary, in the form that the library requires.
 func (s *session) environ() map[string]string {
 	return map[string]string{"HOME": s.path(".home"), "PATH": os.Getenv("PATH"),
 		"TF_CLI_CONFIG_FILE": s.path(".home/rc"), "CHECKPOINT_DISABLE": "1"}
@@ -118,11 +118,11 @@ var (
 	times   = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*(Z|[+-]\d\d:?\d\d| [+-]\d{4} UTC)?`)
 )
 
-// normal returns the same names to what differs from run to run.
+// normal replaces everything that differs between runs by stable names.
 func (s *session) normal(text string) string {
 	text = strings.ReplaceAll(text, s.dir, "<dir>")
 	text = strings.ReplaceAll(text, "__generated__ by Tombolo", "__generated__ by Terraform")
-	text = serials.ReplaceAllString(text, "$1 <n>") // how often a run has written is each engine's own
+	text = serials.ReplaceAllString(text, "$1 <n>") // the number of writes differs between engines
 	text = times.ReplaceAllString(text, "<time>")
 	return uuids.ReplaceAllStringFunc(text, func(id string) string {
 		if s.names[id] == "" {
@@ -132,7 +132,7 @@ func (s *session) normal(text string) string {
 	})
 }
 
-// call calls a method of the library by its name, with a context if it takes one, and notes what it gave.
+// call calls a method of the library by its name, with a context if it takes one, and records the result.
 func (s *session) call(name string, args ...any) ([]any, error) {
 	s.t.Helper()
 	method := reflect.ValueOf(s.tf).MethodByName(name)
@@ -151,7 +151,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	var said []string
 	stream := &bytes.Buffer{}
 	for i, arg := range args {
-		if arg == nil { // a place for what is streamed
+		if arg == nil { // a destination for streamed output
 			arg = io.Writer(stream)
 		}
 		v := reflect.ValueOf(arg)
@@ -180,13 +180,13 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	}
 	if stream.Len() > 0 {
 		s.noteStream(stream.Bytes())
-		s.tf.SetStdout(s.heard) // the library continues writing there
+		s.tf.SetStdout(s.heard) // the library continues to write there
 	}
 	s.note("  %s", outcome(err))
 	return out, err
 }
 
-// outcome is the part of an error that a program can use: which of the library's it is, or the exit code.
+// outcome returns the part of an error that a program can use: which of the library's errors it is, or the exit code.
 func outcome(err error) string {
 	var exit *exec.ExitError
 	var mismatch *tfexec.ErrVersionMismatch
@@ -201,7 +201,7 @@ func outcome(err error) string {
 	return "error: " + err.Error()
 }
 
-// noteResult notes a result, as data if it is that.
+// noteResult records a result, as data if possible.
 func (s *session) noteResult(v any) {
 	switch v := v.(type) {
 	case string:
@@ -210,9 +210,9 @@ func (s *session) noteResult(v any) {
 		for _, name := range slices.Sorted(maps.Keys(v.Signatures)) {
 			switch strings.TrimPrefix(name, "core::") {
 			case "format", "formatlist", "templatestring":
-				continue // whose types 1.11.4 does not know as well
+				continue // 1.11.4 does not have their types either
 			case "base64gunzip", "cidrcontains", "convert", "urldecode":
-				continue // which it does not have
+				continue // 1.11.4 does not have it
 			}
 			text, err := json.Marshal(v.Signatures[name])
 			s.must(err)
@@ -228,7 +228,7 @@ func (s *session) noteResult(v any) {
 		s.noteJSON(v)
 	case *tfjson.ProviderSchemas:
 		for _, p := range v.Schemas {
-			p.ResourceIdentitySchemas = nil // which 1.11.4 does not have yet
+			p.ResourceIdentitySchemas = nil // 1.11.4 does not have them yet
 		}
 		s.noteJSON(v)
 	default:
@@ -244,7 +244,7 @@ func (s *session) noteJSON(v any) {
 	s.note("  = %s", details.ReplaceAll(text, nil))
 }
 
-// withoutIdentities empties what documents have about identities of objects: 1.11.4 does not know them yet.
+// withoutIdentities removes the identities of objects from documents: 1.11.4 does not have them yet.
 func withoutIdentities(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -272,14 +272,14 @@ func withoutIdentities(v reflect.Value) {
 	}
 }
 
-// details are explanations, in the words of each program.
+// details matches explanations, whose wording differs between the programs.
 var details = regexp.MustCompile(`"detail": "(\\.|[^"\\])*",?`)
 
-// descriptions are texts for people, in the words of each program.
+// descriptions matches texts for people, whose wording differs between the programs.
 var descriptions = regexp.MustCompile(`"description":"(\\.|[^"\\])*",?`)
 
-// noteStream notes a stream of messages: which there are and whom they concern, not their words and not their order,
-// which is free.
+// noteStream records a stream of messages: their types and subjects, but neither their words nor their order, which is
+// unspecified.
 func (s *session) noteStream(stream []byte) {
 	var list []string
 	for line := range bytes.Lines(stream) {
@@ -316,12 +316,12 @@ func (s *session) noteStream(stream []byte) {
 	}
 }
 
-// onlySlowly lists the types of messages that only a slow machine sends.
+// onlySlowly matches the types of messages that are only sent on slow machines.
 var onlySlowly = regexp.MustCompile(`^(state_lock_.*|apply_progress|ephemeral_op_progress)$`)
 
 var elapsed = regexp.MustCompile(`"elapsed_seconds":[0-9.]+`)
 
-// ok calls a method that has to succeed.
+// ok calls a method that must succeed.
 func (s *session) ok(name string, args ...any) []any {
 	s.t.Helper()
 	out, err := s.call(name, args...)
@@ -331,7 +331,7 @@ func (s *session) ok(name string, args ...any) []any {
 	return out
 }
 
-// fails calls a method that has to fail with words that the expression knows.
+// fails calls a method that must fail with a message that matches the expression.
 func (s *session) fails(want, name string, args ...any) {
 	s.t.Helper()
 	_, err := s.call(name, args...)
@@ -342,7 +342,7 @@ func (s *session) fails(want, name string, args ...any) {
 	}
 }
 
-// is compares a result with what it has to be.
+// is compares a result with the expected one.
 func (s *session) is(what string, got, want any) {
 	s.t.Helper()
 	if !reflect.DeepEqual(got, want) {

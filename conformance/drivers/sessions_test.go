@@ -13,14 +13,14 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 )
 
-// A play is a session that is performed with several binaries.
+// A play is a session that runs with several binaries.
 type play struct {
 	name  string
 	files map[string]string
 	run   func(*session)
 }
 
-//lint:ignore SA1019 what is deprecated has to work all the same
+//lint:ignore SA1019 deprecated options must work as well
 var inState = tfexec.State
 
 var sessions = []play{
@@ -37,7 +37,7 @@ var sessions = []play{
 	{"later", mixed, playLater},
 }
 
-// mixed has of everything a little, without any plugin.
+// mixed has a little of everything, without plugins.
 var mixed = map[string]string{
 	"main.tf": `
 variable "name" {
@@ -147,7 +147,7 @@ func playSettings(s *session) {
 	s.ok("SetEnableLegacyPipeClosing", false)
 	s.fails("unexpected version", "SetSkipProviderVerify", true) // not since 0.13
 	s.fails("TF_INPUT", "SetEnv", map[string]string{"TF_INPUT": "1"})
-	s.ok("Validate") // the answer is that there is no plugin
+	s.ok("Validate") // the result is an error about a missing plugin
 	s.fails("exit status 1", "Plan")
 	s.ok("Init")
 	s.ok("Version", true)
@@ -253,7 +253,7 @@ func playStreams(s *session) {
 	s.is("changes", s.ok("PlanJSON", nil, tfexec.Destroy(true)), []any{false})
 }
 
-// drawn asks for the graph of an operation. What is in it is each engine's own.
+// drawn requests the graph of an operation. Its content differs between engines.
 func (s *session) drawn(options ...any) {
 	s.t.Helper()
 	before := len(s.transcript)
@@ -309,7 +309,7 @@ func playState(s *session) {
 	s.fails("was removed", "ForceUnlock", "00000000-0000-0000-0000-000000000000", tfexec.Dir("child"))
 }
 
-// created finds the id of the first object in the ledger of a world.
+// created matches the id of the first object in the ledger of a world.
 var created = regexp.MustCompile(`CREATED .*"id":"([^"]+)"`)
 
 func playImport(s *session) {
@@ -319,7 +319,7 @@ func playImport(s *session) {
 	id := created.FindStringSubmatch(s.read("w/ledger"))[1]
 	s.ok("Import", "world_object.a", id, tfexec.Var("value=1"), tfexec.Lock(true), tfexec.LockTimeout("1s"),
 		tfexec.Backup("b"))
-	s.fails("exit status 1", "Import", "world_object.a", id) // is there
+	s.fails("exit status 1", "Import", "world_object.a", id) // already exists
 	s.fails("exit status 1", "Import", "world_object.nosuch", "x")
 	s.fails("exit status 1", "Import", "world_object.nosuch", id, tfexec.AllowMissingConfig(true)) // not since 1.7
 	s.is("changes", s.ok("Plan", tfexec.Var("value=1")), []any{false})
@@ -330,7 +330,7 @@ func playImport(s *session) {
 	s.ok("ShowStateFile", "out.tfstate")
 	s.write("import.tf", "import {\n  to = world_object.c\n  id = \""+id+"\"\n}\n")
 	s.is("changes", s.ok("Plan", tfexec.GenerateConfigOut("generated.tf"), tfexec.Out("p")), []any{true})
-	_, block, _ := strings.Cut(s.read("generated.tf"), "\n\n") // from what goes before, in words for people
+	_, block, _ := strings.Cut(s.read("generated.tf"), "\n\n") // derived from earlier steps, in words for people
 	s.note("%s", block)
 	s.ok("ShowPlanFile", "p")
 }
@@ -372,8 +372,8 @@ func playWorkspaces(s *session) {
 	s.is("the list", s.ok("WorkspaceList"), []any{[]string{"default", "one", "two"}, "two"})
 	s.fails("exit status 1", "WorkspaceSelect", "three")
 	s.ok("WorkspaceSelect", "one")
-	s.fails("exit status 1", "WorkspaceDelete", "two") // holds something
-	s.fails("exit status 1", "WorkspaceDelete", "one") // is the current one
+	s.fails("exit status 1", "WorkspaceDelete", "two") // not empty
+	s.fails("exit status 1", "WorkspaceDelete", "one") // the current one
 	s.fails("exit status 1", "WorkspaceDelete", "default")
 	s.fails("exit status 1", "WorkspaceDelete", "three")
 	s.ok("WorkspaceDelete", "two", tfexec.Force(true), tfexec.Lock(true), tfexec.LockTimeout("1s"))
@@ -390,7 +390,7 @@ func playWorkspaces(s *session) {
 	s.ok("WorkspaceDelete", "three", tfexec.Reattach(none))
 }
 
-// crooked is code that is not formatted, in two directories.
+// crooked is unformatted code in two directories.
 var crooked = map[string]string{
 	"main.tf": "variable   \"x\" {\ndefault=1\n}\nmodule \"m\" {\n  source = \"./m\"\n  x = var.x\n}\n",
 	"good.tf": "output \"m\" {\n  value = module.m.x\n}\n",
@@ -423,7 +423,7 @@ func playCode(s *session) {
 	s.fails("exit status 1", "Graph", tfexec.GraphType("nosuch"))
 	s.ok("Validate")
 	s.write("bad.tf", "resource \"terraform_data\" \"bad\" {\n  input = var.nosuch\n  other = 1\n}\n")
-	s.ok("Validate") // what is invalid is not an error of the call
+	s.ok("Validate") // invalid configuration is not an error of the call
 	s.write("bad.tf", "resource {\n")
 	s.ok("Validate")
 	s.ok("MetadataFunctions")
@@ -434,7 +434,7 @@ func playInit(s *session) {
 	s.write("two.tfbackend", "path = \"two.tfstate\"\n")
 	s.ok("Init", tfexec.Backend(true), tfexec.Get(true), tfexec.Upgrade(true), tfexec.BackendConfig("path=one.tfstate"))
 	s.ok("Apply")
-	// something has to be said about the old one
+	// options about the old backend are required
 	s.fails("exit status 1", "Init", tfexec.BackendConfig("two.tfbackend"))
 	s.ok("Init", tfexec.BackendConfig("two.tfbackend"), tfexec.ForceCopy(true))
 	s.is("changes", s.ok("Plan"), []any{false})
@@ -454,7 +454,7 @@ func playInit(s *session) {
 	s.tf, err = tfexec.NewTerraform(s.path("empty"), s.bin)
 	s.must(err)
 	s.must(s.tf.SetEnv(s.environ()))
-	s.ok("Init") // nothing to initialise
+	s.ok("Init") // nothing to initialize
 	s.fails("exit status 1", "Plan")
 	s.ok("Init", tfexec.FromModule(s.path("child")))
 	s.ok("Validate")
@@ -482,8 +482,8 @@ func playProviders(s *session) {
 	s.fails("exit status 1", "Import", "world_object.a", "nosuch", tfexec.Reattach(tfexec.ReattachInfo{}))
 }
 
-// playLater calls what version 1.11.4 does not have any more, or not yet, which the library says itself; and Test,
-// without any files of tests.
+// playLater calls what version 1.11.4 no longer has, or does not have yet, which the library reports itself; and Test,
+// without test files.
 func playLater(s *session) {
 	s.ok("Init")
 	s.fails("unexpected version", "Upgrade012", tfexec.Dir("."), tfexec.Force(true),
@@ -495,10 +495,10 @@ func playLater(s *session) {
 			"y"))
 
 	before := len(s.transcript)
-	// Without list blocks it ends with an error among its messages; terraform 1.11.4 is not even called.
+	// Without list blocks it ends with an error among its messages; terraform 1.11.4 is not even run.
 	_, _ = s.call("QueryJSON", tfexec.Dir("."), tfexec.GenerateConfigOut("x"), tfexec.Reattach(tfexec.ReattachInfo{}),
 		tfexec.Var("a=1"), tfexec.VarFile("x"))
 	_, err := s.call("Test", nil, tfexec.TestsDirectory("tests"))
-	s.transcript = s.transcript[:before] // what it prints is compared with the files of conformance/testdata/tests
+	s.transcript = s.transcript[:before] // its output is compared with the files of conformance/testdata/tests
 	s.must(err)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// complete is the honest provider with all that is newer than terraform 1.11: identities, lists and actions. What is
-// lent has to be renewed.
+// complete is the honest provider with the features added after terraform 1.11: identities, lists and actions. Its
+// ephemeral resources must be renewed.
 type complete struct{ honest }
 
 func (c complete) Schema(ctx context.Context) (*provider.Schema, diags) {
@@ -48,7 +48,7 @@ func (c complete) Plan(ctx context.Context, req provider.PlanRequest) provider.P
 
 func (c complete) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if os.Getenv(fieldEnv) == "renew" {
-		time.Sleep(2500 * time.Millisecond) // what is lent is renewed meanwhile
+		time.Sleep(2500 * time.Millisecond) // it is renewed meanwhile
 	}
 	resp := c.honest.Apply(ctx, req)
 	if resp.Identity = identityOf(resp.State); resp.Identity == cty.NilVal {

@@ -39,7 +39,7 @@ type tale struct {
 
 func (c tale) name() string { return c.named(c.lie) }
 
-// about returns the name by which reasons know a case: that of a random lie is what was told.
+// about returns the name under which reasons list a case. For a random lie it is the value that was sent.
 func (c tale) about(v verdict) string {
 	if v.Told == "" {
 		return c.name()
@@ -55,7 +55,7 @@ func (c tale) named(lie string) string {
 	return fmt.Sprintf("%s: %s (protocol %d, %s)", c.scene.name, lie, c.protocol, kind)
 }
 
-// all returns every case, in its own order that spreads scenes and lies.
+// all returns every case, in an order that distributes scenes and lies.
 func all() (list []tale) {
 	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
 	for _, s := range scenes {
@@ -69,7 +69,7 @@ func all() (list []tale) {
 			for _, protocol := range []int{5, 6} {
 				for _, legacy := range []bool{false, true} {
 					if legacy && (protocol == 6 || s.field != "plan" && s.field != "apply") {
-						continue // the other answers cannot claim it, and nobody does over version 6
+						continue // the other responses cannot claim it, and no provider does over version 6
 					}
 					if fits(lie, kind, protocol) {
 						list = append(list, tale{s, lie, protocol, legacy})
@@ -87,8 +87,8 @@ func all() (list []tale) {
 	return list
 }
 
-// verdict returns the one of terraform. It was not asked twice about what is the same over both versions of the
-// protocol.
+// verdict returns the stored verdict of terraform. Those that are the same over both versions of the protocol are
+// stored once.
 func (c tale) verdict(stored map[string]verdict) (verdict, bool) {
 	v, known := stored[c.name()]
 	if _, raw := rawLies[c.lie]; known || c.protocol == 6 || c.legacy || raw || strings.Contains(c.lie, "write-only") {
@@ -99,7 +99,7 @@ func (c tale) verdict(stored map[string]verdict) (verdict, bool) {
 	return v.flat(), known
 }
 
-// nestedAttribute is the attribute that objects have over version 6 only.
+// nestedAttribute matches the attribute that objects only have over version 6.
 var nestedAttribute = regexp.MustCompile(`"nest":\[[^]]*\],`)
 
 // flat returns the verdict on an object without nested attributes.
@@ -111,18 +111,18 @@ func (v verdict) flat() verdict {
 	return v
 }
 
-// A verdict is what comes of a lie. The titles of errors are kept for those who read the table; they are not compared.
+// A verdict is the result of a lie. The titles of errors are for readers of the table; they are not compared.
 type verdict struct {
 	Exit   int      `json:"exit"`
 	Errors []string `json:"errors,omitempty"` // their titles, sorted
-	State  []string `json:"state,omitempty"`  // what is in it afterwards
-	Told   string   `json:"told,omitempty"`   // the place of a random lie, and what was put there
+	State  []string `json:"state,omitempty"`  // its content afterwards
+	Told   string   `json:"told,omitempty"`   // the place of a random lie, and the value there
 }
 
-// A stage is a folder in which everything before the lie has happened: cases that differ only in their lie share one.
+// A stage is a directory in which the steps before the lie have run: cases that differ only in their lie share one.
 type stage struct {
 	once sync.Once
-	dir  string // a copy of it is made for each lie
+	dir  string // copied for each lie
 	home string
 	err  error
 }
@@ -199,15 +199,15 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	told, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies say what they are
+	told, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
 	lines := strings.Split(strings.TrimSpace(string(told)), "\n")
 	slices.Sort(lines)
-	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each call whose answer is another
+	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each changed response
 	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))
 	return v, err
 }
 
-// run writes the configuration of a step, if it has one, and runs its command. It also returns what went to stderr.
+// run writes the configuration of a step, if it has one, and runs its command. It also returns stderr.
 func (c tale) run(ctx context.Context, bin, home, dir string, s step, lying bool) (verdict, string, error) {
 	if s.config != "" {
 		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(s.config)), 0o666); err != nil {
@@ -248,7 +248,7 @@ func (c tale) run(ctx context.Context, bin, home, dir string, s step, lying bool
 		}
 	}
 	slices.Sort(v.Errors)
-	v.Errors = slices.Compact(v.Errors) // how many more are found before the end is a matter of luck
+	v.Errors = slices.Compact(v.Errors) // the number of errors found before the end varies
 	return v, stderr.String(), err
 }
 
@@ -357,7 +357,7 @@ func stateOf(path string) ([]string, error) {
 	return lines, nil
 }
 
-// TestEveryLieMeetsTheSameVerdict compares what both programs make of lies.
+// TestEveryLieMeetsTheSameVerdict compares the verdicts of both programs on lies.
 func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 	mode := os.Getenv("TOMBOLO_LIAR")
 	stored, reasons := map[string]verdict{}, map[string]string{}
@@ -390,7 +390,7 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 type trial struct {
 	mode    string
 	file    string // of the stored verdicts
-	theirs  string // the program that is asked; "" for none
+	theirs  string // the program that is run; "" for none
 	stored  map[string]verdict
 	reasons map[string]string // why verdicts differ
 }
@@ -474,7 +474,7 @@ func (tr trial) compare(t *testing.T, list []tale) {
 	}
 }
 
-// reason returns the pattern of the entry that says why the verdicts on a case differ; * stands for any text in it.
+// reason returns the pattern of the entry that explains the different verdicts on a case; * matches any text.
 func reason(reasons map[string]string, name string) string {
 	for _, pattern := range slices.Sorted(maps.Keys(reasons)) {
 		if matches(pattern, name) {

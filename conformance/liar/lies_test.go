@@ -17,11 +17,11 @@ import (
 
 type diags = diag.List
 
-// A field is where a lie can be: the one value of an answer.
+// A field is a place for a lie: the value in a response.
 type field struct {
 	name string
-	at   func(answer any) **plugin6.DynamicValue // nil for other answers
-	kind string                                  // of what it holds: thing, look, lease, echo
+	at   func(answer any) **plugin6.DynamicValue // nil for other responses
+	kind string                                  // of its content: thing, look, lease, echo
 }
 
 func fieldOf[M any](name, kind string, at func(M) **plugin6.DynamicValue) field {
@@ -33,7 +33,7 @@ func fieldOf[M any](name, kind string, at func(M) **plugin6.DynamicValue) field 
 	}}
 }
 
-// fields are all answers that carry a value.
+// fields are all responses that carry a value.
 var fields = []field{
 	fieldOf("plan", "thing", func(m *plugin6.PlanResponse) **plugin6.DynamicValue { return &m.Planned }),
 	fieldOf("apply", "thing", func(m *plugin6.ApplyResponse) **plugin6.DynamicValue { return &m.State }),
@@ -51,11 +51,11 @@ var fields = []field{
 	fieldOf("call", "echo", func(m *plugin6.CallResponse) **plugin6.DynamicValue { return &m.Result }),
 }
 
-// around stands between a client and a server.
+// around intercepts the messages between a client and a server.
 type around = func(ctx context.Context, path string, req proto.Message, next func(context.Context,
 	proto.Message) (proto.Message, error)) (proto.Message, error)
 
-// lying makes every answer go through the lie that the environment names.
+// lying applies the lie in the environment to every response.
 func lying(protocol int) around {
 	lie, where := os.Getenv(lieEnv), os.Getenv(fieldEnv)
 	return func(ctx context.Context, _ string, req proto.Message, next func(context.Context,
@@ -81,7 +81,7 @@ func lying(protocol int) around {
 	}
 }
 
-// typeOf is the type of what a field holds.
+// typeOf returns the type of a field's value.
 func typeOf(kind string, protocol int) cty.Type {
 	s := schemaOf(protocol == 6)
 	switch kind {
@@ -95,7 +95,7 @@ func typeOf(kind string, protocol int) cty.Type {
 	return s.Functions["echo"].Return
 }
 
-// tell puts a lie in the place of a value.
+// tell replaces a value by a lie.
 func tell(lie, kind string, protocol int, at **plugin6.DynamicValue) error {
 	if raw, ok := rawLies[lie]; ok {
 		*at = raw
@@ -115,7 +115,7 @@ func tell(lie, kind string, protocol int, at **plugin6.DynamicValue) error {
 	return err
 }
 
-// rawLies are no values at all.
+// rawLies are messages that do not encode a value.
 var rawLies = map[string]*plugin6.DynamicValue{
 	"no field":  nil,
 	"no bytes":  {},
@@ -126,7 +126,7 @@ var rawLies = map[string]*plugin6.DynamicValue{
 	"json cut":  {Json: []byte(`{"name":`)},
 }
 
-// lies are wrong values to send, by name.
+// lies are invalid values, by name.
 var lies = map[string]func(cty.Value) cty.Value{
 	"null":     func(v cty.Value) cty.Value { return cty.NullVal(v.Type()) },
 	"unknown":  func(v cty.Value) cty.Value { return cty.UnknownVal(v.Type()) },
@@ -186,7 +186,7 @@ var (
 	nestType = cty.Object(map[string]cty.Type{"key": cty.String, "wo": cty.String})
 )
 
-// fits reports whether a lie can be told of what a field holds.
+// fits reports whether a lie applies to a kind of value.
 func fits(lie, kind string, protocol int) bool {
 	if _, raw := rawLies[lie]; raw {
 		return true
@@ -242,7 +242,7 @@ func inElement(collection, name string, to cty.Value) func(cty.Value) cty.Value 
 	}
 }
 
-// members changes how many elements a collection has.
+// members changes the number of elements of a collection.
 func members(collection string, n int) func(cty.Value) cty.Value {
 	return func(v cty.Value) cty.Value {
 		c := v.GetAttr(collection)

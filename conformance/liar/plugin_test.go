@@ -19,8 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// The environment tells the plugin what to do: which lie, in which answer, and whether it claims the legacy type
-// system.
+// The environment configures the plugin: which lie, in which response, and whether it claims the legacy type system.
 const (
 	lieEnv    = "LIAR"
 	fieldEnv  = "LIAR_FIELD"
@@ -65,7 +64,7 @@ func servePlugin(protocol int, full bool) {
 	}
 }
 
-// honest is the provider behind the lies: it does all as it should.
+// honest is the provider behind the lies, which behaves correctly.
 type honest struct {
 	provider.Base
 	nested bool // version 5 of the protocol has no nested attributes
@@ -84,7 +83,7 @@ func defaulted(a *provider.Attribute) { a.Optional, a.Computed = true, true }
 func writeOnly(a *provider.Attribute) { a.Optional, a.WriteOnly = true, true }
 func secret(a *provider.Attribute)    { a.Optional, a.Sensitive = true, true }
 
-// thing is the type of the objects that are managed.
+// thing is the schema of managed objects.
 func thing(nested bool) *provider.Block {
 	b := &provider.Block{
 		Attributes: map[string]*provider.Attribute{
@@ -109,7 +108,7 @@ func thing(nested bool) *provider.Block {
 	return b
 }
 
-// schemaOf returns the schema. All but the identity is what terraform 1.11 knows; that it leaves alone.
+// schemaOf returns the schema. All of it except for the identity is supported by terraform 1.11, which ignores that.
 func schemaOf(nested bool) *provider.Schema {
 	look := &provider.Block{Attributes: map[string]*provider.Attribute{"name": attribute(required),
 		"opt": attribute(optional), "id": attribute(computed)}}
@@ -188,7 +187,7 @@ func (h honest) CallFunction(_ context.Context, _ string, args []cty.Value) (cty
 	return cty.ObjectVal(map[string]cty.Value{"text": args[0]}), nil
 }
 
-// items fills in what the provider makes in each item and has not made yet.
+// items fills in the computed parts of each item that are not set yet.
 func items(v, made cty.Value) cty.Value {
 	list := v.GetAttr("item")
 	if list.IsNull() || !list.IsKnown() || list.LengthInt() == 0 {
@@ -211,7 +210,7 @@ func with(v cty.Value, name string, to cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// object is a whole object as it is read, with an item and a tag.
+// object returns a complete object as it is read, with an item and a tag.
 func object(nested bool, name string) cty.Value {
 	null := cty.NullVal(cty.String)
 	vals := map[string]cty.Value{

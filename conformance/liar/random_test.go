@@ -23,8 +23,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
 )
 
-// A random lie puts something wrong into one random place of an answer: into a field of any message within it, or into
-// the value that it encodes. The seed is in the name of the lie, and what it came to is noted in a file.
+// A random lie changes one random place of a response: a field of any message in it, or of the value that it encodes.
+// The seed is part of the lie's name, and the change is written to a file.
 const (
 	randomPrefix = "random "
 	toldFile     = "told"
@@ -32,7 +32,7 @@ const (
 
 func isRandom(lie string) bool { return strings.HasPrefix(lie, randomPrefix) }
 
-// answersOf are the messages that carry the answer to a call.
+// answersOf are the types of the responses to calls.
 var answersOf = map[string]proto.Message{
 	"plan": &plugin6.PlanResponse{}, "apply": &plugin6.ApplyResponse{}, "read": &plugin6.ReadResponse{},
 	"upgrade": &plugin6.UpgradeStateResponse{}, "upgrade identity": &plugin6.UpgradeIdentityResponse{},
@@ -43,7 +43,7 @@ var answersOf = map[string]proto.Message{
 	"identities": &plugin6.IdentitySchemasResponse{}, "diagnostics": &plugin6.DiagnosticsFirst{},
 }
 
-// passing passes the answers of calls that have many through the lie that the environment names.
+// passing applies the lie in the environment to the responses of streaming calls.
 func passing(full bool) func(string, proto.Message) proto.Message {
 	lie, where := os.Getenv(lieEnv), os.Getenv(fieldEnv)
 	if !full || !isRandom(lie) {
@@ -52,7 +52,7 @@ func passing(full bool) func(string, proto.Message) proto.Message {
 	return func(_ string, answer proto.Message) proto.Message { return randomly(lie, where, answer) }
 }
 
-// randomly returns an answer with a random lie in it, if it is one to the call that the lie is about.
+// randomly returns a response with a random lie in it, if the lie is for this call.
 func randomly(lie, where string, answer proto.Message) proto.Message {
 	of, ok := answersOf[where]
 	if !ok {
@@ -75,7 +75,7 @@ func randomly(lie, where string, answer proto.Message) proto.Message {
 	return changed
 }
 
-// A place is where a lie can be. To lie there returns what was put there.
+// A place is a place for a lie. Its function applies the lie and returns the new value.
 type place struct {
 	at  string
 	lie func() string
@@ -207,8 +207,8 @@ func placesInValue(at string, v *plugin6.DynamicValue, r *rand.Rand) []place {
 	return list
 }
 
-// unknown is how an unknown value is encoded: as an extension of the format, whose number is 0 without and 12 with what
-// is known of it.
+// unknown is the encoding of an unknown value, an extension of the format, with number 0 if it is unrefined and 12 with
+// refinements.
 type unknown struct{ refined []byte }
 
 func init() {
@@ -237,7 +237,7 @@ func (u unknown) EncodeMsgpack(e *msgpack.Encoder) error {
 	return err
 }
 
-// anotherNode returns what may stand in place of a part of a value, and its name.
+// anotherNode returns a replacement for a part of a value, and its name.
 func anotherNode(node any, r *rand.Rand) (other any, told string) {
 	switch node := node.(type) {
 	case map[string]any:
@@ -298,7 +298,7 @@ action "liar_ring" "a" {
 `
 )
 
-// randomScenes are those in which random lies are told.
+// randomScenes are the scenes of random lies.
 var randomScenes = slices.Concat(scenes, []scene{
 	{"update with an identity", "apply", []step{{object1, "apply"}, {object2, "plan -out=p"}}, step{"", "apply p"}},
 	{"import by identity", "import", nil, step{known, "apply"}},
@@ -318,39 +318,39 @@ func randomTales(from, to int) (list []tale) {
 	for seed := from; seed < to; seed++ {
 		for _, s := range randomScenes {
 			lie := randomPrefix + strconv.Itoa(seed)
-			list = append(list, tale{s, lie, 6 - seed%2, false}) // a version of the protocol in turn
+			list = append(list, tale{s, lie, 6 - seed%2, false}) // alternating versions of the protocol
 		}
 	}
 	return list
 }
 
-// A peer is a program that is asked about random lies.
+// A peer is a program whose verdicts on random lies are stored.
 type peer struct {
-	version string // the first line that it says of itself
-	env     string // the variable that has its path
+	version string // the first line of its version output
+	env     string // the variable with its path
 	file    string // of its verdicts
-	reasons string // why ours are others
+	reasons string // for our different verdicts
 	knows   func(scene) bool
 }
 
 var (
-	// newTerraform is the first that knows identities, lists and actions.
+	// newTerraform is the first version with identities, lists and actions.
 	newTerraform = peer{"Terraform v1.15.9", "TOMBOLO_TERRAFORM_NEW", "random.json", "random_reasons.json",
 		func(scene) bool { return true }}
 	newTofu = peer{"OpenTofu v1.12.6", "TOMBOLO_TOFU", "random_tofu.json", "random_tofu_reasons.json", inTofu}
 )
 
-// inTofu reports whether OpenTofu knows what a scene is about.
+// inTofu reports whether OpenTofu supports the features of a scene.
 func inTofu(s scene) bool {
 	return s.field != "plan action" && s.field != "invoke" && s.field != "list"
 }
 
-// TestRandomLiesMeetTheSameVerdict compares what both programs make of random lies, as TestEveryLieMeetsTheSameVerdict
-// does, with the stored verdicts of a newer terraform. TOMBOLO_LIAR_SEEDS=0-20 chooses the seeds; with
-// TOMBOLO_LIAR=fill or =live the program is asked that TOMBOLO_TERRAFORM_NEW names.
+// TestRandomLiesMeetTheSameVerdict compares the verdicts of both programs on random lies, as
+// TestEveryLieMeetsTheSameVerdict does, with the stored verdicts of a newer terraform. TOMBOLO_LIAR_SEEDS=0-20 selects
+// the seeds; with TOMBOLO_LIAR=fill or =live the program in TOMBOLO_TERRAFORM_NEW is run.
 func TestRandomLiesMeetTheSameVerdict(t *testing.T) { newTerraform.compare(t) }
 
-// TestRandomLiesMeetTheSameVerdictAsInOpenTofu is the same beside the program that TOMBOLO_TOFU names.
+// TestRandomLiesMeetTheSameVerdictAsInOpenTofu does the same with the program in TOMBOLO_TOFU.
 func TestRandomLiesMeetTheSameVerdictAsInOpenTofu(t *testing.T) { newTofu.compare(t) }
 
 func (p peer) compare(t *testing.T) {

@@ -2,7 +2,7 @@
 
 package liar
 
-// A scene is a situation in which the plugin gives one answer that can be a lie.
+// A scene is a situation in which one response of the plugin can be a lie.
 type scene struct {
 	name   string
 	field  string
@@ -10,7 +10,7 @@ type scene struct {
 	lying  step
 }
 
-// A step writes a configuration, unless that is "", and runs a command.
+// A step writes a configuration, unless it is "", and runs a command.
 type step struct {
 	config  string
 	command string

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestTheTableIsThatOfTheVerdicts compares VERDICTS.md with verdicts.json. TOMBOLO_LIAR=fill writes it anew.
-func TestTheTableIsThatOfTheVerdicts(t *testing.T) {
+// TestTableMatchesTheVerdicts compares VERDICTS.md with verdicts.json. TOMBOLO_LIAR=fill regenerates it.
+func TestTableMatchesTheVerdicts(t *testing.T) {
 	stored := map[string]verdict{}
 	read(t, "verdicts.json", &stored)
 	random := map[string]verdict{}
@@ -86,7 +86,7 @@ func table(stored map[string]verdict) string {
 	return text.String()
 }
 
-// wrapped breaks a paragraph into lines of at most 120 columns; those after the first are indented.
+// wrapped wraps a paragraph at 120 columns; lines after the first are indented.
 func wrapped(paragraph, indent string) string {
 	var text strings.Builder
 	line := ""
@@ -104,7 +104,7 @@ func wrapped(paragraph, indent string) string {
 	return text.String() + line + "\n"
 }
 
-// randomTable lists what random lies put where, in the same way.
+// randomTable lists the values and places of random lies, in the same way.
 func randomTable(title, about string, stored map[string]verdict) string {
 	var text strings.Builder
 	text.WriteString("\n# " + title + "\n\n" + wrapped(about, ""))

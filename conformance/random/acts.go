@@ -57,7 +57,7 @@ type actsCase struct {
 type actsAction struct {
 	name string
 	mode mode
-	note string // what the configuration says
+	note string // the text in the configuration
 }
 
 type actsThing struct {
@@ -77,7 +77,7 @@ func (a *actsCase) addThing() {
 func (a *actsCase) alter(t *actsThing) {
 	t.size, t.kind = pick(a.g, []string{"1", "2", "3"}), pick(a.g, []string{"null", "null", "null", `"k"`})
 	t.triggers = nil
-	if t.mode != single { // in which order several instances invoke theirs is luck in Terraform
+	if t.mode != single { // Terraform invokes those of several instances in random order
 		return
 	}
 	for range a.g.r.IntN(3) {
@@ -100,7 +100,7 @@ func (a *actsCase) alter(t *actsThing) {
 
 var actsEvents = []string{"before_create", "after_create", "before_update", "after_update"}
 
-// reference returns the address of an instance, which mostly is there.
+// reference returns the address of an instance, which usually exists.
 func (c *actsAction) reference(g *gen) string {
 	at := "action.acts_note." + c.name
 	switch {
@@ -160,7 +160,7 @@ func (a *actsCase) change() {
 	}
 }
 
-// repeat writes the arguments for several instances, and returns what distinguishes these in a text.
+// repeat writes the arguments for several instances, and returns the expression that distinguishes them.
 func (m mode) repeat(w *writer) string {
 	switch m {
 	case counted:
@@ -198,7 +198,7 @@ func (a *actsCase) text() string {
 			w.line(`name = "%s%s"`, t.name, own)
 			w.line("size = %q", t.size)
 			w.line("kind = %s", t.kind)
-			if i > 0 { // so that everything has one order
+			if i > 0 { // so that there is only one order
 				w.line("depends_on = [%s.%s]", a.things[i-1].typ, a.things[i-1].name)
 			}
 			if len(t.triggers) > 0 {

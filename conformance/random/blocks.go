@@ -15,16 +15,16 @@ const (
 	eachOfMap
 )
 
-// An expansion is what makes several instances of a block.
+// An expansion is the count or for_each of a block.
 type expansion struct {
 	mode   mode
 	source *expr    // the argument of count or for_each
-	keys   []string // those of for_each, where they are written out
+	keys   []string // those of for_each, if they are literals
 	elem   *typ     // of each.value
 	f      flags    // of each.value
 }
 
-// expansion generates a count or for_each. Counts and keys have to be known and not sensitive.
+// expansion generates a count or for_each. Counts and keys must be known and not sensitive.
 func (g *gen) expansion(sc scope, m mode) expansion {
 	x := expansion{mode: m}
 	switch m {
@@ -62,7 +62,7 @@ func (g *gen) someMode() mode {
 	return pick(g, []mode{single, single, single, counted, eachOfSet, eachOfMap})
 }
 
-// inside returns a scope with what stands for the instance in the body of a block.
+// inside returns a scope with the values that identify the instance in the body of a block.
 func (x expansion) inside(sc scope) scope {
 	switch x.mode {
 	case counted:
@@ -90,7 +90,7 @@ func (g *gen) assertion(sc scope, may flags) (condition, bool) {
 	return condition{holds, cat(`"${`, g.expr(sc, textType, may&^(sensitive|null), 1), `} is not as expected."`)}, true
 }
 
-// assertions generates one condition, or none where there is nothing to refer to.
+// assertions generates one condition, or none if there is nothing to refer to.
 func (g *gen) assertions(sc scope, may flags) []condition {
 	if c, ok := g.assertion(sc, may); ok {
 		return []condition{c}
@@ -105,7 +105,7 @@ func (w *writer) condition(kind string, c condition) {
 	})
 }
 
-// A block is a resource, a data source or a call of a module, which others refer to.
+// A block is a resource, a data source or a call of a module, to which others may refer.
 type block struct {
 	kind  string // "resource", "data" or "module"
 	name  string
@@ -140,7 +140,7 @@ func (b *block) address() string {
 	return "module." + b.name
 }
 
-// instance returns the address of an instance that is there, or the block's.
+// instance returns the address of an existing instance, or the block's.
 func (b *block) instance(g *gen) string {
 	switch {
 	case b.x.mode == counted:
@@ -151,7 +151,7 @@ func (b *block) instance(g *gen) string {
 	return b.address()
 }
 
-// fill generates all that stands in the block, for the instances that it has now.
+// fill generates the content of the block, for its current instances.
 func (g *gen) fill(b *block) {
 	sc := b.x.inside(b.scope)
 	switch b.kind {
@@ -185,7 +185,7 @@ func (g *gen) fill(b *block) {
 	}
 }
 
-// first is a reference to an attribute of one instance, whichever there are.
+// first returns a reference to an attribute of one instance, whichever exist.
 func (b *block) first(attribute string, otherwise *expr) *expr {
 	return cat(&reference{b, func() string {
 		at := b.address()
@@ -201,7 +201,7 @@ func (b *block) first(attribute string, otherwise *expr) *expr {
 	}})
 }
 
-// all is a reference to an attribute of all instances.
+// all returns a reference to an attribute of all instances.
 func (b *block) all(attribute string) *expr {
 	return cat(&reference{b, func() string {
 		switch at := b.address(); b.x.mode {
@@ -215,7 +215,7 @@ func (b *block) all(attribute string) *expr {
 	}})
 }
 
-// byKey is a reference to an attribute of all instances, by their keys.
+// byKey returns a reference to an attribute of all instances, by their keys.
 func (b *block) byKey(attribute string) *expr {
 	return cat(&reference{b, func() string {
 		at := b.address()
@@ -226,7 +226,7 @@ func (b *block) byKey(attribute string) *expr {
 	}})
 }
 
-// whole is a reference to the block itself, whose keys are wanted.
+// whole returns a reference to the block itself, for its keys.
 func (b *block) whole(before, after string) *expr {
 	return cat(&reference{b, func() string {
 		if b.x.mode == single {
@@ -236,7 +236,7 @@ func (b *block) whole(before, after string) *expr {
 	}})
 }
 
-// exported adds what others may refer to of a block.
+// exported adds the values of a block that others may refer to.
 func (g *gen) exported(sc scope, b *block) scope {
 	attribute := func(name string, t *typ, f flags) {
 		sc = sc.with(value{b.first(name, g.literal(t, plainly)), t, f})

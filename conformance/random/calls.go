@@ -13,9 +13,10 @@ type functions struct {
 	forms  string
 }
 
-// calls is the table of functions by the type of their results, one form a line: text in which {string}, {list(string)}
-// and so on stand for expressions of that type. What may be null is marked {?string}. Arguments that a function refuses
-// for their value are constants. What reads files or clocks, or answers at random, is not in the table.
+// calls is the table of functions by the type of their results, one form per line: text in which {string},
+// {list(string)} and so on are replaced by expressions of that type. {?string} may be null. Arguments that a function
+// may refuse because of their value are constants. Functions that read files or clocks, or return random values, are
+// not in the table.
 var calls = []functions{
 	{textType, `
 		upper({string})
@@ -169,20 +170,20 @@ func (g *gen) called(sc scope, t *typ, may flags, depth int) *expr {
 	if !strings.HasPrefix(form, "jsonencode") {
 		may &^= arbitrary
 	}
-	if strings.Contains(form, "zipmap({") { // of two lists that need not be of one length
+	if strings.Contains(form, "zipmap({") { // of two lists, which may have different lengths
 		return cat("try(", g.filled(sc, form, may, depth), ", {})")
 	}
 	return g.filled(sc, form, may, depth)
 }
 
-// holes are the types that stand in forms of calls.
+// holes are the types in forms of calls.
 var holes = map[string]*typ{
 	"string": textType, "number": numberType, "bool": boolType, "list(string)": textList, "set(string)": textSet,
 	"map(string)":  textMap,
 	"list(number)": numberList, "list(bool)": listOf(boolType), "list(list(string))": listOfLists,
 }
 
-// filled puts expressions into the holes of a form. Braces that are no holes stay.
+// filled replaces the holes of a form by expressions. Other braces are kept.
 func (g *gen) filled(sc scope, form string, may flags, depth int) *expr {
 	e := cat()
 	for form != "" {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// change takes the configuration to its next version: some values, numbers of instances, names, and what there is at
-// all.
+// change generates the next version of the configuration: some values, numbers of instances, names and blocks change.
 func (g *gen) change(root *module) {
 	all := append(slices.Clone(g.modules), root, root, root)
 	for _, m := range all {
@@ -22,7 +21,7 @@ func (g *gen) change(root *module) {
 	}
 }
 
-// changeValues generates another value of a local or of what stands in a block.
+// changeValues generates another value of a local or in a block.
 func (g *gen) changeValues(m *module) {
 	if len(m.locals) > 0 && g.chance(40) {
 		l := pick(g, m.locals)
@@ -54,7 +53,7 @@ func (g *gen) changeInstances(m *module) {
 	}
 }
 
-// changeMode adds count or for_each to a block or removes it, and says in part of all cases where its instances go.
+// changeMode adds or removes the count or for_each of a block, and in some cases a moved block for its instances.
 func (g *gen) changeMode(m *module) {
 	if len(m.blocks) == 0 {
 		return
@@ -75,7 +74,7 @@ func (m *module) moved(from, to string) {
 	m.once = append(m.once, fmt.Sprintf("moved {\n  from = %s\n  to   = %s\n}", from, to))
 }
 
-// rename renames a block; most say so.
+// rename renames a block, mostly with a moved block.
 func (g *gen) rename(m *module) {
 	if len(m.blocks) == 0 {
 		return
@@ -88,7 +87,7 @@ func (g *gen) rename(m *module) {
 	}
 }
 
-// swapNames moves along a chain: two resources change names by way of a third.
+// swapNames moves along a chain: two resources swap their names with the help of a third.
 func (g *gen) swapNames(m *module) {
 	list := m.resources()
 	if len(list) < 2 {
@@ -178,7 +177,7 @@ func (m *module) needs(b *block) bool {
 	return slices.ContainsFunc(m.checks, func(c *check) bool { return conditions(c.list) })
 }
 
-// forget takes a block out of all scopes.
+// forget removes a block from all scopes.
 func (m *module) forget(b *block) {
 	without := func(sc scope) scope {
 		return slices.DeleteFunc(slices.Clone(sc), func(v value) bool { return v.e.mentions(b) })

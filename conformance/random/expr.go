@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// flags bound what a value may be, in any version of the configuration.
+// flags restrict a value, in any version of the configuration.
 type flags uint8
 
 const (
@@ -13,14 +13,14 @@ const (
 	unknown
 	null
 	ephemeral
-	arbitrary // holds an id, which is another one on either side: it may be passed on, but nothing may be made of it
+	arbitrary // contains an id, which differs between the sides: it may be passed on, but not computed with
 )
 
-// plainly restricts expressions to values that are known and not sensitive, for places where terraform requires them.
+// plainly restricts expressions to known values that are not sensitive, for places where terraform requires them.
 const plainly flags = 0
 
-// An expr is text with parts that are written when a version of the configuration is: how a reference looks depends on
-// whether the object that it leads to has count or for_each by then.
+// An expr is text with parts that are written together with a version of the configuration: the form of a reference
+// depends on whether its object has count or for_each in that version.
 type expr struct {
 	parts []any // string, *expr, *reference
 }
@@ -71,7 +71,7 @@ func (e *expr) mentions(b *block) bool {
 	return false
 }
 
-// A reference leads to a block of the same module.
+// A reference refers to a block of the same module.
 type reference struct {
 	to   *block
 	text func() string
@@ -84,15 +84,15 @@ type value struct {
 	f flags
 }
 
-// A scope is what expressions in one place may refer to.
+// A scope is the set of values that expressions in one place may refer to.
 type scope []value
 
-// with returns a scope with one more value, and with those of its attributes.
+// with returns a scope with one more value, and its attributes.
 func (s scope) with(v value) scope {
 	s = append(s[:len(s):len(s)], v)
 	for i, p := range v.t.parts {
 		if v.f&null != 0 {
-			break // what may be null has no attributes to speak of
+			break // a value that may be null has no usable attributes
 		}
 		switch v.t.kind {
 		case object:
@@ -104,7 +104,7 @@ func (s scope) with(v value) scope {
 	return s
 }
 
-// fitting returns the values that accept takes and that are nothing that they may not be.
+// fitting returns the values whose type accept returns true for and whose flags are permitted.
 func (s scope) fitting(may flags, accept func(*typ) bool) scope {
 	var fit scope
 	for _, v := range s {
@@ -115,9 +115,9 @@ func (s scope) fitting(may flags, accept func(*typ) bool) scope {
 	return fit
 }
 
-// expr generates an expression of a type, which is nothing that it may not be.
+// expr generates an expression of a type, with only the permitted flags.
 func (g *gen) expr(sc scope, t *typ, may flags, depth int) *expr {
-	// the order of a set comes of its elements
+	// the order of a set depends on its elements
 	if t.kind == number || t.kind == boolean || t.has(func(p *typ) bool { return p.kind == set }) {
 		may &^= arbitrary
 	}
@@ -151,7 +151,7 @@ func (g *gen) referring(sc scope, t *typ, may flags, _ int) *expr {
 	return nil
 }
 
-// element takes one out of a collection.
+// element returns an element of a collection.
 func (g *gen) element(sc scope, t *typ, may flags, depth int) *expr {
 	fit := sc.fitting(may, func(o *typ) bool { return o.elem != nil && same(o.elem, t) })
 	if len(fit) == 0 {
@@ -180,7 +180,7 @@ func (g *gen) conditional(sc scope, t *typ, may flags, depth int) *expr {
 		may)
 }
 
-// typed returns an expression that has exactly the type, because something converts it.
+// typed returns an expression that has exactly the type, because of a conversion.
 func (g *gen) typed(sc scope, t *typ, may flags, depth int) *expr {
 	e := g.expr(sc, t, may, depth)
 	switch t.kind {
@@ -194,7 +194,7 @@ func (g *gen) typed(sc scope, t *typ, may flags, depth int) *expr {
 	return e
 }
 
-// loop is a for expression.
+// loop returns a for expression.
 func (g *gen) loop(sc scope, t *typ, may flags, depth int) *expr {
 	fit := sc.fitting(may&^(null|arbitrary), func(o *typ) bool { return o.elem != nil })
 	source, elem, found := cat(`["a", "b", "a"]`), textType, plainly
@@ -215,7 +215,7 @@ func (g *gen) loop(sc scope, t *typ, may flags, depth int) *expr {
 	switch {
 	case t.kind == mapping && g.chance(30): // grouped
 		return cat("{for k, v in {for "+k+", "+v+" in ", source, " : jsonencode("+v+") => ", body, "...} : k => v[0]}")
-	case t.kind == mapping: // the keys may be no texts
+	case t.kind == mapping: // the keys might not be texts
 		return cat("try("+pick(g, []string{"", "tomap"})+"({for "+k+", "+v+" in ", source, ` : "${`+k+`}" => `, body,
 			filter, "}), {})")
 	case t.kind == set:
@@ -224,7 +224,7 @@ func (g *gen) loop(sc scope, t *typ, may flags, depth int) *expr {
 	return cat("[for "+v+" in ", source, " : ", body, filter, "]")
 }
 
-// perhaps guards an expression whose parts may not have one type.
+// perhaps guards an expression whose parts may have different types.
 func (g *gen) perhaps(e *expr, t *typ, may flags) *expr {
 	if t.simple() {
 		return e
@@ -237,11 +237,11 @@ func (g *gen) condition(sc scope, may flags, depth int) *expr {
 	return g.expr(sc, boolType, may&^null, depth)
 }
 
-// operator is one of the language's operators, or a string template.
+// operator returns an expression with an operator, or a string template.
 func (g *gen) operator(sc scope, t *typ, may flags, depth int) *expr {
 	may &^= arbitrary
 	sub := func(t *typ) *expr { return g.expr(sc, t, may&^null, depth-1) }
-	// Terraform does not know what "unknown or true" is, tombolo does.
+	// In terraform "unknown or true" is unknown; in tombolo it is true.
 	known := func(t *typ) *expr { return g.expr(sc, t, may&^(null|unknown), depth-1) }
 	switch t.kind {
 	case number:
@@ -270,7 +270,7 @@ func (g *gen) operator(sc scope, t *typ, may flags, depth int) *expr {
 	return nil
 }
 
-// marked adds or takes off marks.
+// marked adds or removes marks.
 func (g *gen) marked(sc scope, t *typ, may flags, depth int) *expr {
 	sub := g.expr(sc, t, may, depth-1)
 	switch {
@@ -284,7 +284,7 @@ func (g *gen) marked(sc scope, t *typ, may flags, depth int) *expr {
 	return nil
 }
 
-// tried catches errors.
+// tried returns an expression that catches errors.
 func (g *gen) tried(sc scope, t *typ, may flags, depth int) *expr {
 	e := g.expr(sc, t, may, depth-1)
 	if t.kind == boolean && g.chance(40) {
@@ -296,7 +296,7 @@ func (g *gen) tried(sc scope, t *typ, may flags, depth int) *expr {
 	return cat("try(", e, ", ", g.literal(t, may), ")")
 }
 
-// fallback returns a value that counts as one: neither null nor empty.
+// fallback returns a constant that is neither null nor empty.
 func (g *gen) fallback(t *typ) *expr {
 	switch t.kind {
 	case number:
@@ -307,7 +307,7 @@ func (g *gen) fallback(t *typ) *expr {
 	return cat(`"z"`)
 }
 
-// spelled writes the same in another way.
+// spelled returns an equivalent expression in another notation.
 func (g *gen) spelled(sc scope, t *typ, may flags, depth int) *expr {
 	switch t.kind {
 	case list:

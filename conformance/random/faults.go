@@ -2,7 +2,7 @@ package random
 
 import "maps"
 
-// wrong is a mistaken expression.
+// wrong are invalid expressions.
 var wrong = []string{
 	"local.missing", "var.missing", "terraform_data.missing.id", "module.missing.o", "null", `"text"`, "12", "true",
 	"[]", "{}", "[1, \"a\", null]", "each.key", "count.index",
@@ -16,8 +16,8 @@ var wrong = []string{
 	"each", "module", "a", "\"%{ for x in 3 }%{ endfor }\"",
 }
 
-// mistake puts a mistake into a configuration: an expression that is wrong where it stands, or something missing or
-// double.
+// mistake adds a mistake to a configuration: an expression that is invalid in its place, or something missing or
+// duplicate.
 func (g *gen) mistake(files map[string]string) map[string]string {
 	files = maps.Clone(files)
 	name := "main.tf"

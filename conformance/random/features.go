@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// resource writes a block of terraform_data that has the name of a part.
+// resource writes a block of terraform_data with the name of a part.
 func (u *piece) resource(w *writer, body func()) {
 	w.block(fmt.Sprintf(`resource "terraform_data" %q`, u.name), body)
 }
@@ -17,7 +17,7 @@ func lifecycle(w *writer, format string, args ...any) {
 
 func dataAddr(u *piece) string { return "terraform_data." + u.name }
 
-// allOf is a text made of all instances of a block.
+// allOf returns a text with an attribute of all instances of a block.
 func allOf(at, attribute string, m mode) string {
 	switch m {
 	case counted:
@@ -28,10 +28,10 @@ func allOf(at, attribute string, m mode) string {
 	return at + "." + attribute
 }
 
-// child is a module with the name of a part in a folder.
+// child writes a module with the name of a part.
 func child(u *piece, files map[string]string, text string) { files["mods/"+u.name+"/main.tf"] = text }
 
-// features are what parts of projects show.
+// features are the features that parts of projects use.
 var features = []feature{
 	{programs: "nxt", addr: dataAddr, out: func(u *piece) string { return dataAddr(u) + ".output" },
 		write: func(u *piece, w *writer) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Instances returns the archive of a case with provider blocks that have for_each, for OpenTofu: resources and calls of
-// modules that name an instance by its key, and versions in which keys and objects come and go. Some have a key that is
-// not there, or take an instance away that an object still needs.
+// modules that select an instance by its key, and versions in which keys and objects are added and removed. Some use a
+// missing key, or remove an instance that an object still needs.
 func Instances(seed uint64) []byte {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 0x70726f7669646572))}
 	c := Case{Seed: seed, Steps: []string{"init"}}
@@ -62,7 +62,7 @@ module "below" {
 type instances struct {
 	g      *gen
 	keys   []string // of the provider block
-	listed bool     // as a map, with keys that are values there
+	listed bool     // as a map, with keys as values
 	users  []*instanceUser
 }
 
@@ -80,7 +80,7 @@ func (p *instances) add() {
 	p.users = append(p.users, u)
 }
 
-// pickKeys returns keys of the provider block, and now and then one that it does not have.
+// pickKeys returns keys of the provider block, and occasionally a missing one.
 func (p *instances) pickKeys(u *instanceUser) []string {
 	from := p.keys
 	if p.g.chance(6) {
@@ -93,7 +93,7 @@ func (p *instances) pickKeys(u *instanceUser) []string {
 	return list
 }
 
-// change generates the next version. What the provider block loses is mostly what nothing uses any more.
+// change generates the next version. It mostly removes unused keys of the provider block.
 func (p *instances) change() {
 	used := map[string]bool{}
 	for _, u := range p.users {
@@ -179,7 +179,7 @@ func quotedList(list []string) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// someOf returns at least so many members of a list, in its order.
+// someOf returns at least so many members of a list, in order.
 func someOf(g *gen, list []string, least int) []string {
 	var out []string
 	for _, s := range list {

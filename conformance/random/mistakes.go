@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Mistakes returns the archive of a case in which blocks are put together from arguments and nested blocks that are
-// right, wrong, missing or double, beside a configuration without mistakes: names of providers, provisioners, removed,
-// backends, import, moved and check blocks, variables, outputs, locals, calls of modules, lifecycle.
+// Mistakes returns the archive of a case with blocks whose arguments and nested blocks are right, wrong, missing or
+// duplicate, beside a configuration without mistakes: names of providers, provisioners, removed, backends, import,
+// moved and check blocks, variables, outputs, locals, calls of modules, lifecycle.
 func Mistakes(seed uint64) []byte {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 0x6d697374))}
 	files := map[string]string{"main.tf": rightRoot, "child/main.tf": rightChild}
@@ -61,8 +61,8 @@ output "o" {
 `
 )
 
-// A mistakenBlock is what a block may look like. Each time one of the labels and some of the arguments and nested
-// blocks are chosen.
+// A mistakenBlock describes the variants of a block. One of the labels and some of the arguments and nested blocks are
+// chosen each time.
 type mistakenBlock struct {
 	kind   string
 	labels []string // with their quotes; the first is the usual one
@@ -71,7 +71,7 @@ type mistakenBlock struct {
 	object bool // written as an argument with an object for a value
 }
 
-// choice is an argument and what it may be. Its first value is right.
+// choice is an argument and its values, of which the first is right.
 type choice struct {
 	name   string
 	values []string
@@ -79,7 +79,7 @@ type choice struct {
 
 func arg(name string, values ...string) choice { return choice{name, values} }
 
-// mistaken writes a block.
+// mistaken writes a variant of a block.
 func (g *gen) mistaken(b mistakenBlock, depth int) string {
 	pad := strings.Repeat("  ", depth)
 	var out strings.Builder
@@ -100,7 +100,7 @@ func (g *gen) mistaken(b mistakenBlock, depth int) string {
 	}
 	fmt.Fprintf(&out, "%s%s %s{\n", pad, head, equals)
 	for i, a := range b.args {
-		usual := 80 - 20*min(i, 2) // the first arguments are those that a block needs
+		usual := 80 - 20*min(i, 2) // the first arguments are required ones
 		for range 2 {
 			if !g.chance(usual) {
 				break

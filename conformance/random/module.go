@@ -9,17 +9,17 @@ import (
 type variable struct {
 	name      string
 	t         *typ
-	f         flags // what its value may be; of a root module, what it is declared as
+	f         flags // flags of its value, or of its declaration in a root module
 	declared  bool  // sensitive, in the block itself
 	otherwise *expr // default, or nil
 	given     *expr // in terraform.tfvars, or nil
 	valid     *condition
 }
 
-// may returns what an argument for the variable may be.
+// may returns the flags of an argument for the variable.
 func (v *variable) may() flags { return v.f }
 
-// A local is one of the values of a block locals.
+// A local is a value in a block locals.
 type local struct {
 	name  string
 	t     *typ
@@ -40,14 +40,14 @@ type output struct {
 	fixed bool // always has the same expression
 }
 
-// A check is a block check, with a data source of its own or without.
+// A check is a block check, with or without its own data source.
 type check struct {
 	name string
 	data bool
 	list []condition
 }
 
-// A module is a folder of configuration.
+// A module is a directory of configuration.
 type module struct {
 	dir       string // "" for the root module
 	variables []*variable
@@ -55,8 +55,8 @@ type module struct {
 	blocks    []*block
 	outputs   []*output
 	checks    []*check
-	scope     scope    // with everything in it
-	once      []string // blocks of this version alone: moved, removed, import
+	scope     scope    // everything in it
+	once      []string // blocks only of this version: moved, removed, import
 }
 
 func (m *module) root() bool { return m.dir == "" }
@@ -69,7 +69,7 @@ func (g *gen) configuration() *module {
 	return g.module("")
 }
 
-// module generates a module. It calls only those that are there already, so none calls itself.
+// module generates a module. It only calls existing ones, so there is no recursion.
 func (g *gen) module(dir string) *module {
 	m := &module{dir: dir}
 	for range 1 + g.r.IntN(4) {
@@ -140,7 +140,7 @@ func (g *gen) addVariable(m *module) {
 	m.scope = m.scope.with(value{cat("var." + v.name), v.t, v.f})
 }
 
-// plainLiteral is a constant without calls of functions, which files of values and defaults do not have.
+// plainLiteral returns a constant without function calls, which variable files and defaults do not permit.
 func (g *gen) plainLiteral(t *typ, may flags) *expr {
 	if may&null != 0 && g.chance(7) {
 		return cat("null")
@@ -223,7 +223,7 @@ func (g *gen) addOutput(m *module) *output {
 		arbitrary), scope: m.scope}
 	o.e = g.expr(o.scope, o.t, o.f, 4)
 	passing := slices.DeleteFunc(slices.Clone(m.variables), func(v *variable) bool { return v.f&ephemeral == 0 })
-	if !m.root() && len(passing) > 0 && g.chance(25) { // what is declared as ephemeral has to be so
+	if !m.root() && len(passing) > 0 && g.chance(25) { // a variable declared as ephemeral must get an ephemeral value
 		v := pick(g, passing)
 		o.t, o.f, o.e, o.fixed = v.t, v.f, cat("var."+v.name), true
 	}
@@ -251,7 +251,7 @@ func (g *gen) addCheck(m *module) {
 	}
 }
 
-// files writes a configuration down.
+// files returns the text of a configuration.
 func (g *gen) files(root *module) map[string]string {
 	files := map[string]string{"main.tf": root.text(), "remote.json": remoteState}
 	for _, m := range g.modules {
@@ -338,10 +338,10 @@ func (c *check) write(w *writer) {
 func (o *output) write(w *writer, root bool) {
 	w.block(fmt.Sprintf("output %q", o.name), func() {
 		e := o.e
-		// a child may pass on what is sensitive without a word
+		// a child may pass on sensitive values without declaring them
 		declared := o.f&sensitive != 0 && (root || o.t.kind != object)
 		if declared && !root {
-			e = cat("sensitive(", e, ")") // 1.11.4 does not mark what a child only declares
+			e = cat("sensitive(", e, ")") // 1.11.4 does not mark values that only a child declares
 		}
 		w.line("value = %s", e)
 		if declared {

@@ -9,8 +9,8 @@ import (
 )
 
 // Projects returns the archive of a case that combines features of one program as its users do: each part of the
-// project is an example of a feature, which uses what an earlier part has come to, in two to four versions. By seed the
-// program is Terraform 1.15, Terraform 1.16 or OpenTofu.
+// project is an example of a feature, and uses the result of an earlier part, in two to four versions. The seed
+// determines whether the program is Terraform 1.15, Terraform 1.16 or OpenTofu.
 func Projects(seed uint64) []byte {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 0x70726f6a))}
 	p := &project{g: g, oracle: projectOracles[seed%uint64(len(projectOracles))]}
@@ -41,7 +41,7 @@ const tofuOracle = "tofu-1.12.6"
 
 var projectOracles = []string{"terraform-1.15.9", "terraform-1.16.0-rc2", tofuOracle}
 
-// ProjectOracle returns the program that a seed is for.
+// ProjectOracle returns the program of a seed.
 func ProjectOracle(seed uint64) string { return projectOracles[seed%uint64(len(projectOracles))] }
 
 // project is one version of such a project.
@@ -49,7 +49,7 @@ type project struct {
 	g      *gen
 	oracle string
 	parts  []*piece
-	gone   []*piece // those that were there before
+	gone   []*piece // earlier parts, now removed
 }
 
 // A piece is an example of a feature.
@@ -57,19 +57,19 @@ type piece struct {
 	feature *feature
 	name    string
 	in      string // an expression of a text
-	// what a change of the project alters
+	// changed by a change of the project
 	n    int
 	on   bool
 	word string
 	mode mode
-	was  string // the name before the last change, if that is another one
+	was  string // the name before the last change, if it has changed
 }
 
 // A feature is one way to write a part.
 type feature struct {
 	programs string // n: Terraform 1.15, x: Terraform 1.16, t: OpenTofu
 	write    func(u *piece, w *writer)
-	out      func(u *piece) string // an expression of a text; nil: nobody uses it
+	out      func(u *piece) string // an expression of a text; nil if other parts do not use it
 	files    func(u *piece, files map[string]string)
 	addr     func(u *piece) string // of an object, for options
 }

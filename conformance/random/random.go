@@ -1,29 +1,29 @@
-// Package random writes configurations by seed, to be run through both tombolo and the real terraform: deep types,
+// Package random generates configurations by seed, to be run with both tombolo and the real terraform: deep types,
 // marks, unknown values, nested modules, expansion, conditions, moves, and a change from one version of the
-// configuration to the next. The same seed gives the same case, an archive in the form of conformance/testdata.
+// configuration to the next. The same seed yields the same case, an archive in the form of conformance/testdata.
 //
 //	case := random.Generate(17)
 //	os.WriteFile("testdata/random/seed_17.txtar", case.Archive(), 0o666)
 //
-// Expressions are built by type from a scope, and each has bounds on what its value may be (sensitive, unknown, null,
-// ephemeral), so that most configurations are valid; one seed in eight gets a mistake on purpose. Nothing is run here:
-// the test TestRandom of package conformance runs cases and compares, and hands one that fails to Shrink.
+// Expressions are built by type from a scope, with restrictions on their values (sensitive, unknown, null, ephemeral),
+// so that most configurations are valid; one seed in eight has an intentional mistake. Nothing runs in this package:
+// the test TestRandom of package conformance runs and compares cases, and reduces failing ones with Shrink.
 //
 //	types.go    types and literals
 //	expr.go     expressions of a type, from a scope
 //	calls.go    the table of functions
 //	blocks.go   the blocks of a module, and how others refer to them
-//	module.go   modules, calls of them, the whole configuration
+//	module.go   modules, calls of them, the entire configuration
 //	change.go   from one version to the next
 //	faults.go   mistakes
 //	mistakes.go  blocks with mistakes in their structure
 //	steps.go    which commands run
-//	tests.go    configurations with files of tests
+//	tests.go    configurations with test files
 //	instances.go  provider blocks with several instances
 //	acts.go     actions and list blocks
-//	tofu.go     what OpenTofu alone has
+//	tofu.go     features only of OpenTofu
 //	projects.go, features.go  projects that combine features
-//	shrink.go   the smallest case that still shows the same
+//	shrink.go   the smallest case with the same difference
 package random
 
 import (
@@ -40,7 +40,7 @@ import (
 type Case struct {
 	Seed     uint64
 	Steps    []string
-	versions []map[string]string // path -> text; the first is what the steps begin with
+	versions []map[string]string // path -> text; the first is the initial one
 }
 
 // Generate returns the case of a seed.
@@ -59,7 +59,7 @@ func Generate(seed uint64) Case {
 	for range 1 + g.r.IntN(2) {
 		g.change(root)
 		files := g.files(root)
-		files["main.tf"] += fmt.Sprintf("# version %d\n", len(c.versions)+1) // if nothing else is new
+		files["main.tf"] += fmt.Sprintf("# version %d\n", len(c.versions)+1) // if nothing else changes
 		if g.chance(6) {
 			files = g.mistake(files)
 		}
@@ -71,8 +71,8 @@ func Generate(seed uint64) Case {
 	return c
 }
 
-// looksOnly reports whether a refresh-only plan goes well: terraform fails where a postcondition asks for what an
-// instance is that is not there yet.
+// looksOnly reports whether a refresh-only plan succeeds: terraform fails if a postcondition refers to a missing
+// instance.
 func looksOnly(files map[string]string) bool {
 	for _, text := range files {
 		if strings.Contains(text, "self.") {
@@ -111,18 +111,18 @@ func sortedNames(files map[string]string) []string {
 	return names
 }
 
-// gen creates the choices of one seed.
+// gen makes the choices of one seed.
 type gen struct {
 	r       *rand.Rand
 	counter int
-	nested  int       // in how many collections an expression stands
+	nested  int       // number of collections around an expression
 	modules []*module // children, written once each, in the order in which they may call each other
 }
 
-// chance reports true in percent of all cases.
+// chance returns true with a probability in percent.
 func (g *gen) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// name returns a name that nothing else has.
+// name returns a unique name.
 func (g *gen) name(prefix string) string {
 	g.counter++
 	return fmt.Sprintf("%s%d", prefix, g.counter)

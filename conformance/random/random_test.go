@@ -47,7 +47,7 @@ func TestFilesOfTestsCanBeParsed(t *testing.T) {
 	}
 }
 
-func TestShrinkKeepsWhatFails(t *testing.T) {
+func TestShrinkKeepsTheFailure(t *testing.T) {
 	const whole = `-- steps --
 tier: 2
 init

@@ -14,17 +14,17 @@ type partKind int
 const (
 	expression partKind = iota
 	attribute
-	body // a block with its head
+	body // a block with its header
 )
 
-// A part is a piece of a file: a block, an attribute or an expression.
+// A part is a part of a file: a block, an attribute or an expression.
 type part struct {
 	kind       partKind
 	start, end int
-	key        string // what a block is called: the same in every version
+	key        string // identifies a block in every version
 }
 
-// partsOf returns the parts of a file, the outer before the inner; none if it cannot be parsed.
+// partsOf returns the parts of a file, outer before inner ones, or nil if it cannot be parsed.
 func partsOf(src string) []part {
 	f, diags := hclsyntax.ParseConfig([]byte(src), "main.tf", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -73,8 +73,8 @@ func sortedAttributes(attributes hclsyntax.Attributes) []string {
 	return names
 }
 
-// Shrink returns a smaller case for which fails still holds, asking it at most tries times. The case need not be one of
-// Generate's.
+// Shrink returns a smaller case for which fails still returns true, with at most tries calls of it. The case need not
+// be one of Generate's.
 func Shrink(archive []byte, tries int, fails func([]byte) bool) []byte {
 	s := &shrinker{a: txtar.Parse(archive), tries: tries, fails: fails, seen: map[string]bool{}}
 	for {
@@ -94,10 +94,10 @@ type shrinker struct {
 	a     *txtar.Archive
 	tries int
 	fails func([]byte) bool
-	seen  map[string]bool // what has been tried
+	seen  map[string]bool // cases already tried
 }
 
-// try takes over a changed archive if it still fails.
+// try adopts a changed archive if it still fails.
 func (s *shrinker) try(files []txtar.File) bool {
 	next := &txtar.Archive{Comment: s.a.Comment, Files: files}
 	data := txtar.Format(next)
@@ -123,7 +123,7 @@ func (s *shrinker) edited(change func(name, text string) string) []txtar.File {
 }
 
 func (s *shrinker) steps() {
-	for i := len(s.stepLines()) - 1; i > 0; i-- { // the first says which tier the case is of
+	for i := len(s.stepLines()) - 1; i > 0; i-- { // the first is the tier of the case
 		lines := s.stepLines()
 		if strings.HasPrefix(lines[i], "oracle: ") {
 			continue
@@ -153,7 +153,7 @@ func (s *shrinker) sections() {
 	}
 }
 
-// blocks drops blocks, in all versions at once first, and many at a time.
+// blocks removes blocks, first in all versions together, and many at a time.
 func (s *shrinker) blocks() {
 	for size := max(1, len(s.keys())/2); size > 0; size /= 2 {
 		for at := 0; s.tries > 0; {
@@ -183,7 +183,7 @@ func folder(name string) string {
 	return name + ":"
 }
 
-// keys lists the blocks of all files by what is the same in every version.
+// keys lists the keys of the blocks in all files.
 func (s *shrinker) keys() []string {
 	var keys []string
 	for _, f := range s.a.Files {
@@ -199,11 +199,11 @@ func (s *shrinker) keys() []string {
 	return keys
 }
 
-// without drops parts of a file; if the rest cannot be parsed, none.
+// without removes parts of a file. If the rest cannot be parsed, it returns src unchanged.
 func without(src string, drop func(part) bool) string {
 	var out strings.Builder
 	end := 0
-	for _, p := range partsOf(src) { // the outer before the inner
+	for _, p := range partsOf(src) { // outer before inner ones
 		if p.start >= end && drop(p) {
 			out.WriteString(src[end:p.start])
 			end = p.end
@@ -235,8 +235,8 @@ func (s *shrinker) expressions() {
 
 func (p part) text(src string) string { return src[p.start:p.end] }
 
-// each tries what instead offers for every part of a kind, first wherever the same text stands, then in one place
-// alone.
+// each tries the replacements that instead returns for every part of a kind, first everywhere with the same text, then
+// in one place.
 func (s *shrinker) each(kind partKind, instead func(text string) []string) {
 	for i := 0; i < len(s.a.Files); i++ {
 		if !strings.HasSuffix(s.a.Files[i].Name, ".tf") {

@@ -11,13 +11,13 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// stateGen writes a configuration and a state of its objects as other tools may have left it: of older versions,
-// without marks of what is sensitive, with objects that are deposed, tainted or not configured, with members that are
-// missing. The provider is that of internal/world: the objects exist, since the case applies the configuration first.
+// stateGen generates a configuration and a state of its objects as other tools may have left it: of older versions,
+// without marks of sensitive values, with deposed, tainted or unconfigured objects, with missing members. The provider
+// is that of internal/world: the objects exist, since the case applies the configuration first.
 type stateGen struct{ *gen }
 
-// GenerateStates returns an archive with a configuration, a state, and steps that plan and apply with it. What is
-// planned is also looked at before a refresh and by itself, since only there shows what the state alone says.
+// GenerateStates returns an archive with a configuration, a state, and steps that plan and apply with it. The plan is
+// also made without a refresh, and the state is shown, because only these show the content of the state itself.
 func GenerateStates(seed uint64) []byte {
 	g := &stateGen{&gen{r: rand.New(rand.NewPCG(seed, 0x737461746573))}}
 	a := txtar.Archive{Comment: fmt.Appendf(nil, "Seed %d of the generator for states.\n", seed)}
@@ -46,7 +46,7 @@ func GenerateStates(seed uint64) []byte {
 	return txtar.Format(&a)
 }
 
-// configuration writes objects that exist. Changed, some have other values and some are gone.
+// configuration writes objects that exist. If changed is set, some have other values and some are removed.
 func (g *stateGen) configuration(changed bool) string {
 	var w writer
 	differs := func(percent int) bool { return changed && g.chance(percent) }
@@ -93,7 +93,7 @@ func (g *stateGen) configuration(changed bool) string {
 
 type members = map[string]any
 
-// state writes the state of what the first configuration has made, and then spoils it.
+// state returns the state of the first configuration, with random defects.
 func (g *stateGen) state() string {
 	const world = `provider["registry.terraform.io/tombolo/world"]`
 	object := func(name string, value any) members {
@@ -148,17 +148,17 @@ func (g *stateGen) outputs() members {
 	return out
 }
 
-// instance writes an instance with an object, as one tool or another would.
+// instance returns an instance with an object in one of the forms that tools write.
 func (g *stateGen) instance(attributes members, dependencies ...string) members {
 	attributes = maps.Clone(attributes)
 	i := members{"schema_version": 0, "attributes": attributes}
 	switch g.r.IntN(5) {
-	case 0: // nothing is said
+	case 0: // none
 	case 1:
 		i["sensitive_attributes"] = []any{}
-	case 2: // a mark that nobody needs
+	case 2: // an unnecessary mark
 		i["sensitive_attributes"] = []any{path("id")}
-	case 3: // a mark of what is not there
+	case 3: // a mark of a missing attribute
 		if _, ok := attributes["tags"]; ok {
 			i["sensitive_attributes"] = []any{append(path("tags"), members{"type": "index",
 				"value": members{"value": "none", "type": "string"}})}
@@ -180,7 +180,7 @@ func (g *stateGen) instance(attributes members, dependencies ...string) members 
 	if g.chance(15) {
 		i["create_before_destroy"] = true
 	}
-	if _, ours := attributes["name"]; ours && g.chance(30) { // terraform_data keeps nothing private
+	if _, ours := attributes["name"]; ours && g.chance(30) { // terraform_data has no private data
 		i["private"] = "eyJhIjoiYiJ9"
 	}
 	if name, ok := attributes["name"]; ok && g.chance(40) {
@@ -189,7 +189,7 @@ func (g *stateGen) instance(attributes members, dependencies ...string) members 
 	optional := slices.DeleteFunc(slices.Sorted(maps.Keys(attributes)), func(name string) bool {
 		return attributes[name] != nil || name == "id"
 	})
-	if len(optional) > 0 && g.chance(30) { // a version before the attribute came
+	if len(optional) > 0 && g.chance(30) { // from a version before the attribute was added
 		delete(attributes, pick(g.gen, optional))
 	}
 	if _, ok := attributes["size"]; ok && g.chance(15) {
@@ -200,7 +200,7 @@ func (g *stateGen) instance(attributes members, dependencies ...string) members 
 
 func path(name string) []any { return []any{members{"type": "get_attr", "value": name}} }
 
-// deposed adds an object that was to be replaced, and is still there for the state but not in the world.
+// deposed adds an object that was being replaced, which is still in the state but no longer exists.
 func (g *stateGen) deposed(current members, attributes members) []any {
 	if !g.chance(20) {
 		return []any{current}
@@ -213,7 +213,7 @@ func (g *stateGen) deposed(current members, attributes members) []any {
 	return []any{current, old}
 }
 
-// IsStates reports whether an archive is one with a state of another tool.
+// IsStates reports whether an archive is one of GenerateStates.
 func IsStates(archive []byte) bool {
 	return strings.Contains(string(archive), "of the generator for states.")
 }

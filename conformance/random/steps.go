@@ -28,7 +28,7 @@ func (s *script) begin() {
 	}
 }
 
-// next goes to another version; looks reports whether refresh-only plans may be among the steps.
+// next selects another version; looks reports whether refresh-only plans may be among the steps.
 func (s *script) next(number int, looks bool) {
 	s.add("use @v%d", number)
 	s.add("init")
@@ -47,7 +47,7 @@ func (s *script) next(number int, looks bool) {
 	s.add("plan -detailed-exitcode")
 }
 
-// look reads without changing anything.
+// look adds a step that changes nothing.
 func (s *script) look() {
 	if s.g.chance(35) {
 		s.add("validate -json")
@@ -57,7 +57,7 @@ func (s *script) look() {
 	}
 }
 
-// make applies.
+// make adds an apply.
 func (s *script) make() {
 	switch n := s.g.r.IntN(10); {
 	case n < 6:
@@ -73,7 +73,7 @@ func (s *script) make() {
 	}
 }
 
-// target is an address in the configuration.
+// target returns an address in the configuration.
 func (s *script) target() string {
 	if len(s.root.blocks) == 0 {
 		return "terraform_data.none"
@@ -91,7 +91,7 @@ func (s *script) target() string {
 	return "'" + at + "'"
 }
 
-// end takes everything down, mostly.
+// end usually adds a destroy.
 func (s *script) end() {
 	switch s.g.r.IntN(5) {
 	case 0:

@@ -8,36 +8,36 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// suiteGen writes a configuration with files of tests. The provider is that of internal/world: what a run makes is in a
-// ledger in the folder "w", or "v" for the configuration with an alias, so that the runner of the case can see
-// what is left behind.
+// suiteGen generates a configuration with test files. The provider is that of internal/world: the objects of a run are
+// in a ledger in the directory "w", or "v" for the configuration with an alias, so that the runner of the case can find
+// those left behind.
 type suiteGen struct {
 	*gen
 	alias bool // a second configuration, world.b
-	own   bool // the module has provider blocks, which files of tests may replace
+	own   bool // the module has provider blocks, which test files may replace
 	child bool // a module call
-	// counted: it has two instances. Terraform does not apply overrides of objects in all of them: see the case
+	// counted: it has two instances. Terraform does not apply overrides of objects to all of them: see the case
 	// tests/overrides_of_modules.
 	counted bool
 	keyed   bool // the first object has keys
-	mocked  bool // all configurations of the file are mocks
-	// slow is how long each call takes that changes an object, so that there is a middle of it; "" for no time.
+	mocked  bool // all provider configurations of the file are mocks
+	// slow is the duration of each call that changes an object, so that it can be interrupted, or "".
 	slow   string
 	runs   []string
 	planed map[string]bool // runs that only plan
 }
 
-// GenerateTests returns an archive with a configuration and files of tests, and the steps that run them.
+// GenerateTests returns an archive with a configuration and test files, and the steps that run them.
 func GenerateTests(seed uint64) []byte { return newSuiteGen(seed, 0x7465737473).archive(seed) }
 
-// Signals are sent to a command: each once the worlds' ledgers have as many events as it says.
+// Signals are sent to a command, each as soon as the worlds' ledgers have a number of events.
 type Signals struct {
 	After []int
-	Kill  bool // the last one cannot be heard
+	Kill  bool // the last one cannot be handled
 }
 
-// GenerateInterrupted returns a case as GenerateTests does, and the signals for its last step. Everything takes its
-// time in it.
+// GenerateInterrupted returns a case like GenerateTests, in which all operations are slow, and the signals for its last
+// step.
 func GenerateInterrupted(seed uint64) (archive []byte, signals Signals) {
 	g := newSuiteGen(seed, 0x736967)
 	g.slow = "40ms"
@@ -80,7 +80,7 @@ func (g *suiteGen) archive(seed uint64) []byte {
 	return txtar.Format(&a)
 }
 
-// required writes what a module says of its providers.
+// required writes the provider requirements of a module.
 func (g *suiteGen) required(w *writer, wants bool) {
 	w.block("terraform", func() {
 		w.block("required_providers", func() {
@@ -123,7 +123,7 @@ func (g *suiteGen) root() string {
 	if g.child {
 		w.block(`module "m"`, func() {
 			w.line(`source = "./m"`)
-			if g.counted = g.chance(30); g.counted { // objects of one name would get their ids in the order of chance
+			if g.counted = g.chance(30); g.counted { // objects of one name would get their ids in random order
 				w.line(`count = 2`)
 				w.line(`p = "${var.p}-m${count.index}"`)
 			} else {
@@ -196,7 +196,7 @@ func (g *suiteGen) results(w *writer) {
 	})
 }
 
-// delay is the directive that makes an object slow.
+// delay returns the directive that makes an object slow.
 func (g *suiteGen) delay() string {
 	if g.slow == "" {
 		return ""
@@ -210,7 +210,7 @@ func (g *suiteGen) behaves(w *writer) {
 	}
 }
 
-// id is an expression for the id of the first object.
+// id returns an expression for the id of the first object.
 func (g *suiteGen) id() string {
 	if g.keyed {
 		return "values({ for k, v in world_object.a : k => v.id })[0]"
@@ -218,7 +218,7 @@ func (g *suiteGen) id() string {
 	return "world_object.a.id"
 }
 
-// called writes a module that is called, or that runs are about.
+// called returns a module that is called, or that runs test.
 func (g *suiteGen) called(object string) string {
 	var w writer
 	g.required(&w, false)
@@ -232,7 +232,7 @@ func (g *suiteGen) called(object string) string {
 	return w.buf.String()
 }
 
-// file writes one file of tests.
+// file returns one test file.
 func (g *suiteGen) file() string {
 	var w writer
 	g.runs, g.planed, g.mocked = nil, map[string]bool{}, true
@@ -280,7 +280,7 @@ func (g *suiteGen) provider(w *writer, alias string) {
 		}
 		if kind == "provider" {
 			options := []string{`"` + dir + `"`}
-			if alias == "" && g.slow == "" { // the order of mistakes in two blocks is left to luck by terraform
+			if alias == "" && g.slow == "" { // terraform reports mistakes in two blocks in random order
 				options = append(options, options[0], options[0], `var.dir`, `"${var.p}w"`)
 			}
 			w.line("dir = %s", pick(g.gen, options))
@@ -392,7 +392,7 @@ func (g *suiteGen) variables(w *writer) {
 		if g.chance(60) {
 			numbers := []int{0, 1, 2, 3, 4, 5}
 			if g.slow != "" {
-				numbers = numbers[:4] // 4 and 5 keep a run from being made
+				numbers = numbers[:4] // 4 and 5 prevent a run
 			}
 			w.line("n = %d", pick(g.gen, numbers))
 		}
@@ -407,8 +407,8 @@ func (g *suiteGen) variables(w *writer) {
 	})
 }
 
-// condition is one that an assertion judges. What terraform takes for null, and we for unknown, is not asked for: parts
-// of the output values of runs that only plan (tests/unknown_of_runs).
+// condition returns a condition of an assertion. It avoids values that are null in terraform and unknown in tombolo:
+// parts of the outputs of runs that only plan (tests/unknown_of_runs).
 func (g *suiteGen) condition(other, planOnly bool) string {
 	list := []string{`world_object.b.name == "f-b"`, `output.n == 1`, `var.n == 1`, `world_object.b.id != ""`,
 		"var.nobody == 1", `startswith(output.whole.name, var.p)`, "local.none == 1"}
@@ -427,7 +427,7 @@ func (g *suiteGen) condition(other, planOnly bool) string {
 	return pick(g.gen, list)
 }
 
-// IsTests reports whether an archive is one with files of tests.
+// IsTests reports whether an archive has test files.
 func IsTests(archive []byte) bool {
 	return strings.Contains(string(archive), "of the generator for test.")
 }

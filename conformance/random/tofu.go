@@ -8,7 +8,7 @@ import (
 )
 
 // Tofu returns the archive of a case for OpenTofu: objects and modules that are enabled or not, that are protected or
-// left behind by expressions, sources of modules made of variables, and plans that leave objects out.
+// forgotten depending on expressions, module sources with variables, and plans that exclude objects.
 func Tofu(seed uint64) []byte {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 0x746f6675))}
 	p := &tofuCase{g: g}
@@ -90,7 +90,7 @@ func (p *tofuCase) alter(u *tofuUser) {
 	}
 }
 
-// value returns an expression for what a block has come to, for another one.
+// value returns an expression for the result of a block, for use in another one.
 func (u *tofuUser) value(other *tofuUser) string {
 	if u == other {
 		return `"own"`
@@ -107,7 +107,7 @@ func (p *tofuCase) change() {
 	for i, u := range p.users {
 		if p.g.chance(60) {
 			before := p.users
-			p.users = p.users[:i] // so that nothing refers to what refers to it
+			p.users = p.users[:i] // so that there are no references to its dependents
 			p.alter(u)
 			p.users = before
 		}

@@ -19,8 +19,8 @@ const (
 	tuple
 )
 
-// A typ is the type that an expression is generated for. What terraform makes of the expression may be looser: a list
-// may be a tuple, a map an object, until something converts it.
+// A typ is the type that an expression is generated for. The type in terraform may be looser: a list may be a tuple, a
+// map an object, until it is converted.
 type typ struct {
 	kind  kind
 	elem  *typ     // of list, set, mapping
@@ -41,7 +41,7 @@ func mapOf(t *typ) *typ  { return &typ{kind: mapping, elem: t} }
 
 func (t *typ) primitive() bool { return t.kind <= boolean }
 
-// simple reports whether all values of the type go together, however they are written.
+// simple reports whether all values of the type have the same type, whatever their notation.
 func (t *typ) simple() bool {
 	switch t.kind {
 	case list, set, mapping:
@@ -111,7 +111,7 @@ func (g *gen) typ(depth int) *typ {
 	return t
 }
 
-// valueType generates the type of a value of the configuration: in part those that are easily got wrong.
+// valueType generates the type of a value of the configuration, and prefers error-prone ones.
 func (g *gen) valueType() *typ {
 	if g.chance(15) {
 		return pick(g, []*typ{
@@ -131,12 +131,12 @@ var (
 	keys    = []string{"a", "b", "c", "k-1", "x y", "0"}
 )
 
-// literal returns a constant of a type, nulls among it if they are allowed.
+// literal returns a constant of a type, with nulls if they are allowed.
 func (g *gen) literal(t *typ, may flags) *expr {
 	return g.construct(t, may, func(t *typ) *expr { return g.literal(t, may) })
 }
 
-// construct writes a value of a type with parts made by part.
+// construct returns a value of a type with parts returned by part.
 func (g *gen) construct(t *typ, may flags, part func(*typ) *expr) *expr {
 	if may&null != 0 && g.chance(7) {
 		return cat("null")
@@ -186,8 +186,8 @@ func (g *gen) construct(t *typ, may flags, part func(*typ) *expr) *expr {
 	return joined("[", items, ", ", "]")
 }
 
-// some returns how many elements a collection gets. One in another is not empty: terraform could not tell the type that
-// both have.
+// some returns a number of elements for a collection. A nested collection is not empty: terraform could not determine
+// the common type.
 func (g *gen) some(most int) int {
 	if g.nested > 0 {
 		return 1 + g.r.IntN(most)
@@ -202,7 +202,7 @@ func (g *gen) inCollection(part func(*typ) *expr, t *typ) *expr {
 	return part(t)
 }
 
-// has reports whether a type or a part of it is one that want accepts.
+// has reports whether want returns true for a type or a part of it.
 func (t *typ) has(want func(*typ) bool) bool {
 	return want(t) || t.elem != nil && t.elem.has(want) || slices.ContainsFunc(t.parts, func(p *typ) bool {
 		return p.has(want)

@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// What arguments are made of: an id and a copied value, neither of which is known before the object is there.
+// The parts of arguments: an id and a copied value, both unknown until the object exists.
 const (
 	someID    = "terraform_data.u.id"
 	someValue = "terraform_data.u.output"
@@ -44,7 +44,7 @@ var arguments = map[rune][]string{
 		`tomap({ a = "x", b = ` + someID + ` })`, `null`, `toset(["a", ` + someID + `])`},
 }
 
-// parameters holds functions with the kinds of their parameters; a function may stand there several times.
+// parameters maps functions to the kinds of their parameters; a function may be listed several times.
 var parameters = map[string][]string{
 	"abs": {"N"}, "alltrue": {"c"}, "anytrue": {"c"}, "base64encode": {"t"}, "base64gzip": {"t"}, "ceil": {"N"},
 	"chomp": {"t"}, "chunklist": {"ln"}, "cidrhost": {"pn"}, "cidrnetmask": {"p"}, "cidrsubnet": {"pnn"},
@@ -75,7 +75,7 @@ var shapes = []string{
 }
 
 // GenerateUnknowns returns an archive with outputs that have unknown parts in the arguments of functions and operators,
-// and one step that plans them. A program that knows more or less of a value than another one shows it.
+// and one step that plans them. It shows whether programs determine the same parts of a value.
 func GenerateUnknowns(seed uint64) []byte {
 	g := &gen{r: rand.New(rand.NewPCG(seed, 0x756e6b6e6f776e))}
 	var w writer
@@ -104,7 +104,7 @@ func GenerateUnknowns(seed uint64) []byte {
 	return txtar.Format(&a)
 }
 
-// withArguments puts arguments in the places of a shape.
+// withArguments replaces the letters of a shape by arguments.
 func (g *gen) withArguments(shape string) string {
 	var out strings.Builder
 	for i := 0; i < len(shape); i++ {

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/azure/azuretest"
 )
 
-// container is a backend block with some more arguments.
+// container returns a backend block with additional arguments.
 func container(more string) string {
 	return fmt.Sprintf(`backend "azurerm" {
   storage_account_name = %q
@@ -21,7 +21,7 @@ func container(more string) string {
 }`, azuretest.Account, azuretest.Container, more)
 }
 
-// principal is an application that the service of tokens knows, with its secret.
+// principal returns the credentials of an application with a secret.
 func principal(secret string) string {
 	text := "\ntenant_id = \"tenant\"\nclient_id = \"client\"\n"
 	if secret != "" {
@@ -30,7 +30,7 @@ func principal(secret string) string {
 	return text
 }
 
-// start starts an empty Azure, whose application has a secret, and returns the variables under which it is found.
+// start starts an empty Azure emulator, whose application has a secret, and returns the variables to connect to it.
 func start(t *testing.T, secret string) []string {
 	t.Helper()
 	cloud := azuretest.Cloud{Blobs: &azuretest.Blobs{}, Secret: secret}
@@ -58,7 +58,7 @@ func TestBlobsOfAzuriteAreSharedWithTerraform(t *testing.T) {
 		u.Path = "/"
 		cloud := azuretest.Cloud{Blobs: &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(u)
-			r.Out.Host = r.In.Host // names the account
+			r.Out.Host = r.In.Host // has the account's name
 		}}}
 		p := place{block: container(""), env: append(cloud.Start(t), "ARM_ACCESS_KEY="+azuretest.Key)}
 		p.known(t, other)
@@ -66,8 +66,8 @@ func TestBlobsOfAzuriteAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte, and however the account is reached, either program continues with what the
-// other has left.
+// The records of init are byte for byte the same, and however the account is reached, either program continues with the
+// state of the other.
 func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{
@@ -94,7 +94,7 @@ func TestRecordsOfBlobsAreTerraforms(t *testing.T) {
 	}
 }
 
-// A data source reads outputs of a state in a container, here and there.
+// A data source of either program reads outputs of a state in a container.
 func TestBlobsAreReadByDataSources(t *testing.T) {
 	inFull(t)
 	env := append(start(t, ""), "ARM_ACCESS_KEY="+azuretest.Key)

@@ -18,13 +18,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// enc are encryption settings as data: they are written as HCL and as JSON.
+// enc are encryption settings as data, which can be written as HCL and as JSON.
 type enc struct {
 	keys, methods []encBlock
 	targets       map[string]*encTarget // by path: "state", "plan", "remote_state_data_sources/default" or ".../it"
 }
 
-// encBlock is a key provider or a method. Values of arguments are texts, numbers, or references as expr.
+// encBlock is a key provider or a method. Values of arguments are texts, numbers, or references of type expr.
 type encBlock struct {
 	kind, name string
 	arguments  map[string]any
@@ -35,7 +35,7 @@ type expr string
 type encTarget struct {
 	method   string
 	fallback *encTarget
-	enforced any // nil for nothing
+	enforced any // nil if absent
 }
 
 func (t *encTarget) hcl(name, indent string) string {
@@ -66,7 +66,7 @@ func (t *encTarget) json() map[string]any {
 	return all
 }
 
-// group returns the targets that are blocks in others, by the path's first part.
+// group returns the targets that are nested blocks, by the first part of the path.
 func (e *enc) group() map[string]map[string]*encTarget {
 	all := map[string]map[string]*encTarget{}
 	for path, t := range e.targets {
@@ -79,7 +79,7 @@ func (e *enc) group() map[string]map[string]*encTarget {
 	return all
 }
 
-// hcl writes the settings as the content of a block.
+// hcl returns the settings as the content of a block.
 func (e *enc) hcl() string {
 	text := ""
 	for root, blocks := range map[string][]encBlock{"key_provider": e.keys, "method": e.methods} {
@@ -112,7 +112,7 @@ func (e *enc) hcl() string {
 	return text
 }
 
-// json writes the settings as the environment may have them.
+// json returns the settings in JSON, as for the environment variable.
 func (e *enc) json() string {
 	document := map[string]any{}
 	for root, blocks := range map[string][]encBlock{"key_provider": e.keys, "method": e.methods} {
@@ -156,12 +156,12 @@ func (e *enc) json() string {
 	}
 	text, err := json.Marshal(document)
 	if err != nil {
-		panic(err) // it is made of texts and numbers
+		panic(err) // it only has texts and numbers
 	}
 	return string(text)
 }
 
-// encWriter writes random settings. Most are right; all programs have to agree on which.
+// encWriter generates random settings. Most are valid; all programs must agree on which.
 type encWriter struct{ *rand.Rand }
 
 func (r encWriter) chance(n int) bool { return r.IntN(n) == 0 }
@@ -172,7 +172,7 @@ func (r encWriter) one(of ...string) string { return of[r.IntN(len(of))] }
 var phrases = map[string]any{"a": "correct horse battery staple", "b": "another passphrase for states",
 	"v": expr("var.phrase"), "l": expr("local.phrase"), "short": "too short", "open": expr("var.unset")}
 
-// settings are new ones.
+// settings returns new settings.
 func (r encWriter) settings() *enc {
 	e := &enc{targets: map[string]*encTarget{}}
 	for _, name := range []string{"a", "b", "v", "l", "c", "short", "open"} {
@@ -204,7 +204,7 @@ func (r encWriter) settings() *enc {
 	}
 	if r.IntN(9) < 5 {
 		u := encBlock{"unencrypted", "u", map[string]any{}}
-		if r.chance(3) { // which are ignored
+		if r.chance(3) { // ignored by all programs
 			u.arguments = map[string]any{"x": "y",
 				"keys": expr(r.one("key_provider.pbkdf2.nowhere", "method.aes_gcm.a"))}
 		}
@@ -219,7 +219,7 @@ func (r encWriter) settings() *enc {
 			e.targets[path] = r.target(e, 0)
 		}
 		if t := e.targets[path]; t != nil && r.chance(4) {
-			t.enforced = !r.chance(4) // which only two of them may have
+			t.enforced = !r.chance(4) // only valid for two of them
 		}
 	}
 	return e
@@ -239,7 +239,7 @@ func (r encWriter) target(e *enc, depth int) *encTarget {
 	return t
 }
 
-// changed are settings that follow on others: one thing is different, or they are all new.
+// changed returns settings that follow others: one thing is different, or they are entirely new.
 func (r encWriter) changed(e *enc) *enc {
 	if e == nil || r.chance(4) {
 		return r.settings()
@@ -249,7 +249,7 @@ func (r encWriter) changed(e *enc) *enc {
 	switch t := c.targets[path]; {
 	case t == nil:
 		c.targets[path] = r.target(c, 0)
-	case r.chance(2): // a rotation
+	case r.chance(2): // a key rotation
 		c.targets[path] = r.target(c, 3)
 		c.targets[path].fallback = &encTarget{method: t.method}
 	case r.chance(2): // its end
@@ -260,7 +260,7 @@ func (r encWriter) changed(e *enc) *enc {
 	return c
 }
 
-// placed are settings as a program finds them: in the configuration, in the environment, or in both.
+// placed are settings where a program reads them: in the configuration, in the environment, or in both.
 type placed struct{ block, env string }
 
 func (r encWriter) place(e *enc) placed {
@@ -275,7 +275,7 @@ func (r encWriter) place(e *enc) placed {
 	}
 	one.targets = map[string]*encTarget{}
 	two.targets = e.targets
-	if len(e.keys) > 0 && r.chance(2) { // an argument that is laid over another
+	if len(e.keys) > 0 && r.chance(2) { // an argument that overrides another
 		k := e.keys[0]
 		over := encBlock{k.kind, k.name, map[string]any{"iterations": 200001}}
 		two.keys = []encBlock{over}
@@ -283,7 +283,7 @@ func (r encWriter) place(e *enc) placed {
 	return placed{one.hcl(), cmp.Or(map[bool]string{true: two.json(), false: two.hcl()}[r.chance(2)])}
 }
 
-// encMember is one of two programs that do the same.
+// encMember is one of two programs that run the same steps.
 type encMember struct {
 	*member
 	env []string
@@ -321,7 +321,7 @@ func (m *encMember) set(p placed) {
 	m.member.env = append(slices.Clone(m.env), encryption.Variable+"="+p.env)
 }
 
-// form is how a file is stored: whether it is sealed, and by which key providers; "" for no file.
+// form returns how a file is stored: whether it is encrypted, and by which key providers; "" for no file.
 func (m *encMember) form(name string) string {
 	b, err := os.ReadFile(filepath.Join(m.dir, name))
 	if err != nil {
@@ -336,10 +336,10 @@ func (m *encMember) form(name string) string {
 	return fmt.Sprint("sealed by ", slices.Sorted(maps.Keys(d.Meta)))
 }
 
-// step is a command, and what it is about.
+// step is a command and its arguments.
 type step struct {
 	args []string
-	// reads: the state of the program's other folder, as a data source does.
+	// reads: the state of the program's other directory, as by a data source.
 	reads bool
 }
 
@@ -363,9 +363,9 @@ func (r encWriter) step(n int) []step {
 	}
 }
 
-// Random settings, one after the other over the same state, plans and data sources, have the outcome that they have in
-// OpenTofu: what is refused, and with what a state and a plan are sealed then. Sometimes each continues with the files
-// of the other. TOMBOLO_TEAM_BLOCKS says how many lives there are, and TOMBOLO_TEAM_SEED with which they begin.
+// Random settings, used in turn with the same state, plans and data sources, have the same outcome as in OpenTofu: what
+// is refused, and how a state and a plan are encrypted afterwards. Sometimes each continues with the files of the
+// other. TOMBOLO_TEAM_BLOCKS is the number of sequences, and TOMBOLO_TEAM_SEED the first seed.
 func TestRandomSettingsHaveTheOutcomeOfOpenTofu(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
@@ -424,15 +424,16 @@ func exchange(t *testing.T, both []*encMember) {
 	}
 }
 
-// mixesUp reports whether OpenTofu 1.12 has taken one key provider for two of one method. It does when it comes to a
-// fallback whose keys are made of the same keys as those of its method: then it opens nothing with the fallback, and
-// seals no backup. Two that have the same name in one method are refused by both, before anything is opened.
+// mixesUp reports whether OpenTofu 1.12 has confused two key providers of one method. This happens if it uses a
+// fallback whose keys are derived from the same keys as those of its method: then it decrypts nothing with the
+// fallback, and encrypts no backup. Both programs refuse two with the same name in one method, before anything is
+// decrypted.
 func mixesUp(settings, said string) bool {
 	return strings.Contains(said, "Duplicate metadata key") && strings.Contains(settings, "chain") &&
 		strings.Contains(settings, "fallback")
 }
 
-// sameOutcome has both do the same, and compares the outcomes.
+// sameOutcome runs a step with both, and compares the outcomes.
 func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 	t.Helper()
 	var outcome, said [2]string

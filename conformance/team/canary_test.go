@@ -23,9 +23,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/oss/osstest"
 )
 
-// What a connection needs and the environment has stands in no file afterwards: neither in saved plans, nor below
-// .terraform, nor in journals and logs. What is given with -backend-config stands in the record alone, which its owner
-// alone can read.
+// Credentials of connections that are in the environment are in no file afterwards: neither in saved plans, nor below
+// .terraform, nor in journals and logs. Values of -backend-config are only in init's record, which only its owner can
+// read.
 func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	const canary = "canary-of-a-connection"
 	s := httptest.NewServer(&httpstoretest.Server{})
@@ -36,7 +36,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		place
 		given  []string // to init
-		secret string   // beside the canary, where the service takes no other
+		secret string   // appended to the canary, if the service requires a longer one
 	}{
 		"oss": {place: place{block: alibabaBlock(alibaba(t), ""), env: alibabaEnv}, secret: osstest.Secret},
 		"oss given": {place: place{block: alibabaBlock(alibaba(t), "")}, secret: osstest.Secret, given: []string{
@@ -144,7 +144,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 	}
 }
 
-// unpacked are the parts of a saved plan, or what is compressed.
+// unpacked returns the parts of a saved plan, or decompressed data.
 func unpacked(b []byte) (parts []string) {
 	if z, err := zip.NewReader(bytes.NewReader(b), int64(len(b))); err == nil {
 		for _, f := range z.File {

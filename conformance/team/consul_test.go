@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/consul/consultest"
 )
 
-// consulServer starts a small Consul, and returns its address.
+// consulServer starts a small Consul server, and returns its address.
 func consulServer(t *testing.T) string {
 	t.Helper()
 	there := &consultest.Server{}
@@ -26,7 +26,7 @@ func consulServer(t *testing.T) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// consulBlock is a backend block with some more arguments.
+// consulBlock returns a backend block with additional arguments.
 func consulBlock(address, more string) string {
 	return fmt.Sprintf(`backend "consul" {
   address = %q
@@ -49,7 +49,7 @@ func TestConsulIsSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// Consul itself is the place of the same life, and of one with encrypted states.
+// The same with Consul itself, with plain and with encrypted states.
 func TestConsulItselfIsSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	address := consultest.Agent(t)
@@ -66,7 +66,7 @@ func TestConsulItselfIsSharedWithTerraform(t *testing.T) {
 	}
 }
 
-// What init records is the same to the byte.
+// The records of init are byte for byte the same.
 func TestRecordsOfConsulAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	p := place{block: consulBlock(consulServer(t), "gzip = true\n  lock = true\n  datacenter = \"dc1\"")}
@@ -77,7 +77,7 @@ func TestRecordsOfConsulAreTerraforms(t *testing.T) {
 	}
 }
 
-// States that do not fit under one key are in parts, and every program reads those of the others.
+// States that do not fit into one key are split, and every program reads those of the others.
 func TestLargeStatesInConsulAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// tencentBlock is a backend block with some more arguments.
+// tencentBlock returns a backend block with additional arguments.
 func tencentBlock(more string) string {
 	return `backend "cos" {
   bucket = "states-1250000000"
@@ -18,14 +18,14 @@ func tencentBlock(more string) string {
 }`
 }
 
-// tencent starts a Tencent Cloud with a bucket, and returns the variables under which it is found.
+// tencent starts a Tencent Cloud emulator with a bucket, and returns the variables to connect to it.
 func tencent(t *testing.T, s *costest.Server) []string {
 	t.Helper()
 	s.Bucket = "states-1250000000"
 	return (&drivertest.Cloud{Services: s}).Start(t)
 }
 
-// tencentPlace is a place with the usual credentials.
+// tencentPlace returns a place with the usual credentials.
 func tencentPlace(t *testing.T, s *costest.Server, more string) place {
 	t.Helper()
 	return place{block: tencentBlock(more), env: append(tencent(t, s), "TENCENTCLOUD_SECRET_ID="+costest.SecretID,
@@ -41,7 +41,7 @@ func TestBucketsOfTencentAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// The same in a bucket with versions, where the journal is on the machine of the run.
+// The same in a bucket with versions, for which the journal is on the machine of the run.
 func TestBucketsOfTencentWithVersionsAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
@@ -49,7 +49,8 @@ func TestBucketsOfTencentWithVersionsAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte: either program continues in a directory that the other has set up.
+// The records of init are byte for byte the same: either program continues in a directory that the other has
+// initialized.
 func TestRecordsOfBucketsOfTencentAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{
@@ -69,7 +70,7 @@ func TestRecordsOfBucketsOfTencentAreTerraforms(t *testing.T) {
 	}
 }
 
-// The role of a machine, and a role that it assumes, reach the bucket.
+// The role of a machine, and a role that it assumes, have access to the bucket.
 func TestRolesReachBucketsOfTencent(t *testing.T) {
 	p := place{block: tencentBlock(`cam_role_name = "machine"
   assume_role {

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
-// attic is a place whose states a program keeps: that which "store new" writes.
+// attic is a place whose states a program stores: the one that "store new" generates.
 func attic(t *testing.T) place {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -36,7 +36,7 @@ func attic(t *testing.T) place {
 	return programPlace(dir, python, filepath.Join(dir, "attic", "store.py"))
 }
 
-// programPlace has its states in a file of dir, which a program keeps that takes config.file.
+// programPlace returns a place with states in a file of dir, stored by a program with the argument config.file.
 func programPlace(dir string, words ...string) place {
 	for i, word := range words {
 		words[i] = strconv.Quote(word)
@@ -47,15 +47,15 @@ func programPlace(dir string, words ...string) place {
 		"-backend-config=command=" + command}}
 }
 
-// served is a place of a server.
+// served returns a place on a server.
 func served(t *testing.T) place {
 	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
 	return place{block: httpBlock(s.URL+"/s", s.URL+"/s", ""), noWorkspaces: true}
 }
 
-// Many applies at once, from ten machines, wait for each other, and each finds what the others made: nothing is lost,
-// and nothing is made twice. TOMBOLO_TEAM_APPLIES=n asks for n of them.
+// Many concurrent applies, from ten machines, wait for each other, and each uses the results of the others: nothing is
+// lost, and nothing is created twice. TOMBOLO_TEAM_APPLIES=n runs n of them.
 func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 	const machines = 10
 	applies := 5
@@ -114,7 +114,7 @@ func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%d applies took %s", applies, time.Since(began).Round(time.Millisecond))
-			crowd[0].run("apply", "-auto-approve", "-no-color", all) // the output, and nothing else
+			crowd[0].run("apply", "-auto-approve", "-no-color", all) // only the output
 			crowd[1].idle(all)
 			ids := crowd[2].ids()
 			distinct := map[string]bool{}

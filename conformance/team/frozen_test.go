@@ -22,8 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
-// way carries connections to a server until it is frozen: then connections are taken, and nothing that they send
-// arrives.
+// way forwards connections to a server until it is frozen: then connections are accepted, and their data is held back.
 type way struct {
 	network, target string
 	listener        net.Listener
@@ -31,8 +30,8 @@ type way struct {
 	mu     sync.Mutex
 	cond   sync.Cond
 	frozen bool
-	gone   bool // nobody answers any more
-	stuck  int  // what does not arrive
+	gone   bool // connections are refused
+	stuck  int  // the number of held-back writes
 	conns  map[net.Conn]bool
 }
 
@@ -107,7 +106,7 @@ func (w *way) freeze() {
 	w.frozen, w.stuck = true, 0
 }
 
-// isFelt reports whether somebody waits for an answer.
+// isFelt reports whether a client is waiting for a response.
 func (w *way) isFelt() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +124,7 @@ func (w *way) cut() {
 	w.cond.Broadcast()
 }
 
-// thaw lets everything through that waits.
+// thaw forwards everything that was held back.
 func (w *way) thaw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +132,7 @@ func (w *way) thaw() {
 	w.cond.Broadcast()
 }
 
-// kill ends all connections, and takes no new ones.
+// kill ends all connections, and accepts no new ones.
 func (w *way) kill() {
 	w.cut()
 	w.mu.Lock()
@@ -148,9 +147,9 @@ type hanging struct {
 	place
 	freeze func(m *member)
 	felt   func() bool
-	thaw   func() // what was sent meanwhile is lost
-	// goOn lets what was sent meanwhile arrive; nil where it is lost. kill ends the server until thaw; nil where it
-	// begins again by itself.
+	thaw   func() // data sent meanwhile is lost
+	// goOn delivers data sent meanwhile; nil if it is lost. kill stops the server until thaw; nil if it restarts by
+	// itself.
 	goOn, kill func()
 }
 
@@ -159,18 +158,18 @@ func (w *way) hangs(p place) hanging {
 		goOn: w.thaw, kill: w.kill}
 }
 
-// subject is a kind of backend, in front of which everything can be made to hang.
+// subject is a kind of backend whose server can be made to hang.
 type subject struct {
 	of func(t *testing.T) hanging
-	// long: what takes long is left to full checks, since the store is like others in all but its requests.
+	// long: slow tests only run in full checks, since the store differs from others only in its requests.
 	long bool
-	// full: everything is left to full checks, since the store is like others in all but names and signatures.
+	// full: all tests only run in full checks, since the store differs from others only in names and signatures.
 	full bool
 }
 
 var loopback = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// behind is a kind of backend with everything that it needs behind one way.
+// behind returns a kind of backend with all of its servers behind one way.
 func behind(kind string) subject {
 	return subject{long: true, full: true, of: func(t *testing.T) hanging {
 		p := ofKind(t, kind)
@@ -187,7 +186,7 @@ func behind(kind string) subject {
 	}}
 }
 
-// subjects are all kinds of backends.
+// subjects returns all kinds of backends.
 func subjects() map[string]subject {
 	return map[string]subject{
 		"pg": {of: func(t *testing.T) hanging {
@@ -240,7 +239,7 @@ func subjects() map[string]subject {
 	}
 }
 
-// begin skips what is left to full checks.
+// begin skips tests that only run in full checks.
 func (s subject) begin(t *testing.T) {
 	t.Helper()
 	if s.full {
@@ -248,7 +247,7 @@ func (s subject) begin(t *testing.T) {
 	}
 }
 
-// stopped is a program that stops in the middle of what it does.
+// stopped returns a place whose program stops during an operation.
 func stopped(t *testing.T) hanging {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -261,7 +260,7 @@ func stopped(t *testing.T) hanging {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	note, halt := filepath.Join(dir, "pid"), filepath.Join(dir, "halt")
-	// The shell notes the number of the program, and stays in between: it stops before it passes on what comes then.
+	// The shell forwards input to the program. To halt, it writes down its process id and stops itself.
 	script := filepath.Join(dir, "store.sh")
 	text := "#!/bin/sh\nwhile IFS= read -r line; do\n  if [ -e '" + halt + "' ]; then me=$(exec sh -c 'echo $PPID'); " +
 		"echo $me > '" + note + "'; kill -STOP $me; fi\n  printf '%s\\n' \"$line\"\ndone | '" + python + "' '" +
@@ -279,7 +278,7 @@ func stopped(t *testing.T) hanging {
 	}
 }
 
-// command is a command that continues while the test does.
+// command is a command that runs in the background of a test.
 type command struct {
 	*exec.Cmd
 	out   bytes.Buffer
@@ -298,7 +297,7 @@ func (m *member) start(args ...string) *command {
 	return c
 }
 
-// endsSoon waits for less than a call to a service may take.
+// endsSoon waits for less than the timeout of a call to a service.
 func (c *command) endsSoon(t *testing.T) string {
 	t.Helper()
 	select {
@@ -316,7 +315,7 @@ func (c *command) endsSoon(t *testing.T) string {
 
 func (c *command) interrupt() { _ = c.Process.Signal(syscall.SIGINT) }
 
-// A person who interrupts a command that waits for a server that hangs gets the prompt back, and nothing is lost.
+// A command that waits for a server that hangs ends when it is interrupted, and nothing is lost.
 func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name+" at the beginning", func(t *testing.T) {
@@ -350,7 +349,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			m.touch("go")
 			waitFor(t, h.felt)
 			c.interrupt()
-			time.Sleep(time.Second) // two interrupts at once may be one
+			time.Sleep(time.Second) // two simultaneous interrupts may be merged
 			c.interrupt()
 			out := c.endsSoon(t)
 			h.thaw()
@@ -364,7 +363,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 	}
 }
 
-// A server that hangs for a while, in the middle of an apply, is waited for.
+// A server that hangs for a while during an apply is waited for.
 func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
@@ -392,8 +391,8 @@ func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 	}
 }
 
-// A server that goes away in the middle of an apply ends it with an error, and the next run on the machine, when the
-// server is there again, knows all that was done.
+// A server that is stopped during an apply ends it with an error, and after the server is back, the next run on the
+// machine has all of its results.
 func TestServersThatGoAwayEndARun(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
@@ -427,7 +426,7 @@ func TestServersThatGoAwayEndARun(t *testing.T) {
 	}
 }
 
-// freed frees a lock that stayed behind.
+// freed removes a lock that was left behind.
 func (p place) freed(m *member) {
 	m.t.Helper()
 	out, err := m.try("plan", "-no-color")

@@ -14,14 +14,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 )
 
-// bytesCodec leaves messages as they are.
+// bytesCodec passes messages unchanged.
 type bytesCodec struct{}
 
 func (bytesCodec) Marshal(v any) ([]byte, error)      { return v.([]byte), nil }
 func (bytesCodec) Unmarshal(data []byte, v any) error { *v.(*[]byte) = data; return nil }
 func (bytesCodec) Name() string                       { return "proto" }
 
-// fields are those of a message that are texts.
+// fields returns the fields of a message that are strings.
 func fields(message []byte) map[protowire.Number][]byte {
 	all := map[protowire.Number][]byte{}
 	for len(message) > 0 {
@@ -40,7 +40,7 @@ func fields(message []byte) map[protowire.Number][]byte {
 	return all
 }
 
-// cloudKeys is Cloud KMS by both of its protocols: OpenTofu speaks one and we the other.
+// cloudKeys is Cloud KMS with both of its protocols: OpenTofu uses one and we the other.
 func cloudKeys() http.Handler {
 	service := gcstest.New()
 	calls := grpc.NewServer(grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(

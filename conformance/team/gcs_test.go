@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/gcs/gcstest"
 )
 
-// google has a bucket "states".
+// google starts a server with a bucket "states".
 func google(t *testing.T) (address string) {
 	t.Helper()
 	s := httptest.NewServer(gcstest.New("states"))
@@ -18,7 +18,7 @@ func google(t *testing.T) (address string) {
 	return s.URL
 }
 
-// googleBlock is a backend block with some more arguments.
+// googleBlock returns a backend block with additional arguments.
 func googleBlock(address, more string) string {
 	return fmt.Sprintf(`backend "gcs" {
   bucket                  = "states"
@@ -47,7 +47,7 @@ func TestBucketsOfFakeGCSServerAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// The same with a customer's key, which locks are not encrypted with.
+// The same with a customer's key, with which locks are not encrypted.
 func TestBucketsOfGoogleWithACustomersKeyAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	withPeers(t, func(t *testing.T, other string) {
@@ -58,7 +58,8 @@ func TestBucketsOfGoogleWithACustomersKeyAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte: either program continues in a directory that the other has set up.
+// The records of init are byte for byte the same: either program continues in a directory that the other has
+// initialized.
 func TestRecordsOfBucketsOfGoogleAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{

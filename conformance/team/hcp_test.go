@@ -22,14 +22,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 )
 
-// annsToken is that of a user of a service.
+// annsToken is the token of a user of a service.
 const annsToken = "canary-token-of-ann"
 
-// terraforms is a service as HCP Terraform is one, with its address as a host.
+// terraforms is a service like HCP Terraform, with its host address.
 type terraforms struct {
 	*hcptest.Server
 	host string
-	env  []string // of programs that have a token for it
+	env  []string // of programs with a token for it
 }
 
 // startTerraforms starts an empty service, in which the user ann has this token.
@@ -38,7 +38,7 @@ func startTerraforms(t *testing.T, token string) terraforms {
 	there := &hcptest.Server{Organization: "acme", Users: map[string]string{token: "ann"}, Projects: []string{"net"},
 		Mode: "local"}
 	s := httptest.NewUnstartedServer(there)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of programs that end
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that exit
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	roots := filepath.Join(t.TempDir(), "roots.pem")
@@ -49,7 +49,7 @@ func startTerraforms(t *testing.T, token string) terraforms {
 	return terraforms{there, "", []string{"SSL_CERT_FILE=" + roots}}.at(t, strings.TrimPrefix(s.URL, "https://"), token)
 }
 
-// at is the service under another name, for which the user has a token.
+// at returns the service under another host name, for which the user has a token.
 func (s terraforms) at(t *testing.T, host, token string) terraforms {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cli.tfrc")
@@ -61,21 +61,21 @@ func (s terraforms) at(t *testing.T, host, token string) terraforms {
 	return s
 }
 
-// place is a backend block, or a cloud block, with what its block workspaces says.
+// place returns a backend block, or a cloud block, with the content of its block workspaces.
 func (s terraforms) place(block, workspaces string) place {
 	where := fmt.Sprintf("  hostname     = %q\n  organization = \"acme\"\n", s.host)
 	return place{block: block + " {\n" + where + "  workspaces {\n    " + workspaces + "\n  }\n}", env: s.env,
 		source: fmt.Sprintf("backend = \"remote\"\n  config = {\n%s  workspaces = { name = \"one\" }\n  }", where)}
 }
 
-// from has data sources read this workspace of a prefix.
+// from makes data sources read this workspace of a prefix.
 func (p place) from(prefix, workspace string) place {
 	p.source = strings.Replace(p.source, `name = "one"`, fmt.Sprintf("prefix = %q", prefix), 1) +
 		fmt.Sprintf("\n  workspace = %q", workspace)
 	return p
 }
 
-// kinds are all ways to say which workspaces a configuration has.
+// kinds returns all ways to select the workspaces of a configuration.
 func (s terraforms) kinds() map[string]place {
 	one := s.place(`backend "remote"`, `name = "one"`)
 	one.noWorkspaces, one.lockID = true, "acme/one"
@@ -115,7 +115,7 @@ func TestWorkspacesOfTerraformAreShared(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte.
+// The records of init are byte for byte the same.
 func TestRecordsOfTerraformsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	s := startTerraforms(t, annsToken)
@@ -139,7 +139,7 @@ func TestRecordsOfTerraformsAreTerraforms(t *testing.T) {
 	}
 }
 
-// identified is a state as far as all programs print it alike: some add what they know of objects.
+// identified returns the parts of a state that all programs print alike: some add data about objects.
 func identified(t *testing.T, text string) string {
 	t.Helper()
 	var st struct {
@@ -153,8 +153,8 @@ func identified(t *testing.T, text string) string {
 	return fmt.Sprint(st)
 }
 
-// A sealed state goes back and forth with OpenTofu by a cloud block, too. OpenTofu sends outputs and objects in plain
-// text beside it; we do not.
+// An encrypted state is exchanged with OpenTofu through a cloud block, too. OpenTofu also sends its outputs and objects
+// in plain text; we do not.
 func TestSealedStatesOfCloudBlocksAreShared(t *testing.T) {
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
 	s := startTerraforms(t, annsToken)
@@ -173,10 +173,10 @@ func TestSealedStatesOfCloudBlocksAreShared(t *testing.T) {
 	}
 }
 
-// own are values that no two states share, and an argument of terraform_data that older programs do not have.
+// own matches values that are unique to a state, and an argument of terraform_data that older programs do not have.
 var own = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|"store": ?null,`)
 
-// shownState is the document of a state without what differs between any two.
+// shownState returns the document of a state without values that are unique to it.
 func shownState(t *testing.T, text []byte) any {
 	t.Helper()
 	var document map[string]any
@@ -187,8 +187,8 @@ func shownState(t *testing.T, text []byte) any {
 	return document
 }
 
-// The service gets a state as "show -json" prints it, too, as from Terraform: by a cloud block, and if nothing is
-// encrypted. Large states are uploaded, with their documents.
+// The service also receives a state in the form of "show -json", as from Terraform: with a cloud block, and without
+// encryption. Large states are uploaded, with their documents.
 func TestServicesShowStatesAsWithTerraform(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
 		s := startTerraforms(t, annsToken)
@@ -238,7 +238,7 @@ func mustRead(t *testing.T, name string) string {
 	return string(text)
 }
 
-// What one program pulls the other pushes, also a state that was there before.
+// A state that one program pulls can be pushed by the other, including an existing one.
 func TestStatesOfTerraformsArePulledAndPushed(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
 		s := startTerraforms(t, annsToken)

@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
-// withVersions is a bucket that keeps them.
+// withVersions starts a server with a versioned bucket.
 func withVersions(t *testing.T) (address string) {
 	t.Helper()
 	bucket := s3mem.New()
@@ -34,7 +34,7 @@ func withVersions(t *testing.T) (address string) {
 	return server.URL
 }
 
-// A person looks at who did what, takes a former state, and goes back to it.
+// Former states are listed with their authors, read, and restored.
 func TestFormerStatesAreListedReadAndPushed(t *testing.T) {
 	for name, of := range map[string]func(t *testing.T) place{
 		"local": func(*testing.T) place { return place{env: []string{"TOMBOLO_STATE_HISTORY=20"}} },

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
-// httpBlock is a backend block for a state of a server.
+// httpBlock returns a backend block for a state on a server.
 func httpBlock(address, lock, more string) string {
 	return fmt.Sprintf(`backend "http" {
   address        = %q
@@ -43,7 +43,8 @@ func TestHTTPServersAreSharedWithTerraform(t *testing.T) {
 	}
 }
 
-// What init records is the same to the byte, and each program continues in a directory that the other has set up.
+// The records of init are byte for byte the same, and each program continues in a directory that the other has
+// initialized.
 func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, c := range map[string]struct {
@@ -77,7 +78,7 @@ func TestRecordsOfHTTPServersAreTerraforms(t *testing.T) {
 	}
 }
 
-// A state that was overwritten with what is none is used by nobody, and can be replaced by a good one.
+// A state that was overwritten with invalid data is refused by all programs, and can be replaced by a valid one.
 func TestDamagedStatesAreReplaced(t *testing.T) {
 	there := &httpstoretest.Server{}
 	s := httptest.NewServer(there)

@@ -19,30 +19,30 @@ import (
 	"testing"
 )
 
-// outage is what happens to requests to the service of a key, or to the program of one: from the first of them on, and
-// until somebody has repaired it.
+// outage is what happens to requests to a key service, or calls of a key program, from the first one until it is
+// repaired.
 type outage struct {
 	first int
 	fate  string
 }
 
-// outageFates has all fates.
+// outageFates are all kinds of outages.
 var outageFates = []string{"refuses", "is broken", "talks nonsense", "hangs up", "does not answer"}
 
-// keyService is a source of keys that has outages.
+// keyService is a source of keys that can have outages.
 type keyService interface {
 	begin(outage)
-	// repair ends the outage. It returns whether anybody has noticed it, and how many requests there were in all.
+	// repair ends the outage. It returns whether it affected any request, and the total number of requests.
 	repair() (noticed bool, requests int)
-	// waits reports whether a request waits for an answer that does not come.
+	// waits reports whether a request is waiting for a response that is never sent.
 	waits() bool
 }
 
-// faultyService is a service of keys with outages.
+// faultyService is a key service with outages.
 type faultyService struct {
 	http.Handler
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	now     outage
 	n       int
 	noticed bool
@@ -109,13 +109,13 @@ func (s *faultyService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// faultyProgram is a program of keys, or of a method, with outages. It counts its calls in a file.
+// faultyProgram is a key or method program with outages. It counts its calls in a file.
 type faultyProgram struct {
 	t   *testing.T
 	dir string
 }
 
-// programFaults begins a program: it reads what is to happen.
+// programFaults is the beginning of a program, which determines whether it fails.
 const programFaults = `import os, sys, time
 with open("calls", "a") as f:
     f.write("x")
@@ -158,7 +158,7 @@ func (p faultyProgram) waitsFor(name string) bool {
 	return err == nil
 }
 
-// keyFaultsConfiguration has objects that leave traces outside: what was made, and what is gone.
+// keyFaultsConfiguration has objects that log outside of the state what was created and destroyed.
 const keyFaultsConfiguration = `
 variable "names" {
   type = set(string)
@@ -181,23 +181,23 @@ resource "terraform_data" "thing" {
 
 const keyCanary = "8839214776"
 
-// keyLife is the life of a state whose keys cannot be had for a while.
+// keyLife is a sequence of commands on a state whose keys are not available for a while.
 type keyLife struct {
 	*member
 	seal    seal
 	service keyService
 }
 
-// Keys cannot be had for a while, from one request on: before a command, in its middle, between a plan and its apply.
-// The command ends with an error that names whose keys are missing, or uses those that it has; nothing is written
-// plain, and nothing is overwritten. When the keys are there again, the state has all that there is outside.
-// TOMBOLO_TEAM_CLOUDS=1 tries each request of a life, and otherwise one of each kind of keys; TOMBOLO_TEAM_SEED says
-// with which fates.
+// Keys are not available for a while, from one request on: before a command, during it, or between a plan and its
+// apply. The command ends with an error that names the key provider, or uses the keys that it has; nothing is written
+// in plain text, and nothing is overwritten. When the keys are available again, the state has all existing objects.
+// TOMBOLO_TEAM_CLOUDS=1 tries each request of a sequence, otherwise one for each kind of keys is tried;
+// TOMBOLO_TEAM_SEED selects the outages.
 func TestKeysAreMissingForAWhile(t *testing.T) {
 	seed, _ := strconv.ParseUint(os.Getenv("TOMBOLO_TEAM_SEED"), 10, 64)
 	for i, s := range seals() {
 		if s.name == "pbkdf2" || s.name == "chain" {
-			continue // no service, and the program of another
+			continue // not a service, and another one's program
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -251,7 +251,7 @@ func newKeyLife(t *testing.T, s seal) *keyLife {
 	return l
 }
 
-// live makes, replaces and removes objects, some of them with a saved plan.
+// live creates, replaces and removes objects, some of them with a saved plan.
 func (l *keyLife) live() {
 	for _, names := range []string{`["a","b"]`, `["b","c"]`, `["c"]`} {
 		l.step("-var=names="+names, "apply", "-auto-approve", "-no-color", "-var=names="+names)
@@ -264,7 +264,7 @@ func (l *keyLife) live() {
 	l.step(`-var=names=[]`, "destroy", "-auto-approve", "-no-color", saved)
 }
 
-// step runs a command. If it fails because of the keys, they are there again, and what was wanted is applied.
+// step runs a command. If it fails because of the keys, the outage is repaired and the configuration applied.
 func (l *keyLife) step(names string, args ...string) (well bool) {
 	l.t.Helper()
 	c := l.start(args...)
@@ -277,7 +277,7 @@ func (l *keyLife) step(names string, args ...string) (well bool) {
 		}
 		return ended || l.service.waits()
 	})
-	if !ended { // somebody loses patience
+	if !ended { // it is interrupted
 		_ = c.Process.Signal(syscall.SIGINT)
 		c.endsSoon(l.t)
 	}
@@ -304,7 +304,7 @@ func (l *keyLife) step(names string, args ...string) (well bool) {
 	return well
 }
 
-// nothingIsPlain looks into all files.
+// nothingIsPlain searches all files for plain text.
 func (l *keyLife) nothingIsPlain(when string) {
 	l.t.Helper()
 	err := filepath.WalkDir(l.dir, func(name string, d fs.DirEntry, err error) error {
@@ -324,7 +324,7 @@ func (l *keyLife) nothingIsPlain(when string) {
 	}
 }
 
-// nothingIsLost compares the state with what there is outside.
+// nothingIsLost compares the state with the existing objects.
 func (l *keyLife) nothingIsLost(when string) {
 	l.t.Helper()
 	there := map[string]bool{}

@@ -28,14 +28,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// keyServices starts the services of all clouds that have keys, at their usual addresses, and returns the variables
-// under which programs reach them.
+// keyServices starts emulators of all cloud key services, at their usual addresses, and returns the variables to
+// connect to them.
 func keyServices(t *testing.T) []string {
 	t.Helper()
 	return keyServicesBehind(t, func(h http.Handler) http.Handler { return h })
 }
 
-// keyServicesBehind are these services, behind something through which all requests go.
+// keyServicesBehind starts these services with a handler that intercepts all requests.
 func keyServicesBehind(t *testing.T, behind func(http.Handler) http.Handler) []string {
 	t.Helper()
 	google, azure := cloudKeys(), &azuretest.Cloud{Blobs: http.NotFoundHandler()}
@@ -57,25 +57,25 @@ func keyServicesBehind(t *testing.T, behind func(http.Handler) http.Handler) []s
 		"BAO_TOKEN="+encryptiontest.TransitToken)
 }
 
-// seal is a way to seal states: the blocks of a method and of what it needs.
+// seal is a way to encrypt states: the blocks of a method and of its key providers.
 type seal struct {
 	name, blocks, method string
-	mark                 string // a sealed document has this
+	mark                 string // contained in every encrypted document
 }
 
 const noKeys = `method "unencrypted" "plain" {}` + "\n"
 
-// plain leaves states as they are.
+// plain does not encrypt states.
 var plain = seal{name: "plain", blocks: noKeys, method: "method.unencrypted.plain", mark: `"terraform_data"`}
 
-// keyed is AES with the keys of a provider.
+// keyed returns AES with the keys of a provider.
 func keyed(kind, arguments string) seal {
 	return seal{name: kind, method: "method.aes_gcm." + kind, mark: "key_provider." + kind + ".a",
 		blocks: fmt.Sprintf("key_provider %q \"a\" {\n%s\n}\nmethod \"aes_gcm\" %q {\n  keys = key_provider.%s.a\n}\n",
 			kind, arguments, kind, kind)}
 }
 
-// keyProgram and methodProgram speak OpenTofu's protocols of keys and of methods.
+// keyProgram and methodProgram implement OpenTofu's protocols for external keys and methods.
 const (
 	keyProgram = `import sys, json, base64
 print(json.dumps({"magic": "OpenTofu-External-Key-Provider", "version": 1}), flush=True)
@@ -102,7 +102,7 @@ print(json.dumps({"payload": base64.b64encode(text).decode()}))
 `
 )
 
-// seals are all methods, and AES with all kinds of keys.
+// seals returns all methods, and AES with all kinds of keys.
 func seals() []seal {
 	all := []seal{
 		keyed("pbkdf2", "passphrase = \"correct horse battery staple\"\n  iterations = 200000"),
@@ -131,7 +131,7 @@ func seals() []seal {
 			commands, "method.external.keyed", "key_provider.external.b"})
 }
 
-// settings seal by s, and open what a fallback has sealed as well.
+// settings returns settings that encrypt with s, and also decrypt with a fallback.
 func (s seal) settings(fallback ...seal) string {
 	blocks, inside := s.blocks, ""
 	for _, f := range fallback {
@@ -148,7 +148,7 @@ func (m *member) with(settings string) {
 	m.env = append(m.env, encryption.Variable+"="+settings)
 }
 
-// sealedMember is a program whose state is in a file that others use, too.
+// sealedMember returns a program whose state is in a shared file.
 func sealedMember(t *testing.T, name, bin, file string, env []string) *member {
 	t.Helper()
 	p := place{block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", file), env: env}
@@ -158,8 +158,9 @@ func sealedMember(t *testing.T, name, bin, file string, env []string) *member {
 	return m
 }
 
-// A state goes from each key to the next, beginning and ending as plain text: one program seals it anew, the other then
-// opens it without the former key and continues, and neither opens it with another key alone, or changes it then.
+// A state goes from each key to the next, beginning and ending as plain text: one program encrypts it with the new key,
+// the other then decrypts it without the former key and continues, and neither decrypts or changes it with only another
+// key.
 func TestSealedStatesGoFromKeyToKeyWithTofu(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
@@ -210,12 +211,12 @@ func TestSealedStatesGoFromKeyToKeyWithTofu(t *testing.T) {
 	}
 }
 
-// combination is what settings say about a state, or about one that a data source reads, and what there is.
+// combination is a kind of stored state and settings for it, or for one that a data source reads.
 type combination struct{ stored, settings string }
 
-// Both programs open, or refuse, what the other opens or refuses: a plain state and a sealed one, for each method, each
-// fallback, enforced or not.
-func TestSettingsOpenWhatTheyOpenInTofu(t *testing.T) {
+// Both programs decrypt or refuse the same documents: plain and encrypted states, for each method and each fallback,
+// enforced or not.
+func TestSettingsDecryptTheSameDocumentsAsInTofu(t *testing.T) {
 	inFull(t)
 	a := keyed("pbkdf2", "passphrase = \"correct horse battery staple\"\n  iterations = 200000")
 	b := seal{"other", strings.NewReplacer("staple", "stable", `"a"`, `"b"`, "pbkdf2.a", "pbkdf2.b",
@@ -249,7 +250,7 @@ func TestSettingsOpenWhatTheyOpenInTofu(t *testing.T) {
 	comparePrograms(t, all, a)
 }
 
-// comparePrograms has each program open the state under the same settings: its own, or that which a data source reads.
+// comparePrograms has each program read its own state, or that of a data source, under the same settings.
 func comparePrograms(t *testing.T, all []combination, a seal) {
 	t.Helper()
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
@@ -276,7 +277,7 @@ func comparePrograms(t *testing.T, all []combination, a seal) {
 				m.goTo(place{block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", file)})
 				m.env = append(m.env, "TF_CLI_ARGS_plan=-detailed-exitcode")
 			}
-			if _, err := m.try("init", "-no-color"); err == nil { // a mistake may come to light here, or later
+			if _, err := m.try("init", "-no-color"); err == nil { // a mistake may be reported here, or later
 				out, err := m.try("plan", "-no-color")
 				said[i], opened[i] = out, err == nil || strings.Contains(out, "+ ids")
 			}
@@ -296,7 +297,8 @@ func comparePrograms(t *testing.T, all []combination, a seal) {
 
 const sealedVectors = "testdata/sealed"
 
-// What OpenTofu 1.12.6 has sealed with keys of services is opened. TOMBOLO_TEAM_VECTORS=write has it write them anew.
+// Documents that OpenTofu 1.12.6 has encrypted with keys of services are decrypted. TOMBOLO_TEAM_VECTORS=write
+// regenerates them.
 func TestDocumentsOfTofuAreOpenedWithKeysOfServices(t *testing.T) {
 	env := keyServices(t)
 	for _, s := range seals() {
@@ -327,7 +329,7 @@ func TestDocumentsOfTofuAreOpenedWithKeysOfServices(t *testing.T) {
 	}
 }
 
-// writeVector has OpenTofu write a state, sealed and plain.
+// writeVector has OpenTofu write a state, encrypted and plain.
 func writeVector(t *testing.T, name string, s seal, env []string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "state")
@@ -349,10 +351,10 @@ func writeVector(t *testing.T, name string, s seal, env []string) {
 	}
 }
 
-// Documents of OpenTofu and our own are changed, with every method and key provider: nothing is opened to something
-// else, and nothing ends the program. TOMBOLO_TEAM_DAMAGE is how often each is changed.
+// Documents of OpenTofu and our own are damaged, with every method and key provider: nothing is decrypted to other
+// content, and nothing crashes the program. TOMBOLO_TEAM_DAMAGE is how often each is damaged.
 func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
-	if os.Getenv(within) == "" { // roots of certificates are read once a process
+	if os.Getenv(within) == "" { // root certificates are only read once per process
 		which := "^" + t.Name() + "$"
 		if asked := flag.Lookup("test.run").Value.String(); strings.Contains(asked, t.Name()+"/") {
 			which = asked // some keys
@@ -399,7 +401,7 @@ func TestDamagedDocumentsAreRefusedWithEveryKey(t *testing.T) {
 	}
 }
 
-// quickProgram compiles what the programs for keys and of methods do, and has settings name that: it starts in a
+// quickProgram compiles a program equivalent to the key and method programs, and makes settings use it: it starts in a
 // fraction of their time.
 func quickProgram(t *testing.T, dir string) *strings.Replacer {
 	t.Helper()
@@ -412,7 +414,7 @@ func quickProgram(t *testing.T, dir string) *strings.Replacer {
 		`"python3", "method.py"`, fmt.Sprintf("%q", bin))
 }
 
-// opener opens and seals states with these settings in this process.
+// opener returns a cipher with these settings in this process.
 func opener(t *testing.T, settings string) *encryption.Cipher {
 	t.Helper()
 	dir := t.TempDir()

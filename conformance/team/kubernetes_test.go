@@ -21,13 +21,13 @@ func cluster(t *testing.T) string {
 	return s.URL
 }
 
-// kubeEnv names a file of kubectl, without which Terraform does not begin.
+// kubeEnv returns the variables for a kubeconfig file, which Terraform requires.
 func kubeEnv(t *testing.T, address string) []string {
 	t.Helper()
 	return kubeConfig(t, fmt.Sprintf("server: %q", address), "")
 }
 
-// kubeConfig names a file of kubectl for a cluster and a user.
+// kubeConfig returns the variables for a kubeconfig file with a cluster and a user.
 func kubeConfig(t *testing.T, cluster, user string) []string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "config")
@@ -44,7 +44,7 @@ contexts: [{name: here, context: {cluster: here, user: me}}]
 	return []string{"KUBE_CONFIG_PATH=" + name}
 }
 
-// clusterBlock is a backend block with some more arguments.
+// clusterBlock returns a backend block with additional arguments.
 func clusterBlock(address, more string) string {
 	return fmt.Sprintf(`backend "kubernetes" {
   host          = %q
@@ -61,8 +61,8 @@ func TestKubernetesIsSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// Kubernetes' own API server, reached by a file of kubectl with a certificate and a token, is the place of the same
-// life, and of one with encrypted states.
+// The same with Kubernetes' own API server, reached by a kubeconfig file with a certificate and a token, with plain and
+// with encrypted states.
 func TestAnAPIServerIsSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	address, ca := kubernetestest.APIServer(t)
@@ -77,7 +77,7 @@ func TestAnAPIServerIsSharedWithTerraform(t *testing.T) {
 	}
 }
 
-// What init records is the same to the byte.
+// The records of init are byte for byte the same.
 func TestRecordsOfKubernetesAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	address := cluster(t)
@@ -104,7 +104,7 @@ func TestRecordsOfKubernetesAreTerraforms(t *testing.T) {
 	}
 }
 
-// States that do not fit into one secret are in several. OpenTofu reads the first one alone.
+// States that do not fit into one secret are split into several. OpenTofu only reads the first one.
 func TestLargeStatesInKubernetesAreSharedWithTerraform(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")

@@ -26,30 +26,30 @@ type place struct {
 	env   []string // of both programs
 	// noWorkspaces: the backend has one state.
 	noWorkspaces bool
-	initArgs     []string // of init, beside the usual ones
-	// lockEnds: a lock ends with the process that took it.
+	initArgs     []string // of init, in addition to the usual ones
+	// lockEnds: a lock ends with the process that acquired it.
 	lockEnds bool
-	// lockID is the id of every lock, where Terraform does not show that of the holder.
+	// lockID is the id of every lock, if Terraform does not show that of the holder.
 	lockID string
-	// home is the workspace that is selected at first; the default one when empty.
+	// home is the initially selected workspace; "" is the default one.
 	home string
-	// source are the arguments of a data source that reads the state, where they are not those of the block.
+	// source has the arguments of a data source that reads the state, if they differ from those of the block.
 	source string
-	// cloud: the other program does not migrate states from there, and its "output" asks the service, which knows no
-	// outputs of what we have sealed.
+	// cloud: the other program does not migrate states from there, and its "output" queries the service, which does not
+	// have the outputs of states that we have encrypted.
 	cloud bool
-	// heard is all that a service was told so far, where that is known.
+	// heard returns everything that a service has received so far, if that is recorded.
 	heard func() string
 }
 
-// ofKind is a place in a service that is started for it.
+// ofKind returns a place in a service that is started for it.
 func ofKind(t *testing.T, kind string) place {
 	t.Helper()
 	s := backendtest.Serve(t, kind)
 	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Heard}
 }
 
-// member is a program with a working directory of its own, on its own machine as it were.
+// member is a program with its own working directory, like a machine of a team.
 type member struct {
 	t    *testing.T
 	name string
@@ -58,12 +58,12 @@ type member struct {
 	env  []string
 }
 
-// patience is how long a command may take.
+// patience is the timeout of a command.
 const patience = 20 * time.Minute
 
 var ours string // the binary under test
 
-// within is set in the environment of tests that run again, in a process with other surroundings.
+// within is set in the environment of tests that run again in a new process with another environment.
 const within = "TOMBOLO_TEST_WITHIN"
 
 func TestMain(m *testing.M) {
@@ -124,7 +124,7 @@ func (p place) member(t *testing.T, name, bin string) *member {
 	return m
 }
 
-// try runs a command and returns what it printed.
+// try runs a command and returns its output.
 func (m *member) try(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
@@ -143,7 +143,7 @@ func (m *member) run(args ...string) string {
 	return out
 }
 
-// fails runs a command that must not end well, and returns what it printed.
+// fails runs a command that must fail, and returns its output.
 func (m *member) fails(args ...string) string {
 	m.t.Helper()
 	out, err := m.try(args...)
@@ -153,7 +153,7 @@ func (m *member) fails(args ...string) string {
 	return out
 }
 
-// ids are the objects as the program knows them.
+// ids returns the ids of the objects in the program's state.
 func (m *member) ids() map[string]string {
 	m.t.Helper()
 	var ids map[string]string
@@ -163,7 +163,7 @@ func (m *member) ids() map[string]string {
 	return ids
 }
 
-// idle checks that a program finds nothing to do.
+// idle checks that a program plans no changes.
 func (m *member) idle(args ...string) {
 	m.t.Helper()
 	out, err := m.try(append([]string{"plan", "-no-color", "-detailed-exitcode"}, args...)...)
@@ -185,8 +185,8 @@ func (m *member) write(name string) {
 	}
 }
 
-// live is the life of a state that two programs share; with OpenTofu also that of an encrypted one, which begins as
-// what the first has left.
+// live is the life cycle of a state that two programs share; with OpenTofu also that of an encrypted one, which begins
+// with the state that the first has left.
 func (p place) live(t *testing.T, other string) {
 	p.known(t, other)
 	t.Run("plain", func(t *testing.T) { p.liveOnce(t, other) })
@@ -283,7 +283,7 @@ func (p place) readBy(t *testing.T, bin string, want map[string]string) {
 
 var backendBlock = regexp.MustCompile(`(?s)^\s*backend "(\w+)" \{(.*)\}\s*$`)
 
-// arguments are the label and the arguments of the block.
+// arguments returns the label and the arguments of the block.
 func (p place) arguments() (label, arguments string) {
 	found := backendBlock.FindStringSubmatch(p.block)
 	return found[1], found[2]
@@ -297,7 +297,7 @@ func (p place) environ(dir string) []string {
 
 var lockID = regexp.MustCompile(`(?m)^\s*ID:\s+(\S{8,})`)
 
-// conflict has one hold the lock while two wants it.
+// conflict has one hold the lock while two tries to acquire it.
 func (p place) conflict(t *testing.T, one, two *member) {
 	t.Helper()
 	ended := make(chan string)
@@ -361,8 +361,8 @@ func (m *member) goTo(p place) {
 	}
 }
 
-// vanish has one end in the middle of an apply, as a machine does. The lock stays where the service cannot see that,
-// until two frees it.
+// vanish kills one during an apply, as if its machine had failed. The lock remains if the service cannot detect that,
+// until two removes it.
 func (p place) vanish(t *testing.T, one, two *member) {
 	t.Helper()
 	cmd := exec.Command(one.bin, "apply", "-auto-approve", "-no-color", "-var=wait=2", `-var=names=["b","c"]`)
@@ -375,7 +375,7 @@ func (p place) vanish(t *testing.T, one, two *member) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	one.touch("go") // for what it has started
+	one.touch("go") // for processes that it has started
 	defer func() {
 		for _, file := range []string{"go", "started"} {
 			os.Remove(filepath.Join(one.dir, file))
@@ -390,18 +390,18 @@ func (p place) vanish(t *testing.T, one, two *member) {
 		}
 		two.run("force-unlock", "-force", cmp.Or(p.lockID, id[1]))
 	}
-	waitFor(t, func() bool { // where the server has to notice first that it is alone
+	waitFor(t, func() bool { // the server may need time to detect the lost connection
 		out, err := two.try("apply", "-auto-approve", "-no-color", names)
 		if err != nil && (!p.lockEnds || !strings.Contains(out, "Error acquiring the state lock")) {
 			t.Fatalf("%s after %s has vanished: %v\n%s", two.name, one.name, err, out)
 		}
 		return err == nil
 	})
-	one.run("apply", "-auto-approve", "-no-color", names) // what was in flight is found, and gone about
+	one.run("apply", "-auto-approve", "-no-color", names) // unfinished operations are found and resolved
 	two.idle(names)
 }
 
-// migrate has two take the state to a file, and one take it back, in the same directory.
+// migrate has two move the state to a file, and one move it back, in the same directory.
 func (p place) migrate(t *testing.T, one, two *member) {
 	t.Helper()
 	const names = `-var=names=["b","d"]`

@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// places are two of each kind of backend: states go from each to each.
+// places returns two of each kind of backend: states go from each to each.
 func places(t *testing.T) map[string]place {
 	env := append([]string{"PG_CONN_STR=" + pgtest.Database(t), "ARM_ACCESS_KEY=" + azuretest.Key}, bucketEnv...)
 	env = append(append(env, googleEnv...), alibabaEnv...)
@@ -68,10 +68,10 @@ func places(t *testing.T) map[string]place {
 	return all
 }
 
-// renamed is the workspace that has the state of the default one where there is none of that name.
+// renamed is the workspace for the state of the default one, if that does not exist.
 const renamed = "main"
 
-// hosted adds places in two services as HCP Terraform is one, and the variables under which they are found.
+// hosted adds places in two services like HCP Terraform, and the variables to connect to them.
 func hosted(t *testing.T, all map[string]place, env []string) []string {
 	t.Helper()
 	dir, hosts, roots := t.TempDir(), "", ""
@@ -79,7 +79,7 @@ func hosted(t *testing.T, all map[string]place, env []string) []string {
 		s := startTerraforms(t, annsToken)
 		hosts += fmt.Sprintf("credentials %q {\n  token = %q\n}\n", s.host, annsToken)
 		_, name, _ := strings.Cut(s.env[0], "=")
-		roots = mustRead(t, name) // which all such services have
+		roots = mustRead(t, name) // common to all such services
 		s.Make("net-"+renamed, nil)
 		s.Make(renamed, map[string]string{"team": ""})
 		all[fmt.Sprint("remote ", n)] = s.place(`backend "remote"`, `prefix = "net-"`)
@@ -99,7 +99,7 @@ func hosted(t *testing.T, all map[string]place, env []string) []string {
 		filepath.Join(dir, "hosts.tfrc"))
 }
 
-// idsOf are the objects of two workspaces, the first of which is "blue".
+// idsOf returns the objects of two workspaces, the first of which is "blue".
 func (m *member) idsOf(t *testing.T, first string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -108,14 +108,14 @@ func (m *member) idsOf(t *testing.T, first string) map[string]string {
 		for name, id := range m.ids() {
 			all[strings.Replace(workspace, renamed, "default", 1)+" "+name] = id
 		}
-		if strings.Contains(m.run("state", "pull"), workspace+"/a") { // the objects know their workspace
+		if strings.Contains(m.run("state", "pull"), workspace+"/a") { // the objects contain the name of their workspace
 			m.idle()
 		}
 	}
 	return all
 }
 
-// TestStatesMigrateFromEachPlaceToEach takes each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
+// TestStatesMigrateFromEachPlaceToEach tests each kind once on each side, and all pairs with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes remote cloud"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 local": true, "pg pg": true, "s3 program": true,
@@ -152,7 +152,7 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 				if got := m.idsOf(t, two); !maps.Equal(got, ids) || len(ids) != 4 {
 					t.Errorf("there are %v after %v", got, ids)
 				}
-				m.run("apply", "-auto-approve", `-var=names=["c"]`) // the old place does not see this
+				m.run("apply", "-auto-approve", `-var=names=["c"]`) // not visible in the old place
 				m.goTo(old)
 				m.answers("1\n", append([]string{"init", "-reconfigure"}, old.initArgs...)...)
 				if got := m.idsOf(t, one); !maps.Equal(got, ids) {
@@ -163,7 +163,7 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 	}
 }
 
-// answers runs a command that may ask.
+// answers runs a command that may ask questions.
 func (m *member) answers(said string, args ...string) {
 	m.t.Helper()
 	cmd := exec.Command(m.bin, args...)
@@ -173,7 +173,7 @@ func (m *member) answers(said string, args ...string) {
 	}
 }
 
-// A place with room for one state gets that of the selected workspace, and gives it back as that of the default one.
+// A place for one state gets that of the selected workspace, which later returns as that of the default one.
 func TestTheSelectedWorkspaceGoesToAPlaceWithoutWorkspaces(t *testing.T) {
 	t.Parallel()
 	m := place{}.member(t, "tombolo", ours)
@@ -198,7 +198,7 @@ func TestTheSelectedWorkspaceGoesToAPlaceWithoutWorkspaces(t *testing.T) {
 	}
 }
 
-// Nothing is copied while another run changes it.
+// States are not copied while another run changes them.
 func TestStatesThatAreInUseDoNotMigrate(t *testing.T) {
 	t.Parallel()
 	all := places(t)
@@ -222,7 +222,7 @@ func TestStatesThatAreInUseDoNotMigrate(t *testing.T) {
 	two.idle("-var=wait=1")
 }
 
-// Init asks for what must be set, and records the answers.
+// Init asks for required arguments, and records the answers.
 func TestInitAsksForTheBucket(t *testing.T) {
 	t.Parallel()
 	p := places(t)["s3 1"]
@@ -253,7 +253,7 @@ func TestInitAsksForTheBucket(t *testing.T) {
 	m.run("apply", "-auto-approve")
 }
 
-// What is wrong with an argument is shown where it is set, except for what is secret.
+// Problems of arguments are reported where they are set, without secret values.
 func TestMistakesInBackendBlocksHavePlaces(t *testing.T) {
 	t.Parallel()
 	p := places(t)["s3 1"]

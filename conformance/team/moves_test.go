@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// things are the ids of the objects that a state has, by their keys.
+// things returns the ids of the objects in a state, by their keys.
 func (m *member) things(t *testing.T) map[string]string {
 	t.Helper()
 	var doc struct {
@@ -38,9 +38,9 @@ func (m *member) things(t *testing.T) map[string]string {
 	return ids
 }
 
-// TestObjectsMoveFromEachPlaceToEach takes each kind of backend once on each side, and all pairs with
-// TOMBOLO_TEAM_PAIRS=all. Objects go there and back; in between both states have what they should, and applies replace
-// nothing.
+// TestObjectsMoveFromEachPlaceToEach tests each kind of backend once on each side, and all pairs with
+// TOMBOLO_TEAM_PAIRS=all. Objects are moved there and back; after each move both states have the right objects, and
+// applies replace nothing.
 func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 	const kinds = "local pg s3 gcs azurerm consul program oss cos oci kubernetes remote cloud"
 	usual := map[string]bool{"local pg": true, "pg s3": true, "s3 consul": true, "consul gcs": true,
@@ -70,7 +70,7 @@ func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 				if got := to.things(t); !maps.Equal(got, want) {
 					t.Errorf("after the move there are %v, want %v", got, want)
 				}
-				to.run("apply", "-auto-approve", `-var=names=["a","c"]`) // the input names the workspace, nothing else
+				to.run("apply", "-auto-approve", `-var=names=["a","c"]`) // only the input has the name of the workspace
 				if got := to.things(t)["a"]; got != before["a"] {
 					t.Errorf("the object that has moved was replaced: %s, want %s", got, before["a"])
 				}
@@ -91,7 +91,7 @@ func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 	}
 }
 
-// An object does not move into a state that another run is changing, and stays where it is.
+// An object is not moved to a state that another run is changing, and stays where it is.
 func TestObjectsDoNotMoveIntoAStateThatIsInUse(t *testing.T) {
 	t.Parallel()
 	all := places(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/oraclecloud/oraclecloudtest"
 )
 
-// oraclePlace is a place in a bucket of Oracle Cloud, with more variables.
+// oraclePlace returns a place in a bucket of Oracle Cloud, with additional variables.
 func oraclePlace(t *testing.T, there *oraclecloudtest.Server, more ...string) place {
 	t.Helper()
 	s := httptest.NewServer(there)

@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/drivertest"
 )
 
-// alibaba has a bucket "states", and a table "locks".
+// alibaba starts a server with a bucket "states", and a table "locks".
 func alibaba(t *testing.T) (address string) {
 	t.Helper()
 	s := httptest.NewServer(&osstest.Server{Bucket: "states"})
@@ -20,7 +20,7 @@ func alibaba(t *testing.T) (address string) {
 	return s.URL
 }
 
-// alibabaBlock is a backend block with some more arguments.
+// alibabaBlock returns a backend block with additional arguments.
 func alibabaBlock(address, more string) string {
 	return fmt.Sprintf(`backend "oss" {
   bucket              = "states"
@@ -42,7 +42,8 @@ func TestBucketsOfAlibabaAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte: either program continues in a directory that the other has set up.
+// The records of init are byte for byte the same: either program continues in a directory that the other has
+// initialized.
 func TestRecordsOfBucketsOfAlibabaAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{
@@ -63,8 +64,8 @@ func TestRecordsOfBucketsOfAlibabaAreTerraforms(t *testing.T) {
 	}
 }
 
-// alibabaCloud is the cloud at its usual addresses: buckets by name, tables, roles of machines and roles to assume. Who
-// has the credentials of the machine may assume the role, and only that one reaches the bucket.
+// alibabaCloud is the cloud at its usual addresses: buckets by name, tables, roles of machines and roles to assume.
+// With the credentials of the machine the role can be assumed, and only that role has access to the bucket.
 func alibabaCloud(there *osstest.Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		const credentials = `{"Code":"Success","AccessKeyId":%q,"AccessKeySecret":%q,"SecurityToken":%q,` +
@@ -93,7 +94,7 @@ func alibabaCloud(there *osstest.Server) http.HandlerFunc {
 	}
 }
 
-// The role of a machine, and a role that it assumes, reach the services at their usual addresses.
+// The role of a machine, and a role that it assumes, have access to the services at their usual addresses.
 func TestRolesReachBucketsOfAlibaba(t *testing.T) {
 	there := &osstest.Server{Bucket: "states", Token: "role-token"}
 	p := place{block: `backend "oss" {

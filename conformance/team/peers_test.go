@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// peers are the programs that states are shared with, each with the variable that names its binary. Those that are
-// on PATH under their own name are found there too.
+// peers are the programs that states are shared with, each with the variable that names its binary. Those on PATH under
+// their own name are found too.
 var peers = []struct{ name, variable, onPath string }{
 	{"terraform", "TOMBOLO_TERRAFORM", "terraform"},
 	{"a newer terraform", "TOMBOLO_TERRAFORM_NEW", ""},
 	{"tofu", "TOMBOLO_TOFU", "tofu"},
 }
 
-// withPeers runs a test with each of them that is there.
+// withPeers runs a test with each installed peer.
 func withPeers(t *testing.T, test func(t *testing.T, bin string)) {
 	for _, p := range peers {
 		t.Run(p.name, func(t *testing.T) {
@@ -26,7 +26,7 @@ func withPeers(t *testing.T, test func(t *testing.T, bin string)) {
 	}
 }
 
-// theirs is the path of another program; the test is skipped where it is missing.
+// theirs returns the path of another program, and skips the test if it is missing.
 func theirs(t *testing.T, onPath, variable string) string {
 	t.Helper()
 	if bin := os.Getenv(variable); bin != "" {
@@ -39,10 +39,10 @@ func theirs(t *testing.T, onPath, variable string) string {
 	return bin
 }
 
-// noBackend is in the message about a type of backend that a program does not have.
+// noBackend matches the message about a type of backend that a program does not have.
 var noBackend = regexp.MustCompile(`no such backend|Unsupported backend type`)
 
-// known skips the test where a program was built without a type of backend.
+// known skips the test if a program was built without a type of backend.
 func (p place) known(t *testing.T, bin string) {
 	t.Helper()
 	m := &member{t: t, name: "a build", bin: bin, dir: t.TempDir()}
@@ -60,7 +60,7 @@ func (p place) known(t *testing.T, bin string) {
 	}
 }
 
-// inFull skips a test that takes long, unless all are asked for, as .ci/full does.
+// inFull skips a slow test, unless all are selected, as by .ci/full.
 func inFull(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TOMBOLO_TEAM_CLOUDS") == "" {

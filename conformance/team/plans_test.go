@@ -9,11 +9,12 @@ import (
 	"testing"
 )
 
-// planSettings seal plans by s, and leave states plain.
+// planSettings returns settings that encrypt plans with s, and leave states plain.
 func (s seal) planSettings() string { return strings.Replace(s.settings(), "state {", "plan {", 1) }
 
-// Plans are sealed with every method and key provider: shown and applied with the key, refused without it and with
-// another. Beyond the seal, Tombolo's plans are not OpenTofu's; but each opens the seal of the other, and says so.
+// Plans are encrypted with every method and key provider: shown and applied with the key, refused without it and with
+// another. Tombolo's plans are not readable by OpenTofu, or the reverse; but each decrypts those of the other, and
+// reports that.
 func TestPlansAreSealedWithEveryKey(t *testing.T) {
 	inFull(t)
 	other := theirs(t, "tofu", "TOMBOLO_TOFU")
@@ -66,7 +67,7 @@ func TestPlansAreSealedWithEveryKey(t *testing.T) {
 	}
 }
 
-// wrongKeys are those of nobody.
+// wrongKeys are keys that nothing is encrypted with.
 var wrongKeys = func() seal {
 	s := keyed("pbkdf2", "passphrase = \"a passphrase of somebody else\"\n  iterations = 200000")
 	s.blocks = strings.ReplaceAll(strings.ReplaceAll(s.blocks, `"a"`, `"z"`), "pbkdf2.a", "pbkdf2.z")

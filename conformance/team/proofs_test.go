@@ -10,7 +10,7 @@ import (
 
 var proof = regexp.MustCompile("`(?:([a-z/]+): )?(Test[A-Za-z]+)`")
 
-// Every test that the table of failures names is there.
+// Every test in the table of failures exists.
 func TestTheTableOfFailuresNamesTests(t *testing.T) {
 	text, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTheTableOfFailuresNamesTests(t *testing.T) {
 	}
 }
 
-// hasTest reports whether a test is in a folder.
+// hasTest reports whether a test is in a directory.
 func hasTest(t *testing.T, dir, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))

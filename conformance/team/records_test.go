@@ -15,16 +15,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
-// A directory that another program has set up is used as it is, also when a part of the settings stands beside the
-// block, and when the other program has arguments that we, or the record, do not have. A block that has changed since
-// is noticed.
+// A directory that another program has initialized is used without init, including when a part of the settings is
+// outside of the block, and when the other program has arguments that we, or the record, do not have. A block that has
+// changed since is detected.
 func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
 		s := httptest.NewServer(&httpstoretest.Server{})
 		t.Cleanup(s.Close)
 		for name, c := range map[string]struct {
 			place
-			line, another string // what stands in the block, and what else may stand there
+			line, another string // an argument of the block, and another value of it
 		}{
 			"local": {place{block: "backend \"local\" {\n  path = \"x/y\"\n}"}, `path = "x/y"`, `path = "x/z"`},
 			"pg": {place{block: "backend \"pg\" {\n  schema_name = \"one\"\n}",
@@ -73,8 +73,7 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 	})
 }
 
-// toldVersion is the version of the language that a program writes into init's record: ours is newer than that of the
-// real program.
+// toldVersion matches the version of the language in init's record: ours is newer than that of the real program.
 var toldVersion = regexp.MustCompile(`"terraform_version": "[^"]*"`)
 
 // recordOf returns init's record of the backend, without that version.

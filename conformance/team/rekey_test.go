@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 )
 
-// made is a configuration whose objects write down their ids as soon as they exist.
+// made is a configuration whose objects log their ids as soon as they exist.
 const made = `
 variable "names" {
   type    = set(string)
@@ -31,7 +31,7 @@ output "ids" {
 }
 `
 
-// limited runs a program as often as the file "limit" says, where it is there.
+// limited runs a program as often as the file "limit" permits, if that exists.
 const limited = `echo call >>calls
 if [ -e limit ] && [ "$(wc -l <calls)" -gt "$(cat limit)" ]; then
   cat >/dev/null
@@ -41,8 +41,8 @@ fi
 exec "$@"
 `
 
-// A program for keys, or of a method, fails from some call of an apply on. The run says so and ends; nothing plain is
-// written, and what was made before it is neither lost nor made again once the program answers.
+// A key or method program fails from some call of an apply on. The run reports that and ends; no plain text is written,
+// and objects that were already created are neither lost nor created again after the program works again.
 func TestKeysAreLostInTheMiddleOfARun(t *testing.T) {
 	program := quickProgram(t, t.TempDir())
 	for _, s := range seals() {
@@ -53,14 +53,14 @@ func TestKeysAreLostInTheMiddleOfARun(t *testing.T) {
 			t.Parallel()
 			settings := program.Replace(s.settings())
 			settings = strings.NewReplacer("command = [", `command = ["sh", "limited.sh", `).Replace(settings)
-			late := false // it failed when there was something to lose
+			late := false // it failed after objects were created
 			for n := 0; n < 200 && !t.Failed(); n++ {
 				enough, objects := lostAfter(t, settings, n)
 				if !enough {
 					late = late || objects > 1
 					continue
 				}
-				// Keys are there before anything is made; a method is needed when the state is stored as well.
+				// Keys are read before anything is created; a method is also used when the state is stored.
 				if sealsAll := strings.HasPrefix(s.name, "method"); n < 2 || late != sealsAll {
 					t.Errorf("it needs %d calls, and fails late: %v", n, late)
 				}
@@ -72,8 +72,8 @@ func TestKeysAreLostInTheMiddleOfARun(t *testing.T) {
 	}
 }
 
-// lostAfter has the program of these settings answer n times in an apply, and reports whether that was enough, and how
-// many objects there were then.
+// lostAfter lets the program of these settings succeed n times in an apply, and reports whether that was enough, and
+// how many objects there were then.
 func lostAfter(t *testing.T, settings string, n int) (enough bool, objects int) {
 	t.Helper()
 	m := &member{t: t, name: "tombolo", bin: ours, dir: t.TempDir()}
@@ -114,7 +114,7 @@ func lostAfter(t *testing.T, settings string, n int) (enough bool, objects int) 
 	return err == nil, len(exist)
 }
 
-// text is that of a file in the directory of a member.
+// text returns the content of a file in the directory of a member.
 func (m *member) text(name string) string {
 	m.t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.dir, name))
@@ -124,7 +124,7 @@ func (m *member) text(name string) string {
 	return string(text)
 }
 
-// holdsNothing checks that no file but the configuration has the values of objects.
+// holdsNothing checks that no file except for the configuration has the values of objects.
 func (m *member) holdsNothing(when string) {
 	m.t.Helper()
 	files := 0
@@ -146,7 +146,7 @@ func (m *member) holdsNothing(when string) {
 	}
 }
 
-// fixedKeys are settings with keys of a number, for states and for plans; former is that of a fallback, 0 for none.
+// fixedKeys returns settings with numbered keys, for states and for plans; former is that of a fallback, 0 for none.
 func fixedKeys(state, former, plan int) string {
 	var blocks strings.Builder
 	for n := 1; n <= 2; n++ {
@@ -162,13 +162,13 @@ func fixedKeys(state, former, plan int) string {
 		blocks.String(), state, fallback, plan)
 }
 
-// Between the plan and its apply another seals the state with another key. A plan that the settings do not open, or for
-// a state that they do not open, is refused, and the state stays as it is. One that they open is applied, since no
-// object has changed; the state keeps its new key.
+// Between a plan and its apply another member encrypts the state with another key. If the settings cannot decrypt the
+// plan or the state, the apply is refused, and the state is unchanged. Otherwise the plan is applied, since no object
+// has changed, and the state keeps its new key.
 func TestPlansOfAFormerKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string // of the apply
-		refused  string // what the refusal says; empty where the plan is applied
+		refused  string // the message of the refusal, or "" if the plan is applied
 	}{
 		"with the new key alone":          {fixedKeys(2, 0, 2), "encrypted"},
 		"with the former key alone":       {fixedKeys(1, 0, 1), "encrypted"},
@@ -210,7 +210,7 @@ func TestPlansOfAFormerKey(t *testing.T) {
 	}
 }
 
-// entries are the names in the directory of a member.
+// entries returns the names in the directory of a member.
 func (m *member) entries() (names []string) {
 	m.t.Helper()
 	all, err := os.ReadDir(m.dir)

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
-// A state in each backend is read from another configuration, as it is and encrypted.
+// A state in each backend is read from another configuration, plain and encrypted.
 func TestStatesOfEachBackendAreReadByOthers(t *testing.T) {
 	all := map[string]place{
 		"local": {block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", t.TempDir()+"/terraform.tfstate")},

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/s3/gateway"
 )
 
-// amazon has a bucket, and a service that lets anybody assume any role.
+// amazon starts a server with a bucket, and a service that lets anyone assume any role.
 func amazon(t *testing.T) (address string) {
 	t.Helper()
 	bucket := s3mem.New()
@@ -38,7 +38,7 @@ func amazon(t *testing.T) (address string) {
 	return server.URL
 }
 
-// bucketBlock is a backend block with some more arguments.
+// bucketBlock returns a backend block with additional arguments.
 func bucketBlock(address, more string) string {
 	return fmt.Sprintf(`backend "s3" {
   bucket                      = "states"
@@ -61,8 +61,8 @@ func TestBucketsAreSharedWithTerraform(t *testing.T) {
 	})
 }
 
-// What init records is the same to the byte, with a hash over all arguments and their types: either program continues
-// in a directory that the other has set up.
+// The records of init are byte for byte the same, with a hash over all arguments and their types: either program
+// continues in a directory that the other has initialized.
 func TestRecordsOfBucketsAreTerraforms(t *testing.T) {
 	other := theirs(t, "terraform", "TOMBOLO_TERRAFORM")
 	for name, more := range map[string]string{
@@ -111,7 +111,7 @@ func TestRecordsOfBucketsAreTerraforms(t *testing.T) {
 	}
 }
 
-// The same with another server of S3.
+// The same with another S3 server.
 func TestBucketsOfAGatewayAreSharedWithTerraform(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
 		block := strings.Replace(bucketBlock(gateway.Start(t, false), "use_lockfile = true"), "eu-central-1",

@@ -24,10 +24,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 )
 
-// What an encrypted state holds stands nowhere plain: in no file of the machine (saved plans, journals, backups, former
-// states, answers) and not in the service, in the middle of a run, after it was killed, and after the next one. Without
-// the key nothing is read, and nothing replaced.
-func TestEncryptedStatesAreNowherePlain(t *testing.T) {
+// The values of an encrypted state are nowhere in plain text: in no file of the machine (saved plans, journals,
+// backups, former states, answers) and not in the service, during a run, after it was killed, and after the next one.
+// Without the key nothing is read, and nothing replaced.
+func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 	const canary = "736251849"
 	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
@@ -81,7 +81,7 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 				for _, dir := range dirs {
 					err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 						if errors.Is(err, fs.ErrNotExist) {
-							return nil // a run that continues has removed it
+							return nil // a concurrent run has removed it
 						}
 						if err != nil || !d.Type().IsRegular() {
 							return err
@@ -149,7 +149,7 @@ func TestEncryptedStatesAreNowherePlain(t *testing.T) {
 	}
 }
 
-// stored returns the stored bytes of a service, the state and the journal, or all that it has heard.
+// stored returns the stored bytes of a service, the state and the journal, or everything that it has received.
 func (p place) stored(t *testing.T) string {
 	t.Helper()
 	if p.heard != nil {

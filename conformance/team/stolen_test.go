@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Somebody frees the lock of a run that continues, and another run begins. The first one says what happened, once, and
-// the next run on that machine knows what it has made.
-func TestLocksThatAreStolen(t *testing.T) {
+// The lock of an active run is removed, and another run begins. The first one reports that, once, and the next run on
+// that machine has its results.
+func TestStolenLocksAreReported(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {
 			s.begin(t)

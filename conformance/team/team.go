@@ -1,4 +1,4 @@
-// Package team has tests in which Terraform and this program share one state in turn, as a team does that uses both.
-// Each backend lives the same life: created by one, changed by the other, locked by either while the other wants it,
-// with workspaces, and destroyed. The backend's server is a real one.
+// Package team tests Terraform and this program sharing one state in turn, as in a team that uses both. Each backend
+// has the same life cycle: created by one program, changed by the other, locked by either while the other tries to
+// acquire the lock, with workspaces, and destroyed. The backend's server is a real one.
 package team

@@ -1,14 +1,14 @@
 """States in a Git repository: a branch for each workspace, a commit for each state, locks and journals as refs.
 
     config = { repository = "/srv/states.git" }                                     # on this machine
-    config = { repository = "states.git", remote = "git@example.com:states.git" }   # a copy of one elsewhere
+    config = { repository = "states.git", remote = "git@example.com:states.git" }   # a clone of a remote one
 
-Every write is a change of one ref, on the condition that the ref still is what was read (git update-ref REF NEW OLD;
-with a remote, git push --force-with-lease=REF:OLD). So of two machines that write at the same time, one is refused.
+Every write updates one ref, on the condition that it has not changed since it was read (git update-ref REF NEW OLD;
+with a remote, git push --force-with-lease=REF:OLD). If two machines write at the same time, one of the writes fails.
 
-    refs/heads/states/WORKSPACE           terraform.tfstate; git log shows who changed what, and is the history
+    refs/heads/states/WORKSPACE           terraform.tfstate; git log shows the history, with the authors
     refs/tombolo/locks/WORKSPACE          info.json: who holds the lock
-    refs/tombolo/journals/WORKSPACE       chunk-0000000, chunk-0000001, ...; a commit without chunks is no journal
+    refs/tombolo/journals/WORKSPACE       chunk-0000000, chunk-0000001, ...; without chunks, there is no journal
 """
 import base64
 import json
@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 
-# Only answers may get to standard output, whatever is printed from here on.
+# Only responses may be written to standard output: everything printed from here on goes to standard error.
 answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
@@ -24,7 +24,7 @@ NOTHING = "0" * 40
 
 
 class Failure(Exception):
-    """Fails a call. The kinds are changed, locked, lost and no_revision; without one, nobody knows what was done."""
+    """An error of a call. The kinds are changed, locked, lost and no_revision; otherwise the result is unknown."""
 
     def __init__(self, message, kind=None, **data):
         super().__init__(message)
@@ -32,7 +32,7 @@ class Failure(Exception):
 
 
 class Repository:
-    """Commits, refs, and how they change. With a remote, the refs there are the ones that count."""
+    """Commits and refs. With a remote, its refs are authoritative."""
 
     def __init__(self, path, remote, environment):
         self.path, self.remote, self.environment = path, remote, environment
@@ -40,7 +40,7 @@ class Repository:
             subprocess.run(["git", "init", "--quiet", "--bare", path], check=True, stdout=2)
 
     def git(self, *args, data=None, ok=(0,)):
-        """Runs git, and returns what it prints; None where it fails as is allowed."""
+        """Runs git and returns its output, or None for an allowed failure."""
         done = subprocess.run(["git", "--git-dir", self.path, "-c", "core.fsync=all", "-c", "gc.auto=0", *args],
                               input=data if data is not None else b"", capture_output=True, env=self.environment)
         if done.returncode not in ok:
@@ -48,7 +48,7 @@ class Repository:
         return done.stdout if done.returncode == 0 else None
 
     def refs(self, prefix):
-        """The refs below a prefix, with their commits."""
+        """Returns the refs below a prefix, with their commits."""
         if self.remote:
             lines = self.git("ls-remote", self.remote, prefix + "*").decode().splitlines()
             found = {name: commit for commit, name in (line.split("\t") for line in lines)}
@@ -64,13 +64,13 @@ class Repository:
         return self.refs(name).get(name)
 
     def move(self, ref, old, new):
-        """Points a ref to another commit, None for nowhere, while it points to the old one. It is one step."""
+        """Changes a ref atomically from the old commit to the new one; None means that the ref does not exist."""
         if self.remote:
             lease = f"--force-with-lease={ref}:{old or ''}"
             done = subprocess.run(["git", "--git-dir", self.path, "push", "--quiet", "--porcelain", lease, self.remote,
                                    f"{new or ''}:{ref}"], capture_output=True, env=self.environment)
             said = (done.stdout + done.stderr).decode(errors="replace")
-            if done.returncode and "rejected]" not in said:  # nobody knows what the remote has done
+            if done.returncode and "rejected]" not in said:  # the result at the remote is unknown
                 raise Failure("git push: " + said.strip())
         elif new:
             done = self.update(ref, new, old or NOTHING)
@@ -86,7 +86,7 @@ class Repository:
                               capture_output=True, env=self.environment)
 
     def commit(self, message, parent, files, base=None):
-        """Makes a commit with files, {name: bytes}, beside those of another commit."""
+        """Creates a commit with files, {name: bytes}, in addition to those of another commit."""
         entries = self.git("ls-tree", base) if base else b""
         for name, data in files.items():
             blob = self.git("hash-object", "-w", "--stdin", data=data).decode().strip()
@@ -99,12 +99,12 @@ class Repository:
         return self.git("cat-file", "blob", f"{commit}:{name}")
 
     def files(self, commit):
-        """The names of the files of a commit."""
+        """Returns the names of the files of a commit."""
         return self.git("ls-tree", "--name-only", commit).decode().split()
 
 
 def escaped(workspace):
-    """A name that a ref may have: dots and tildes may stand in those of workspaces, but not anywhere in refs."""
+    """Returns a valid ref name for a workspace, whose name may contain dots and tildes."""
     return "".join(c if c.isalnum() and c.isascii() or c in "-_" else f"%{ord(c):02x}" for c in workspace)
 
 
@@ -114,7 +114,7 @@ def unescaped(name):
 
 
 class Store:
-    """A method for each verb."""
+    """The store, with a method for each verb."""
 
     def open(self, config, secrets, **_):
         environment = dict(os.environ, GIT_TERMINAL_PROMPT="0", LC_ALL="C")
@@ -170,7 +170,7 @@ class Store:
         return {"holder": commit and json.loads(self.repository.file(commit, "info.json"))}
 
     def held(self, workspace, lock):
-        """Refuses whoever has lost the lock. Without a lock (-lock=false), the conditions alone count."""
+        """Fails if the caller has lost the lock. Without a lock (-lock=false), only the conditions are checked."""
         holder = self.holder(workspace)["holder"] if lock else None
         if lock and (holder is None or holder["ID"] != lock):
             raise Failure("the lock is no longer held", "lost")
@@ -195,10 +195,10 @@ class Store:
                 self.repository.move(ref, commit, None)
         return {}
 
-    # The version of a journal is the commit that began it: the first parent of all later ones, which name it.
+    # The version of a journal is its first commit, which all later ones name.
 
     def journal(self, workspace):
-        """The commit of the journal, its version, and the names of its chunks."""
+        """Returns the commit of the journal, its version, and the names of its chunks."""
         commit = self.repository.ref(self.journal_ref(workspace))
         if commit is None:
             return None, "", []
@@ -215,7 +215,7 @@ class Store:
         commit, version, _ = self.journal(workspace)
         if version != was:
             raise Failure("another journal stands there", "changed")
-        files = {"unique": os.urandom(16).hex().encode()}  # so that no two are one commit
+        files = {"unique": os.urandom(16).hex().encode()}  # makes the commit unique
         if chunk is not None:
             files["chunk-%07d" % 0] = raw(chunk)
         new = self.repository.commit("begin", None, files)

@@ -36,7 +36,7 @@ func instead(name, short, long string) *command.Command {
 	}
 }
 
-// env returns the family with the old name of workspace. Its members are those of workspace, with a warning.
+// env returns the family under the former name of workspace. Its members are those of workspace, with a warning.
 func env(workspace *command.Command) *command.Command {
 	family := &command.Command{
 		Name: "env", Short: "Old name of the command workspace", Hidden: true,
@@ -44,7 +44,7 @@ func env(workspace *command.Command) *command.Command {
 	}
 	for _, member := range workspace.Members {
 		if member.Name == "show" {
-			continue // it is newer than the new name
+			continue // newer than the new name
 		}
 		old := *member
 		old.Setup = func(c *command.Call) command.Run {

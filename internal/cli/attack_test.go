@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// attack is a hostile name or value: a title change, colours, a cleared screen, a bell, going back over the line, C1
-// control codes, reversed writing, what cannot be seen.
+// attack is a hostile name or value. It has a window title, colors, sequences that clear the screen, ring the bell and
+// move the cursor, C1 control codes, bidirectional overrides and invisible characters.
 const attack = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\rover\u0085\u009b31m\u202eevil\u2066x\u200bzero\u00adsoft\U000e0041tag\x7f"
 
-// TestNothingFromOutsideControlsTheTerminal plants control characters wherever text comes from outside: values, keys,
-// messages, file names, what programs print, the state. No command may pass them on.
-func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
+// TestExternalTextCannotControlTheTerminal puts control characters into all external text: values, keys, messages, file
+// names, the output of programs, the state. No command may print them.
+func TestExternalTextCannotControlTheTerminal(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs file names with control characters, which Windows does not have")
 	}
@@ -63,7 +63,7 @@ func TestNothingFromOutsideControlsTheTerminal(t *testing.T) {
 	}
 }
 
-// controls returns what a terminal may obey, or what deceives a reader.
+// controls reports characters that a terminal may interpret, or that deceive a reader.
 func controls(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

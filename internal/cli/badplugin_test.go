@@ -28,8 +28,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// badName is the name under which the test binary is a plugin that does what the variable BAD says. Its process, and
-// those that it leaves behind, write their numbers into the file PIDS.
+// badName is the name under which the test binary is a plugin that misbehaves as the variable BAD selects. Its process
+// and the processes that it leaves running append their ids to the file PIDS.
 const badName = "terraform-provider-bad"
 
 func init() { roles[badName] = badPlugin }
@@ -81,7 +81,7 @@ func badPlugin() {
 		panic(err)
 	}
 	if os.Getenv("BAD") == "deaf" {
-		select {} // told to shut down, it stays
+		select {} // it continues when told to shut down
 	}
 }
 
@@ -94,7 +94,7 @@ func notePID(pid int) {
 	fmt.Fprintln(f, pid)
 }
 
-// answerNonsense returns other answers to the calls that concern the object "bad".
+// answerNonsense replaces the responses to calls for the object "bad".
 func answerNonsense(ctx context.Context, _ string, req proto.Message, handle func(context.Context,
 	proto.Message) (proto.Message, error)) (proto.Message, error) {
 	if nonsense := nonsenseOnce(req); nonsense != nil {
@@ -111,7 +111,7 @@ func answerNonsense(ctx context.Context, _ string, req proto.Message, handle fun
 		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: []byte("\xdf\xff\xff\xff\xff\xc1garbage")}},
 			nil
 	case "other-message":
-		// A text where a message belongs.
+		// Text in place of a message.
 		return &plugin6.CallRequest{Name: "\x00\xff\xff\xff"}, nil
 	case "huge":
 		return &plugin6.ApplyResponse{State: &plugin6.DynamicValue{Msgpack: make([]byte, 100<<20)}}, nil
@@ -121,7 +121,7 @@ func answerNonsense(ctx context.Context, _ string, req proto.Message, handle fun
 	return handle(ctx, req)
 }
 
-// nonsenseOnce returns other answers to calls that come before anything is applied.
+// nonsenseOnce replaces the responses to calls before the first apply.
 func nonsenseOnce(req proto.Message) proto.Message {
 	switch req.(type) {
 	case *plugin6.UpgradeStateRequest:
@@ -147,7 +147,7 @@ func nonsenseOnce(req proto.Message) proto.Message {
 	return nil
 }
 
-// bad is a provider that does not behave where the object "bad" is concerned.
+// bad is a provider that misbehaves for the object "bad".
 type bad struct {
 	provider.Provider
 	mode string
@@ -298,10 +298,10 @@ func (b *bad) CallFunction(ctx context.Context, name string, args []cty.Value) (
 	return b.Provider.CallFunction(ctx, name, args)
 }
 
-// manyProblems is how many problems an answer has that has many.
+// manyProblems is the number of diagnostics in a response with very many.
 const manyProblems = 50_000
 
-// removeState takes away all files of the state, as git clean does.
+// removeState removes all files of the state, like git clean.
 func removeState() {
 	names, err := filepath.Glob("*tfstate*")
 	if err != nil {
@@ -314,9 +314,9 @@ func removeState() {
 	}
 }
 
-// othersBegun waits, for a minute at most, until as many slow objects are being made as OTHERS says.
+// othersBegun waits up to a minute until the creation of as many slow objects has begun as OTHERS says.
 func othersBegun() {
-	want, _ := strconv.Atoi(os.Getenv("OTHERS")) // not set: none
+	want, _ := strconv.Atoi(os.Getenv("OTHERS")) // 0 if it is not set
 	for range 6000 {
 		if text, _ := os.ReadFile("w/ledger"); strings.Count(string(text), strings.TrimSuffix(begun("slow"),
 			`"`)) >= want {

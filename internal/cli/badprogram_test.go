@@ -15,13 +15,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/world"
 )
 
-// badProgramName is the name under which the test binary is a program provider that does what the variable BAD says, as
-// badPlugin does: one process for each call, or a session with BAD_SESSION.
+// badProgramName is the name under which the test binary is a program provider that misbehaves like badPlugin, as the
+// variable BAD selects. It serves one call per process, or a session with BAD_SESSION.
 const badProgramName = "bad-program"
 
 func init() { roles[badProgramName] = badProgram }
 
-// badManifest is its description.
+// badManifest is the manifest of that provider.
 const badManifest = `{
   "protocol": 1, "name": "world", "command": ["./bad-program"], "mode": "MODE",
   "schema": {
@@ -37,7 +37,7 @@ const badManifest = `{
   }
 }`
 
-// badCall is a call to the program.
+// badCall is a request to the program.
 type badCall struct {
 	action string
 	Args   []string
@@ -63,7 +63,7 @@ func badProgram() {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			if os.Getenv("BAD") == "deaf" {
-				select {} // told to end, it stays
+				select {} // it continues when told to end
 			}
 			return
 		}
@@ -82,7 +82,7 @@ func badProgram() {
 	}
 }
 
-// answer returns the answer to a call, on one line.
+// answer returns the response to a request, on one line.
 func (c badCall) answer() string {
 	switch c.action {
 	case "initialize":
@@ -145,7 +145,7 @@ func (c badCall) create() string {
 	return `{"state":{"id":` + strconv.Quote(o.ID) + `}}`
 }
 
-// misbehave does to the creation of the object "bad" what the variable BAD says, and may return an answer.
+// misbehave misbehaves in the creation of the object "bad" as the variable BAD selects. It may return a response.
 func (c badCall) misbehave() string {
 	switch os.Getenv("BAD") {
 	case "apply-killed":

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// typed runs a command with something on its standard input, and looks for the secret in what it says and logs.
+// typed runs a command with an input, and looks for the secret in its output and log.
 func (p *planting) typed(input string, args ...string) string {
 	p.t.Helper()
 	p.write("typed.txt", []byte(input))
@@ -36,7 +36,7 @@ func (p *planting) typed(input string, args ...string) string {
 	return text
 }
 
-// lookAtFiles looks through what a command leaves, apart from what has to hold values.
+// lookAtFiles looks for the secret in the files that a command has written, except for those that hold values.
 func (p *planting) lookAtFiles(after string) {
 	p.t.Helper()
 	err := filepath.WalkDir(p.dir, func(path string, d os.DirEntry, err error) error {
@@ -62,13 +62,13 @@ func (p *planting) setVariables() {
 		`TF_VAR_set=["`+planted+`"]`, `TF_VAR_map={`+planted+`="`+planted+`"}`)
 }
 
-// TestNoQuestionTellsASecret types secrets as answers to questions: right ones, and of the wrong type.
-func TestNoQuestionTellsASecret(t *testing.T) {
+// TestPromptsDoNotShowSecrets types secrets as answers to prompts, of the right and of the wrong type.
+func TestPromptsDoNotShowSecrets(t *testing.T) {
 	for _, flag := range []string{"sensitive", "ephemeral"} {
 		for _, typ := range []string{"string", "number", "list(string)", "object({ a = number })", "map(number)"} {
 			t.Run(flag+", "+typ, func(t *testing.T) {
 				p := newPlanting(t)
-				p.environ = p.environ[:1] // answers are asked for
+				p.environ = p.environ[:1] // only PATH
 				p.write("main.tf", []byte(fmt.Sprintf("variable \"v\" {\n  type = %s\n  %s = true\n}\n", typ, flag)))
 				for _, answer := range []string{planted, `"` + planted, `{ ` + planted + ` = "` + planted + `" }`,
 					`["` + planted + `", `, planted + `("x")`} {
@@ -81,8 +81,8 @@ func TestNoQuestionTellsASecret(t *testing.T) {
 	}
 }
 
-// TestNoUnreadableFileTellsASecret plants secrets in files that say where states and values are, and cannot be read.
-func TestNoUnreadableFileTellsASecret(t *testing.T) {
+// TestUnreadableFilesDoNotShowSecrets puts secrets into unreadable files of states, settings and values.
+func TestUnreadableFilesDoNotShowSecrets(t *testing.T) {
 	const inQuotes = `"` + planted + `"`
 	for name, texts := range map[string][]string{
 		"x.auto.tfvars": {"v = \"" + planted, "v = " + planted + "\"", "v = " + inQuotes + " x", "v : " + inQuotes,
@@ -125,8 +125,8 @@ func TestNoUnreadableFileTellsASecret(t *testing.T) {
 	}
 }
 
-// TestNoExpressionOfTheConsoleTellsASecret types expressions, most of which fail.
-func TestNoExpressionOfTheConsoleTellsASecret(t *testing.T) {
+// TestConsoleDoesNotShowSecrets types expressions, most of which fail.
+func TestConsoleDoesNotShowSecrets(t *testing.T) {
 	p := newPlanting(t)
 	p.setVariables()
 	p.write("main.tf", []byte(canaryVariables+`
@@ -156,8 +156,8 @@ output "o" {
 	}
 }
 
-// TestNoCommandForStatesTellsASecret runs commands that look at states, and change them, with reasons to complain.
-func TestNoCommandForStatesTellsASecret(t *testing.T) {
+// TestStateCommandsDoNotShowSecrets runs commands that read and change states, with many kinds of errors.
+func TestStateCommandsDoNotShowSecrets(t *testing.T) {
 	p := newPlanting(t)
 	p.setVariables()
 	const objects = `
@@ -222,8 +222,7 @@ output "list" {
 	}
 }
 
-// editing runs what edits a state, and the commands that have to print values: these may tell secrets on the standard
-// output alone.
+// editing runs commands that edit a state or print values. The latter may print secrets, but only to standard output.
 func (p *planting) editing() {
 	p.t.Helper()
 	apart := func(args ...string) string {
@@ -273,9 +272,9 @@ func (p *planting) editing() {
 	p.typed(pulled[:len(pulled)/2], "state", "push", "-")
 }
 
-// TestNoPartOfASecretInAProgramIsTold runs programs that say what they were given, as a part of their script, in their
-// environment, or as input, of all kinds.
-func TestNoPartOfASecretInAProgramIsTold(t *testing.T) {
+// TestProgramsDoNotShowPartsOfSecrets runs programs of all kinds that print their input: as a part of their script,
+// from their environment, or from standard input.
+func TestProgramsDoNotShowPartsOfSecrets(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh")
 	}

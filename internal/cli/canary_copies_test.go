@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestNoCopyOfASecretIsShown runs a configuration in which objects, programs and provisioners repeat secrets where
-// nobody has declared them: as they are, in a URL, as JSON and in base64. People find them nowhere. Documents and lines
-// for programs keep the marks that they have, so they are not asked.
-func TestNoCopyOfASecretIsShown(t *testing.T) {
+// TestCopiesOfSecretsAreHidden runs a configuration in which objects, programs and provisioners repeat secrets in
+// values that are not marked: verbatim, in a URL, as JSON and in base64. No text output may contain them. JSON output
+// is not checked, because it hides only marked values.
+func TestCopiesOfSecretsAreHidden(t *testing.T) {
 	p := newPlanting(t)
 	p.write("terraform.tfvars", []byte("secret = \""+planted+"\"\nonce = \"x"+planted+"\"\n"))
 	p.write("main.tf", []byte(`

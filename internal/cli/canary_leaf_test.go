@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// leaves writes random values as expressions. Each leaf is its own word, except for one, which is a secret.
+// leaves generates random expressions. Each leaf is a unique word; one of them is a secret.
 type leaves struct {
 	r       *rand.Rand
 	version string
 	count   int
-	marked  int      // which leaf is the secret
-	secret  string   // what it is written as
-	open    []string // words that have to be shown
-	planned bool     // some are known only after something else is made
-	keys    bool     // the secret may be the name of an attribute
+	marked  int      // the index of the secret leaf
+	secret  string   // the expression of the secret
+	open    []string // words that must be shown
+	planned bool     // some are unknown while planning
+	keys    bool     // the secret may be an attribute name
 }
 
-// leaf returns an expression for a text. Beside a secret in a set, nothing of the set is shown.
+// leaf returns an expression for a text. In a set with a secret, no element is shown.
 func (l *leaves) leaf() (text string, secret bool) {
 	l.count++
 	if l.count == l.marked {
@@ -80,7 +80,7 @@ func (l *leaves) value(depth int) string {
 		}
 		return "toset([" + strings.Join(parts, ", ") + "])"
 	}
-	// A secret key makes a secret of the object.
+	// A secret key makes the whole object secret.
 	key, secret := `"key"`, false
 	if l.keys {
 		key, secret = l.leaf()
@@ -92,8 +92,8 @@ func (l *leaves) value(depth int) string {
 	return "{ (" + key + ") = " + text + " }"
 }
 
-// withSecret returns a random value with one secret, and the words that are to be shown. Every leaf gets its turn from
-// seed to seed.
+// withSecret returns a random expression with one secret, and the words that must be shown. Successive seeds make
+// successive leaves the secret.
 func (l leaves) withSecret(seed int64) (string, []string) {
 	first := l
 	first.r = rand.New(rand.NewSource(seed))
@@ -108,9 +108,9 @@ variable "secret" { sensitive = true }
 variable "brief" { ephemeral = true }
 `
 
-// TestOneSecretLeafIsHiddenAndAllElseIsShown puts a secret somewhere into random values, and takes these through plans
-// as text and JSON, saved plans, drift, checks, messages with values, outputs and the console.
-func TestOneSecretLeafIsHiddenAndAllElseIsShown(t *testing.T) {
+// TestOnlyTheSecretLeafIsHidden puts a secret into random values, and checks plans as text and JSON, saved plans,
+// drift, checks, messages with values, outputs and the console.
+func TestOnlyTheSecretLeafIsHidden(t *testing.T) {
 	for seed := range int64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			oneSecretLeaf(t, seed)
@@ -151,7 +151,7 @@ func oneSecretLeaf(t *testing.T, seed int64) {
 	}
 }
 
-// uses returns a configuration that uses a value in all that is shown.
+// uses returns a configuration that uses a value in all kinds of output.
 func (p *planting) uses(value string) string {
 	return `
 locals { v = ` + value + ` }
@@ -170,7 +170,7 @@ check "c" {
 `
 }
 
-// shows looks for all words in a text.
+// shows checks that a text contains all words.
 func (p *planting) shows(text string, words []string) {
 	p.t.Helper()
 	for _, word := range words {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// sessionManifest is that of a provider with a resource, a data source and a function, whose arguments are secret by
-// the configuration alone.
+// sessionManifest is the manifest of a provider with a resource, a data source and a function. Their arguments are
+// sensitive only in the configuration.
 const sessionManifest = `{
   "protocol": 1, "name": "demo", "command": ["sh", "./demo.sh"], "mode": "session", "implements": ["configure"],
   "schema": {
@@ -25,7 +25,7 @@ const sessionManifest = `{
   }
 }`
 
-// sessionProgram does what it should, except for one action, with which it says what it was given, in one of many ways.
+// sessionProgram behaves correctly except for one action, in which it repeats its input in one of many places.
 const sessionProgram = `
 member() { printf %s "$line" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 diagnose() { result=$(printf %s "$result" | sed 's/}$/,"diagnostics":[{"severity":'"$1"'}]}/; s/{,/{/'); }
@@ -68,9 +68,9 @@ while IFS= read -r line; do
 done
 `
 
-// TestNoSessionOfAProgramTellsASecret has a program say what it was given, with each action and in each place of an
-// answer, and looks for it in what commands print, log and leave.
-func TestNoSessionOfAProgramTellsASecret(t *testing.T) {
+// TestSessionsDoNotShowSecrets has a program repeat its input in each action and in each part of a response, and looks
+// for it in output, logs and files.
+func TestSessionsDoNotShowSecrets(t *testing.T) {
 	for _, needed := range []string{"sh", "sed", "grep"} {
 		if _, err := exec.LookPath(needed); err != nil {
 			t.Skip("needs " + needed)

@@ -12,11 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/report/reporttest"
 )
 
-// planted is the secret of these tests. Upper case is looked for as well: what a function makes of a secret is one,
-// too.
+// planted is the secret of these tests. Its upper-case form is secret as well, like every result of a function.
 const planted = "c4naryplanted"
 
-// planting is a project in which a secret is planted, and whose outputs, logs and reports are looked through.
+// planting is a project with a secret. Its output, logs and reports are searched for the secret.
 type planting struct{ *mistake }
 
 func newPlanting(t *testing.T) *planting {
@@ -27,7 +26,7 @@ func newPlanting(t *testing.T) *planting {
 	return p
 }
 
-// run runs a command and looks for the secret in what it says and logs.
+// run runs a command and looks for the secret in its output and log.
 func (p *planting) run(args ...string) string {
 	p.t.Helper()
 	text := p.tombolo(args)
@@ -60,7 +59,7 @@ func (p *planting) look(where, text string) {
 	}
 }
 
-// everything runs all commands that evaluate a configuration. Options are for those that take values of variables.
+// everything runs all commands that evaluate a configuration. The options are for commands that accept variables.
 func (p *planting) everything(options ...string) {
 	p.t.Helper()
 	p.run("init")
@@ -102,7 +101,7 @@ variable "map" {
 }
 `
 
-// secretForms are expressions that call something, written CALL, with a secret that stands in ARG.
+// secretForms are expressions with a call, CALL, and a secret, ARG.
 var secretForms = []struct{ arg, expr string }{
 	{`var.text`, `CALL`},
 	{`upper(var.text)`, `CALL`},
@@ -116,7 +115,7 @@ var secretForms = []struct{ arg, expr string }{
 	{`{ (k) = v }`, `[for k, v in var.map : CALL]`},
 }
 
-// calls returns a call of every function with ARG in every place, and something harmless in the others.
+// calls returns calls of every function with ARG in each position and a harmless value in the others.
 func (p *planting) calls() (calls []string) {
 	p.t.Helper()
 	text := p.tombolo([]string{"metadata", "functions", "-json"})
@@ -170,9 +169,9 @@ func harmless(ty any) string {
 	return `"x"`
 }
 
-// TestNoFunctionTellsASecret calls every function with a secret in every place, bare, in loops, in templates, as a key
-// and derived from one, in both syntaxes, and looks for the secret.
-func TestNoFunctionTellsASecret(t *testing.T) {
+// TestFunctionsDoNotShowSecrets calls every function with a secret in each position, directly, in loops, in templates,
+// as a key and in derived values, in both syntaxes.
+func TestFunctionsDoNotShowSecrets(t *testing.T) {
 	p := newPlanting(t)
 	p.environ = append(p.environ, "TF_VAR_text="+planted, `TF_VAR_list=["`+planted+`", "`+planted+`"]`, `TF_VAR_set=["`+
 		planted+`"]`,
@@ -180,7 +179,7 @@ func TestNoFunctionTellsASecret(t *testing.T) {
 	var native, asJSON []string
 	for _, call := range p.calls() {
 		if strings.HasPrefix(strings.TrimPrefix(call, "core::"), "bcrypt(") {
-			continue // it takes its time, and says nothing about its arguments
+			continue // it is slow, and shows nothing of its arguments
 		}
 		for _, form := range secretForms {
 			expr := strings.ReplaceAll(form.expr, "CALL", strings.ReplaceAll(call, "ARG", form.arg))
@@ -209,8 +208,8 @@ func TestNoFunctionTellsASecret(t *testing.T) {
 	})
 }
 
-// failing plans a file with many lines, without those that are wrong whatever the values are: they would keep the
-// others from being evaluated.
+// failing plans a file with many lines, without those that are invalid for all values: they would prevent the
+// evaluation of the others.
 func (p *planting) failing(name string, lines []string, file func([]string) string) {
 	p.t.Helper()
 	p.write(name, []byte(file(lines)))
@@ -241,9 +240,8 @@ func (p *planting) failing(name string, lines []string, file func([]string) stri
 	p.run("plan", "-json")
 }
 
-// TestNoWayOfSettingAVariableTellsASecret sets secret variables in every way, to what they do not take, and looks for
-// the secret.
-func TestNoWayOfSettingAVariableTellsASecret(t *testing.T) {
+// TestVariablesDoNotShowSecrets sets sensitive variables to invalid values in every way.
+func TestVariablesDoNotShowSecrets(t *testing.T) {
 	declare := func(flag, typ, more string) string {
 		return fmt.Sprintf(
 			"variable \"v\" {\n  type = %s\n  %s = true\n%s\n}\nresource \"terraform_data\" \"a\" { input = 1 }\n", typ,
@@ -263,8 +261,8 @@ func TestNoWayOfSettingAVariableTellsASecret(t *testing.T) {
 	} {
 		for _, flag := range []string{"sensitive", "ephemeral"} {
 			for _, way := range []string{"file", "named file", "environment", "option", "default", "argument", "test"} {
-				// What cannot be parsed, or calls something, in a configuration or a test is code: nothing says that it
-				// is for a variable.
+				// Text that cannot be parsed, or that calls a function, is code in a configuration or a test: it cannot
+				// be attributed to a variable.
 				if code := way == "argument" || way == "test"; code && (c.name == "cut off" || c.name == "a call") {
 					continue
 				}
@@ -297,7 +295,7 @@ func TestNoWayOfSettingAVariableTellsASecret(t *testing.T) {
 	}
 }
 
-// brief runs the commands that show the most.
+// brief runs the commands with the most output.
 func (p *planting) brief(options []string) {
 	p.t.Helper()
 	p.run("init")
@@ -307,9 +305,9 @@ func (p *planting) brief(options []string) {
 	p.run(append([]string{"test", "-junit-xml=junit.xml"}, options...)...)
 }
 
-// TestNoUseOfAVariableTellsASecret uses secrets wherever a message could quote one: as keys, counts, ids, labels,
+// TestUsesOfVariablesDoNotShowSecrets uses secrets wherever a message could quote one: as keys, counts, ids, labels,
 // conditions and in outputs.
-func TestNoUseOfAVariableTellsASecret(t *testing.T) {
+func TestUsesOfVariablesDoNotShowSecrets(t *testing.T) {
 	for name, use := range map[string]string{
 		"for_each":        `resource "terraform_data" "a" { for_each = var.list }`,
 		"for_each of map": `resource "terraform_data" "a" { for_each = var.map }`,

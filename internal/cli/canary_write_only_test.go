@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// writeOnlyManifest is that of a provider whose objects have write-only attributes, also in blocks of each kind.
+// writeOnlyManifest is the manifest of a provider with write-only attributes, on resources and in blocks of each kind.
 const writeOnlyManifest = `{
   "protocol": 1, "name": "demo", "command": ["python3", "./demo.py"], "mode": "MODE",
   "schema": { "resource_schemas": { "demo_thing": { "version": VERSION,
@@ -24,8 +24,8 @@ const writeOnlyManifest = `{
         "key":  { "type": "string", "optional": true, "write_only": true } } } } } } } }
 }`
 
-// writeOnlyProgram answers each call with values of write-only attributes, which nobody is to keep: "c4nary" and
-// "planted" are written apart, so that the file itself does not have the word.
+// writeOnlyProgram returns values of write-only attributes in every response; they must not be stored. "c4nary" and
+// "planted" are written apart, so that the program itself does not contain the word.
 const writeOnlyProgram = `
 import json, sys
 WORD = "c4nary" + "planted"
@@ -62,9 +62,9 @@ resource "demo_thing" "a" {
 }
 `
 
-// TestWhatProgramsAnswerForWriteOnlyAttributesIsKeptNowhere has a program answer every call with values of write-only
-// attributes, and looks for them in everything that is printed and everything that is on the disk afterwards.
-func TestWhatProgramsAnswerForWriteOnlyAttributesIsKeptNowhere(t *testing.T) {
+// TestWriteOnlyValuesInResponsesAreNotStored has a program return values of write-only attributes in every response,
+// and looks for them in all output and in all files afterwards.
+func TestWriteOnlyValuesInResponsesAreNotStored(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
@@ -108,7 +108,7 @@ func TestWhatProgramsAnswerForWriteOnlyAttributesIsKeptNowhere(t *testing.T) {
 	}
 }
 
-// lookEverywhere looks for the secret in all files of the project, in those that are packed as well.
+// lookEverywhere looks for the secret in all files of the project, including those in archives.
 func (p *planting) lookEverywhere(after string) {
 	p.t.Helper()
 	err := filepath.WalkDir(p.dir, func(path string, d os.DirEntry, err error) error {

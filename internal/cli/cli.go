@@ -19,7 +19,7 @@
 //
 // Families do not import each other: code that two of them need is in command.
 //
-// Called by the name terraform or tofu (the base name of the program), it presents itself as that.
+// Called by the name terraform or tofu (the base name of the program), it identifies itself as that program.
 package cli
 
 import (
@@ -77,8 +77,8 @@ func RemoteState() handler.RemoteState {
 	return s.RemoteState()
 }
 
-// calledAs returns the name by which the program was called: under that of Terraform or OpenTofu it presents itself as
-// that.
+// calledAs returns the name by which the program was called, with the title and the flavor of the program that it
+// identifies as.
 func calledAs(path string) (program, title string, named flavor.Flavor) {
 	named = flavor.OfCommand(strings.TrimSuffix(strings.ToLower(filepath.Base(path)), ".exe"))
 	if named != flavor.Unset {
@@ -87,7 +87,7 @@ func calledAs(path string) (program, title string, named flavor.Flavor) {
 	return "tombolo", "Tombolo", named
 }
 
-// survive turns a panic into a failure: the exit code of a panic would be taken for "there are changes".
+// survive converts a panic to a failure, because the exit code of a panic would mean "there are changes".
 func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -104,7 +104,7 @@ func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
 }
 
 // panicText returns the text of a panic for a report. Only panics of the runtime never quote values. All other texts
-// may contain secrets, so only their type is reported; the stack shows where they come from.
+// may contain secrets, so only their type is reported; the stack shows the origin.
 func panicText(problem any) string {
 	if err, ok := problem.(runtime.Error); ok {
 		return err.Error()

@@ -18,14 +18,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// roles holds the other programs that the test binary can be, by the name under which it is called.
+// roles holds the other programs that the test binary implements, by name.
 var roles = map[string]func(){}
 
-// commands are those of scripts that are this test binary.
+// commands are the commands of scripts that the test binary implements.
 var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) },
 	"halfmove": halfMove}
 
-// oracle is the real terraform.
+// oracle is the path of the real terraform, or "".
 var oracle string
 
 func TestMain(m *testing.M) {
@@ -37,11 +37,12 @@ func TestMain(m *testing.M) {
 	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") {
 		programtest.UsualHangup()
 	}
-	oracle, _ = exec.LookPath("terraform") // before this program goes by that name; empty: there is none
+	oracle, _ = exec.LookPath("terraform") // before this program has that name; "" if it is missing
 	testscript.Main(m, commands)
 }
 
-// TestScripts runs the scripts in testdata, one topic each. Beside the commands of testscript and clitest they have
+// TestScripts runs the scripts in testdata, one topic each. In addition to the commands of testscript and clitest, they
+// have
 //
 //	unforked ARG...       run tombolo as a user who cannot start another process (Linux)
 //	unprivileged ARG...   run tombolo as a user without rights of its own (Linux)
@@ -64,8 +65,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("ORACLE", oracle)
 			e.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // no test needs a network, and none gets one
 			if runtime.GOOS == "linux" {
-				// Nobody can make a folder there. /no-home, which testscript gives, comes into being where tests run as
-				// root, and what one script leaves in it changes the next.
+				// Nobody can create a folder there. /no-home, the default of testscript, can be created by root, and
+				// then one script affects the next.
 				e.Setenv("HOME", "/proc/no-home")
 			}
 			return nil
@@ -107,7 +108,7 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
+func TestProgramIdentifiesItselfByItsName(t *testing.T) {
 	for path, want := range map[string]string{
 		"terraform": "terraform", "/usr/bin/terraform": "terraform", "./terraform.exe": "terraform",
 		"Terraform.EXE": "terraform",
@@ -121,7 +122,7 @@ func TestProgramPresentsItselfByTheNameItIsCalledBy(t *testing.T) {
 	}
 }
 
-func TestSplitWordsIsThatOfAShell(t *testing.T) {
+func TestSplitWordsMatchesTheShell(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
 		want []string
@@ -131,7 +132,7 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 		{`-var 'a=b c' "d e" f\ g`, []string{"-var", "a=b c", "d e", "f g"}},
 		{`"a\"b\\c\d" 'a\b' ""`, []string{`a"b\c\d`, `a\b`, ""}},
 		{`-var=a='x'"y"`, []string{"-var=a=xy"}},
-		// Terraform drops what is behind the semicolon
+		// Terraform drops the text after the semicolon.
 		{`-var=a=x;y&z -no-color`, []string{"-var=a=x;y&z", "-no-color"}},
 	} {
 		got, err := splitWords(tt.in)
@@ -149,7 +150,7 @@ func TestSplitWordsIsThatOfAShell(t *testing.T) {
 	}
 }
 
-// FuzzSplitWords checks that words which are quoted for a shell come out as they went in.
+// FuzzSplitWords checks that splitting returns the words that were quoted for a shell.
 func FuzzSplitWords(f *testing.F) {
 	for _, line := range []string{"", " ", "a b", `'a b' "c\\"d`, `"\x"`, `\`, "'", "''", "a\r\n\tb", "\xff '\xfe'",
 		"\x00", `"$\$\` + "`" + `"`, "e\u0301\u00a0x", "a'b'c\"d\""} {

@@ -19,11 +19,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// titles are the names by which the program is called.
+// titles holds the titles of the program by its names.
 var titles = map[string]string{"tombolo": "Tombolo", "terraform": "Terraform"}
 
-// TestVersionIsReadByPrograms runs the patterns with which programs that drive Terraform read what `version` prints,
-// under both names. Each has to find the level of the language.
+// TestVersionIsReadByPrograms parses the output of `version` with the patterns of programs that run Terraform, under
+// both names. Each must find the language version.
 func TestVersionIsReadByPrograms(t *testing.T) {
 	readers := []struct{ program, pattern string }{
 		{"Terragrunt", `^(?:\S+)\s(v?\d+\.\d+\.\d+)`},
@@ -63,8 +63,8 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 	}
 }
 
-// TestVersionIsThatOfTheLanguage checks the numbers against docs/promises.md.
-func TestVersionIsThatOfTheLanguage(t *testing.T) {
+// TestVersionMatchesTheLanguage compares the versions with docs/promises.md.
+func TestVersionMatchesTheLanguage(t *testing.T) {
 	last := func(v string) int {
 		rest, ok := strings.CutPrefix(v, state.LanguageLevel+".")
 		n, err := strconv.Atoi(rest)
@@ -78,10 +78,9 @@ func TestVersionIsThatOfTheLanguage(t *testing.T) {
 	}
 }
 
-// TestProgramsKnowErrorsByTheirTitles makes errors that programs around Terraform look for: to run a command again, to
-// run init first, to say that somebody holds the lock. What they look for is that of Terraform 1.11; below the title
-// stands what we say.
-func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
+// TestErrorTitlesMatchTerraform causes errors that wrappers of Terraform recognize, to run a command again, to run init
+// first, or to report a held lock. They recognize the titles of Terraform 1.11; the text below the title is ours.
+func TestErrorTitlesMatchTerraform(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Skip("needs a server on loopback: ", err)
@@ -159,16 +158,16 @@ func TestProgramsKnowErrorsByTheirTitles(t *testing.T) {
 	}
 }
 
-// TestAStateThatCannotBeReadIsNotSaidToBeLocked: programs wait, or ask people to unlock, when they see the title of a
-// lock that is held. Terragrunt repeats commands that could not load the state.
-func TestAStateThatCannotBeReadIsNotSaidToBeLocked(t *testing.T) {
+// TestUnreadableStateIsNotReportedAsLocked: programs wait, or ask users to unlock, when they see the title of a held
+// lock. Terragrunt repeats commands that could not load the state.
+func TestUnreadableStateIsNotReportedAsLocked(t *testing.T) {
 	var broken atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !broken.Load() && r.Method == http.MethodGet:
 			w.WriteHeader(http.StatusNotFound)
 		case r.Method == http.MethodGet:
-			panic(http.ErrAbortHandler) // the connection breaks
+			panic(http.ErrAbortHandler) // the connection is closed
 		}
 	}))
 	defer server.Close()
@@ -188,7 +187,7 @@ func TestAStateThatCannotBeReadIsNotSaidToBeLocked(t *testing.T) {
 	}
 }
 
-// TestSavedPlanIsNamedOnOneLine: programs take the path from the line, however long it is.
+// TestSavedPlanIsNamedOnOneLine: programs read the path from that line, however long it is.
 func TestSavedPlanIsNamedOnOneLine(t *testing.T) {
 	m := newMistake(t)
 	m.environ = m.environ[:1] // without TF_IN_AUTOMATION

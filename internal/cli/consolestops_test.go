@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// appears waits for a file, for a minute at most.
+// appears waits up to a minute for a file.
 func (p *plugged) appears(name string) {
 	p.t.Helper()
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -24,7 +24,7 @@ func (p *plugged) appears(name string) {
 	}
 }
 
-// leaves checks which files of a state there are.
+// leaves checks that exactly these files of a state exist.
 func (p *plugged) leaves(when string, want ...string) {
 	p.t.Helper()
 	list, err := os.ReadDir(p.dir)
@@ -40,9 +40,9 @@ func (p *plugged) leaves(when string, want ...string) {
 	}
 }
 
-// A console changes nothing, so that wherever it ends it leaves nothing: while a provider loads, at its prompt, or in
-// the middle of an expression.
-func TestAConsoleThatIsEndedLeavesNothing(t *testing.T) {
+// A console changes nothing, so it leaves no files wherever it ends: while a provider loads, at its prompt, or during
+// an evaluation.
+func TestInterruptedConsoleLeavesNoFiles(t *testing.T) {
 	signals := map[string]syscall.Signal{"hangup": syscall.SIGHUP, "interrupt": syscall.SIGINT, "end": syscall.SIGTERM}
 	for name, sig := range signals {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func consoleEnds(t *testing.T, sig syscall.Signal, code int) {
 	p.leaves("while a provider loads")
 	p.nothingStays()
 	if sig == syscall.SIGKILL {
-		return // what a killed console at its prompt leaves is taken away by the next run
+		return // the next run removes the files of a console that was killed at its prompt
 	}
 	for when, expression := range map[string]string{
 		"at the prompt":    "",
@@ -89,7 +89,7 @@ func consoleEnds(t *testing.T, sig syscall.Signal, code int) {
 			t.Fatal(err)
 		}
 		p.must(cmd.Process.Signal(sig))
-		_ = cmd.Wait() // the code says it
+		_ = cmd.Wait() // the exit code is checked
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Errorf("%s: %s, want exit code %d", when, cmd.ProcessState, code)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/graph"
 )
 
-// TestACrashIsReportedWithoutSecrets panics with all kinds of values, in the command itself and on a worker of the
-// engine, and looks for the secret, for the place, and at the outcome.
-func TestACrashIsReportedWithoutSecrets(t *testing.T) {
+// TestCrashReportsHideSecrets panics with several kinds of values, in the command itself and on a worker of the engine,
+// and checks the report for the secret and the location, and the outcome.
+func TestCrashReportsHideSecrets(t *testing.T) {
 	for name, crash := range map[string]func(){
 		"a text":           func() { panic("not " + planted) },
 		"an error":         func() { panic(fmt.Errorf("not %w", errors.New(planted))) },

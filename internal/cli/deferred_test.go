@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// deferring puts off what it is asked by one of its calls, though nobody offers to wait. What it answers beside that
-// looks good.
+// deferring defers one of its calls, although the engine does not offer to accept that. The rest of the response looks
+// valid.
 type deferring struct {
 	provider.Provider
 	call string
@@ -45,11 +45,11 @@ func (d deferring) Plan(ctx context.Context, req provider.PlanRequest) provider.
 
 func (d deferring) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	resp := d.Provider.ReadData(ctx, req)
-	resp.State, resp.Deferred = req.Config, d.reason("data") // of the object, only what was asked for
+	resp.State, resp.Deferred = req.Config, d.reason("data") // only the requested part of the object
 	return resp
 }
 
-func TestAnAnswerThatIsPutOffIsNoAnswer(t *testing.T) {
+func TestDeferredResponsesAreRefused(t *testing.T) {
 	const config = `
 terraform {
   required_providers {

@@ -23,16 +23,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the errors of testdata/errors look like")
 
-// TestErrorsOfNewUsers runs the mistakes in testdata/errors and compares what people would read. Each archive holds a
-// sentence that says what the mistake is, the commands, the files, and under "terminal" the whole text of the last
-// command with its exit code. Besides the commands of tombolo these lines prepare things:
+// TestErrorsOfNewUsers runs the mistakes in testdata/errors and compares their output. Each archive has a sentence
+// about the mistake, the commands, the files, and under "terminal" the complete output of the last command with its
+// exit code. Besides the commands of tombolo, these lines prepare a case:
 //
 //	env NAME=VALUE       set a variable of the environment
 //	write FILE @SECTION  replace a file by a section
 //	mode PERM FILE       change the permissions of a file
 //	lock                 take the lock of the state
 //
-// With -update the texts are written anew. Whoever does that reads them: does each say what was found, where, what was
+// With -update the outputs are written again. Review each of them: does it say what was found, where, what was
 // expected, and what to do?
 func TestErrorsOfNewUsers(t *testing.T) {
 	names, err := filepath.Glob("testdata/errors/*.txtar")
@@ -79,13 +79,13 @@ func TestErrorsOfNewUsers(t *testing.T) {
 	}
 }
 
-// mistake is one archive that runs.
+// mistake is an archive in execution.
 type mistake struct {
 	t        *testing.T
 	sections map[string][]byte
 	environ  []string
 	dir      string
-	program  string // the name by which it is called
+	program  string // the name under which it is called
 }
 
 func newMistake(t *testing.T) *mistake {
@@ -95,8 +95,8 @@ func newMistake(t *testing.T) *mistake {
 	return m
 }
 
-// otherNames finds what is said of the other program: under its own name it says Terraform only of what is Terraform's,
-// and under that name it says nothing else.
+// otherNames returns wrong uses of program names in a text. Under its own name, the program says Terraform only about
+// things of Terraform; called as terraform, it says only Terraform.
 func otherNames(program, text string) []string {
 	if program == "terraform" {
 		return regexp.MustCompile(`(?i).*\btombolo\b.*`).FindAllString(text, -1)
@@ -135,7 +135,7 @@ func (m *mistake) write(name string, data []byte) {
 	}
 }
 
-// line runs one line of the commands and returns the text of a tombolo command.
+// line runs one line of the commands and returns the output of a tombolo command.
 func (m *mistake) line(line string) string {
 	m.t.Helper()
 	words, err := splitWords(line)
@@ -201,7 +201,7 @@ var (
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*( ?[+-]\d{4}|Z)?( UTC)?`)
 )
 
-// clean returns what differs from run to run one name.
+// clean replaces text that differs between runs.
 func (m *mistake) clean(text string) string {
 	if sh, err := exec.LookPath("sh"); err == nil {
 		text = regexp.MustCompile(`(?m)^Program: `+regexp.QuoteMeta(sh)+`$`).ReplaceAllString(text,

@@ -26,14 +26,13 @@ import (
 
 var findExamples = flag.Bool("find", false, "look for examples of codes that have none, and write them")
 
-// repository is where the module begins, from this package.
+// repository is the root of the module, relative to this package.
 const repository = "../.."
 
 // TestExamplesAreFound looks for a configuration for each code that has no example: in the scripts and cases of all
-// packages, in texts of tests that are configurations or expressions, and in such files with one mistake (the slips of
-// TestOneMistakeIsOneError). Of those that end with one problem of the code, the shortest is made smaller while it
-// remains that problem, and written to the folder found of package explain. It looks only with -find, best where no
-// network is within reach:
+// packages, in test literals that are configurations or expressions, and in such files with one mistake (the slips of
+// TestOneMistakeIsOneError). It minimizes the shortest one that fails with only this problem, and writes it to the
+// folder found of package explain. It runs only with -find, preferably without network access:
 //
 //	unshare -rn go test ./internal/cli -run TestExamplesAreFound -find
 func TestExamplesAreFound(t *testing.T) {
@@ -80,7 +79,7 @@ func TestExamplesAreFound(t *testing.T) {
 // attempt is a configuration with commands.
 type attempt struct {
 	commands []string
-	files    []txtar.File // a name with @ is what a command writes later
+	files    []txtar.File // names with @ are files that a command writes later
 	terminal string
 }
 
@@ -105,26 +104,26 @@ type finder struct {
 	m        *mistake
 	environ  []string
 	home     string
-	best     map[string]attempt // of the codes that have no example elsewhere
-	terminal string             // the output of the last command that ran
+	best     map[string]attempt // for the codes without another example
+	terminal string             // the output of the last command
 }
 
 var (
 	anyProblem = regexp.MustCompile(`(?m)^(?:Error|Warning): `)
 	anyCode    = regexp.MustCompile(`(?m)^More: tombolo explain (TB\d{4})$`)
-	// local are words by which texts differ between machines or runs, or that need another machine.
+	// local matches text that differs between machines or runs, or that needs another machine.
 	local = regexp.MustCompile(`/tmp/|/root|127\.0\.0\.1|localhost|\d+\.\d+\.\d+\.\d+:|<uuid>|<time>|after \d+s|dial tcp|` +
 		`no such host|in \d+ms|panic|goroutine|/home/me/project|sha256:`)
-	// waiting are words of scripts and provisioners that wait for something.
+	// waiting matches words of scripts and provisioners that wait.
 	waiting = regexp.MustCompile(`sleep|while |mkfifo|\bwait\b|retry`)
 	reaches = regexp.MustCompile(`backend\s+"?[^l"\s]|cloud\s*\{|://|required_providers|git::|registry|` +
 		`(resource|data|ephemeral|provider)\s+"[^t"]|remote_state`)
 )
 
-// run runs an attempt from an empty directory and returns the code of the only problem that its last command tells;
-// empty if there are others, or none.
+// run runs an attempt in an empty directory and returns the code of the only problem of its last command, or "" if
+// there are several or none.
 func (f *finder) run(a attempt) string {
-	if err := os.Chdir(f.m.dir); err != nil { // where an option of a command may have left it
+	if err := os.Chdir(f.m.dir); err != nil { // in case an option of a command has changed the directory
 		f.t.Fatal(err)
 	}
 	entries, _ := os.ReadDir(f.m.dir)
@@ -167,7 +166,7 @@ func (f *finder) runHere(a attempt) string {
 	return codes[0][1]
 }
 
-// try notes an attempt if it is the shortest for a code, and returns the code.
+// try stores an attempt if it is the shortest for a code, and returns the code.
 func (f *finder) try(a attempt) string {
 	code := f.run(a)
 	a.terminal = f.terminal
@@ -178,7 +177,7 @@ func (f *finder) try(a attempt) string {
 	return code
 }
 
-// steps tries commands one after the other, as far as a script goes: each can be the one that fails.
+// steps tries the commands of a script one after the other: each can be the one that fails.
 func (f *finder) steps(files []txtar.File, lines []string) {
 	for i, line := range lines {
 		if strings.HasPrefix(line, "tombolo ") {
@@ -213,7 +212,7 @@ func (f *finder) archives() {
 	f.t.Logf("%d archives", count)
 }
 
-// paths returns the files of the repository whose names have an end.
+// paths returns the files of the repository whose names have a suffix.
 func (f *finder) paths(end string) (out []string) {
 	err := filepath.WalkDir(f.home, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && (d.Name() == "found" || d.Name() == "interrupts" || d.Name() == "node_modules") {
@@ -236,7 +235,7 @@ func reachesOut(files []txtar.File) bool {
 
 var expected = regexp.MustCompile(`\s*(=> \d+|# want.*)$`)
 
-// script reads the commands and the files of an archive: of a case, a mistake, a page or a script.
+// script returns the commands and the files of an archive: of a case, a mistake, a page or a script.
 func script(a *txtar.Archive) (lines []string, files []txtar.File) {
 	text, steps := string(a.Comment), false
 	for _, x := range a.Files {
@@ -274,7 +273,7 @@ func script(a *txtar.Archive) (lines []string, files []txtar.File) {
 	return lines, files
 }
 
-// unfit reports whether a command is not fit for an example: it never ends, or prints something for machines.
+// unfit reports whether a command is unsuitable for an example, because it never ends or prints output for programs.
 func unfit(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-json") || w == "-daemon" }) ||
 		slices.Contains([]string{"login", "logout", "metadata", "serve"}, words[0])
@@ -291,7 +290,7 @@ func (f *finder) configuration(files []txtar.File) {
 	}
 }
 
-// texts tries the texts of tests that are configurations, and those that are expressions.
+// texts tries the string literals of tests that are configurations or expressions.
 func (f *finder) texts() {
 	seen := map[string]bool{}
 	for _, path := range f.paths("_test.go") {
@@ -335,7 +334,7 @@ func (f *finder) text(text string) {
 	}
 }
 
-// slips tries files with a mistake.
+// slips tries files with one mistake.
 func (f *finder) slips() {
 	var sources [][]byte
 	for _, path := range f.paths(".txtar") {
@@ -360,7 +359,7 @@ func (f *finder) slips() {
 	}
 }
 
-// smaller leaves out commands, files and lines of an attempt while it remains the same problem.
+// smaller removes commands, files and lines of an attempt while the problem stays the same.
 func (f *finder) smaller(code string, a attempt) attempt {
 	title := problemTitle(a.terminal)
 	same := func(b attempt) (attempt, bool) {
@@ -390,7 +389,7 @@ func (f *finder) smaller(code string, a attempt) attempt {
 	return a
 }
 
-// fewerLines leaves out lines of a file, many at once first.
+// fewerLines removes lines of a file, many at once first.
 func (f *finder) fewerLines(a attempt, i int, same func(attempt) (attempt, bool)) attempt {
 	for n := len(strings.SplitAfter(string(a.files[i].Data), "\n")); n > 0; n /= 2 {
 		for at := 0; ; {

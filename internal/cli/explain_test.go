@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/explain"
 )
 
-// TestPagesOfErrorsTellWhatHappens runs the example of each page about a code: the last command prints exactly what the
-// page shows, with the code of the page at its end and no other error beside it; with the mended files, all commands
-// succeed. The lines that prepare things are those of TestErrorsOfNewUsers.
-func TestPagesOfErrorsTellWhatHappens(t *testing.T) {
+// TestExplainPagesMatchTheOutput runs the example of each page about a code. The last command prints exactly the output
+// on the page, with only that error and its code at the end; with the corrected files, all commands succeed. The
+// preparing lines are those of TestErrorsOfNewUsers.
+func TestExplainPagesMatchTheOutput(t *testing.T) {
 	eachPage(t, "pages", func(t *testing.T, path, code string, archive *txtar.Archive) {
 		if _, ok := explain.Of(code); !ok {
 			t.Errorf("the page %s is about no code", code)
@@ -42,10 +42,10 @@ func TestPagesOfErrorsTellWhatHappens(t *testing.T) {
 	})
 }
 
-// TestFoundExamplesTellWhatHappens runs the examples that TestExamplesAreFound has found: each prints exactly what its
-// page shows, which is one problem of the code. With -update the texts are written anew; an example that does not end
-// with its code any more has to be deleted.
-func TestFoundExamplesTellWhatHappens(t *testing.T) {
+// TestFoundExamplesMatchTheOutput runs the examples that TestExamplesAreFound has found. Each prints exactly the output
+// on its page, which is one problem with the code. With -update the outputs are written again; an example that fails
+// with another code must be deleted.
+func TestFoundExamplesMatchTheOutput(t *testing.T) {
 	eachPage(t, "found", func(t *testing.T, path, code string, archive *txtar.Archive) {
 		page := explain.Parse(archive)
 		if page.Mend != "" {
@@ -91,7 +91,8 @@ func eachPage(t *testing.T, folder string, check func(t *testing.T, path, code s
 	}
 }
 
-// runExample returns the output of the last command of an example, and fails the test if its mend mends nothing.
+// runExample returns the output of the last command of an example, and fails the test if the corrected files do not
+// help.
 func runExample(t *testing.T, e *explain.Example) (terminal string) {
 	m := newMistake(t)
 	for _, f := range e.Files {

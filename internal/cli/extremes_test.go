@@ -23,13 +23,13 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// extremes writes expressions of calls and operators whose arguments are as large, as deep, as many or as odd as a few
-// characters can make them.
+// extremes generates expressions of calls and operators with arguments that are as large, deep, numerous or unusual as
+// possible in a few characters.
 type extremes struct {
 	*rand.Rand
 	calls map[string][]cty.Type // the parameters of functions
-	free  map[string]cty.Type   // of those that take any number of arguments, the type of these
-	give  map[cty.Type][]string // the functions that return a type; what is no primitive counts as dynamic
+	free  map[string]cty.Type   // the type of variadic parameters
+	give  map[cty.Type][]string // the functions by result type; types that are not primitive count as dynamic
 }
 
 func newExtremes(seed uint64) *extremes {
@@ -38,7 +38,7 @@ func newExtremes(seed uint64) *extremes {
 	table := funcs.Table(funcs.Options{})
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		if strings.ContainsAny(name, ":\x00") || name == "bcrypt" {
-			continue // the same once more, what no expression can call, and what may take the minute that it takes
+			continue // duplicates, functions that expressions cannot call, and slow ones
 		}
 		f := table[name]
 		for _, p := range f.Params() {
@@ -56,7 +56,7 @@ func newExtremes(seed uint64) *extremes {
 	return x
 }
 
-// of returns an expression of a type, with some depth left.
+// of returns an expression of a type, with a maximum depth.
 func (x *extremes) of(ty cty.Type, depth int) string {
 	if depth > 0 && x.IntN(4) > 0 {
 		return x.compound(ty, depth-1)
@@ -153,7 +153,7 @@ func (x *extremes) compound(ty cty.Type, depth int) string {
 	return name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// loop returns an expression that is a collection, or a part of one.
+// loop returns an expression that is a collection or an element of one.
 func (x *extremes) loop(list, any, text, number func() string) string {
 	switch x.IntN(5) {
 	case 0:
@@ -169,7 +169,7 @@ func (x *extremes) loop(list, any, text, number func() string) string {
 	return "[" + any() + ", " + any() + ", " + any() + "]"
 }
 
-// extremeLocals are the sizes that expressions refer to.
+// extremeLocals are the values that expressions refer to.
 const extremeLocals = `locals {
   huge     = join("", [for i in range(1024) : format("%01024d", i)])
   lines    = join("\n", [for i in range(1024) : format("%0100d", i)])
@@ -209,9 +209,9 @@ func extremeConfig(expression string) string {
 	return locals.Replace(extremeLocals)
 }
 
-// TestExtremeArgumentsAreBounded evaluates expressions of random calls with extreme arguments, each in a process of its
-// own, and ends what takes long. However an expression ends, it is with a value or an error that says what is wrong,
-// within some memory, and soon after an interrupt. TOMBOLO_EXTREMES=n-m tries these seeds.
+// TestExtremeArgumentsAreBounded evaluates expressions of random calls with extreme arguments, each in its own process,
+// and interrupts slow ones. Each must end with a value or an error that states the problem, within limits of memory and
+// of time after an interrupt. TOMBOLO_EXTREMES=n-m selects the seeds.
 func TestExtremeArgumentsAreBounded(t *testing.T) {
 	from, to := uint64(0), uint64(12)
 	if _, err := fmt.Sscanf(os.Getenv("TOMBOLO_EXTREMES"), "%d-%d", &from, &to); err != nil && testing.Short() {
@@ -255,22 +255,22 @@ func TestExtremeArgumentsAreBounded(t *testing.T) {
 }
 
 const (
-	// extremeMemory is how many megabytes an expression may take: its limits of 256 MiB of text and 2^24 parts, several
-	// times.
+	// extremeMemory is the maximum memory of an expression in megabytes, several times the limits of 256 MiB of text
+	// and 2^24 elements.
 	extremeMemory = 4000
-	// An expression is interrupted after so much work, and has to end before it has done so much more. Other processes
-	// of the machine do not count.
+	// An expression is interrupted after extremeWork of CPU time, and must end within extremePatience more. CPU time
+	// excludes other processes of the machine.
 	extremeWork, extremePatience = 10 * time.Second, 20 * time.Second
 )
 
-// endured is how a process ended that may take long.
+// endured is the result of a process that may be slow.
 type endured struct {
 	ran
 	interrupted bool
 }
 
-// endure runs a command, interrupts it twice after a while, and kills it when it takes too much memory or does not
-// hear.
+// endure runs a command, interrupts it twice after a while, and kills it if it uses too much memory or ignores the
+// interrupts.
 func endure(t *testing.T, cmd *exec.Cmd) endured {
 	t.Helper()
 	var out bytes.Buffer
@@ -302,7 +302,7 @@ func endure(t *testing.T, cmd *exec.Cmd) endured {
 	}
 }
 
-// worked returns how much time of processors a process has taken; 0 where there is no /proc.
+// worked returns the CPU time of a process, or 0 without /proc.
 func worked(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
@@ -315,10 +315,10 @@ func worked(pid int) time.Duration {
 	if err1 != nil || err2 != nil {
 		return 0
 	}
-	return time.Duration(user+system) * time.Second / 100 // the unit of the system's documents
+	return time.Duration(user+system) * time.Second / 100 // the unit is documented in proc(5)
 }
 
-// resident returns how many megabytes a process has in memory; 0 where there is no /proc.
+// resident returns the resident memory of a process in megabytes, or 0 without /proc.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

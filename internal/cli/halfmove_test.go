@@ -12,14 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// halfMove is "state mv -to-dir=TARGET ADDRESS" in SOURCE, for two directories with states in the usual place, that is
-// killed when both states have announced the move ("announced"), or when the target has the object ("arrived").
+// halfMove is "state mv -to-dir=TARGET ADDRESS" in SOURCE, for two directories with states in the usual place. It is
+// killed when both states have recorded the move ("announced"), or when the target has the object ("arrived").
 func halfMove() {
 	if err := moveHalf(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(2) // it should not come this far
+	os.Exit(2) // not reached
 }
 
 func moveHalf(moment, source, target, address string) error {
@@ -56,7 +56,7 @@ func moveHalf(moment, source, target, address string) error {
 	return t.Run(context.Background())
 }
 
-// mortal is a session in which the first result of a journal kills the process before it is written.
+// mortal is a session that kills the process before the first result is written to the journal.
 type mortal struct {
 	state.Session
 	killed bool

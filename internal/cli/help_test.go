@@ -12,7 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// eachCommand calls f with every command, families and those in no list included.
+// eachCommand calls f with every command, including families and hidden commands.
 func eachCommand(f func(path string, cmd *command.Command)) {
 	var walk func(prefix string, list []*command.Command)
 	walk = func(prefix string, list []*command.Command) {
@@ -24,7 +24,7 @@ func eachCommand(f func(path string, cmd *command.Command)) {
 	walk("", Commands())
 }
 
-// helpOf runs a command line as a process would and returns what it prints.
+// helpOf runs a command line like a process and returns its output.
 func helpOf(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -37,7 +37,7 @@ func helpOf(t *testing.T, program string, args ...string) string {
 	return out.String()
 }
 
-// TestEveryCommandHasHelp checks that no row of the table is half filled in.
+// TestEveryCommandHasHelp checks that every row of the table is complete.
 func TestEveryCommandHasHelp(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Short == "" || cmd.Long == "" || cmd.Setup == nil && cmd.Members == nil {
@@ -98,7 +98,7 @@ func TestHelpFitsTheUsualTerminal(t *testing.T) {
 	}
 }
 
-func TestHelpIsWrappedForTheTerminalThatThereIs(t *testing.T) {
+func TestHelpIsWrappedToTheTerminal(t *testing.T) {
 	for _, width := range []int{50, 120} {
 		var out bytes.Buffer
 		a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo"}, Out: &out,

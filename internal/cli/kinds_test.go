@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// kinds are the ways in which a provider can be there.
+// kinds are the kinds of providers.
 var kinds = []string{"protocol 5", "protocol 6", "one-shot program", "session program"}
 
-// newOfKind is newPlugged for a provider of a kind: the same world, which behaves in a way of badPlugin or badProgram.
+// newOfKind is newPlugged for a kind of provider. It serves the same world, and misbehaves like badPlugin or
+// badProgram.
 func newOfKind(t *testing.T, kind, config, mode string) *plugged {
 	t.Helper()
 	protocol, isPlugin := strings.CutPrefix(kind, "protocol ")
@@ -39,22 +40,22 @@ func newOfKind(t *testing.T, kind, config, mode string) *plugged {
 	return p
 }
 
-// quickConfig is pluggedConfig without the object that is slow.
+// quickConfig is pluggedConfig without the slow object.
 var quickConfig = func() string {
 	before, rest, _ := strings.Cut(pluggedConfig, `resource "world_object" "slow"`)
 	_, after, _ := strings.Cut(rest, "\n}\n")
 	return before + after
 }()
 
-// TestEveryKindOfProviderMayMisbehave has providers of each kind misbehave while an object is created, in a way. Each
-// time the message says what happened, nothing that exists is forgotten, and what is shown and kept has bounds.
-func TestEveryKindOfProviderMayMisbehave(t *testing.T) {
+// TestMisbehaviorOfEveryKindOfProvider has providers of each kind misbehave while an object is created. The message
+// must say what happened, all existing objects must be recorded, and output and state must be bounded in size.
+func TestMisbehaviorOfEveryKindOfProvider(t *testing.T) {
 	for _, kind := range kinds {
 		for mode, c := range map[string]struct {
 			code   int
 			says   []string
 			stored []string
-			open   bool // it is not known whether the object exists
+			open   bool // it is unknown whether the object exists
 		}{
 			"":             {0, []string{"2 added"}, []string{"bad", "first"}, false},
 			"flood":        {0, []string{"2 added"}, []string{"bad", "first"}, false},
@@ -79,7 +80,7 @@ func TestEveryKindOfProviderMayMisbehave(t *testing.T) {
 				if c.open {
 					p.wants(p.run(nil, "state", "list"), 0, "world_object.bad", "recover")
 					p.env = append(p.env, "BAD=")
-					p.wants(p.run(nil, "apply", "-auto-approve"), 1, "world_object.bad") // not made a second time
+					p.wants(p.run(nil, "apply", "-auto-approve"), 1, "world_object.bad") // it is not created again
 					p.wants(p.run(nil, "recover", "world_object.bad", "--forget"), 0)
 				}
 				p.env = append(p.env, "BAD=")
@@ -91,9 +92,9 @@ func TestEveryKindOfProviderMayMisbehave(t *testing.T) {
 	}
 }
 
-// TestNoKindOfProviderTakesTheStateAway has providers remove the files of the state while they are applied. The
-// results are where the run says.
-func TestNoKindOfProviderTakesTheStateAway(t *testing.T) {
+// TestNoKindOfProviderCanRemoveTheState has providers of each kind remove the files of the state during an apply. The
+// state has the results nevertheless, and the next run creates nothing twice.
+func TestNoKindOfProviderCanRemoveTheState(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -114,8 +115,8 @@ func TestNoKindOfProviderTakesTheStateAway(t *testing.T) {
 	}
 }
 
-// TestFunctionsOfEveryKindGiveTheSameTwice has functions of providers give something else with each call.
-func TestFunctionsOfEveryKindGiveTheSameTwice(t *testing.T) {
+// TestImpureFunctionsOfEveryKindAreReported has provider functions return another result for each call.
+func TestImpureFunctionsOfEveryKindAreReported(t *testing.T) {
 	const config = `
 terraform {
   required_providers {
@@ -137,7 +138,7 @@ output "o" {
 				if r.code != 1 || !strings.Contains(r.out, "join") {
 					t.Errorf("code %d:\n%s", r.code, r.out)
 				}
-				text, _ := os.ReadFile(p.path("terraform.tfstate")) // not there: nothing is stored
+				text, _ := os.ReadFile(p.path("terraform.tfstate")) // it does not exist if nothing is stored
 				if _, value, ok := strings.Cut(string(text), `"value": "call `); ok {
 					value, _, _ = strings.Cut(value, `"`)
 					if !strings.Contains(r.out, `+ o = "call `+value) {
@@ -149,8 +150,8 @@ output "o" {
 	}
 }
 
-// TestNamesOfEveryKindAreNames has schemas with names that steer a terminal.
-func TestNamesOfEveryKindAreNames(t *testing.T) {
+// TestInvalidNamesOfEveryKindAreRefused has schemas with names that contain terminal control sequences.
+func TestInvalidNamesOfEveryKindAreRefused(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -164,8 +165,8 @@ func TestNamesOfEveryKindAreNames(t *testing.T) {
 	}
 }
 
-// TestProvidersOfEveryKindMayKillTheOthers has a provider kill all processes of providers that are there.
-func TestProvidersOfEveryKindMayKillTheOthers(t *testing.T) {
+// TestProvidersOfEveryKindMayKillOthers has a provider kill all other provider processes.
+func TestProvidersOfEveryKindMayKillOthers(t *testing.T) {
 	for _, kind := range []string{"protocol 5", "one-shot program", "session program"} { // protocol 6 is above
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -181,9 +182,8 @@ func TestProvidersOfEveryKindMayKillTheOthers(t *testing.T) {
 	}
 }
 
-// TestNoSessionOutlivesAKilledRun kills the engine while the program of a session hangs, or does not hear that its
-// input has ended.
-func TestNoSessionOutlivesAKilledRun(t *testing.T) {
+// TestSessionsEndWithAKilledRun kills the engine while the program of a session hangs or ignores the end of its input.
+func TestSessionsEndWithAKilledRun(t *testing.T) {
 	for _, mode := range []string{"apply-hang", "deaf"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

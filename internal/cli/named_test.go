@@ -27,8 +27,8 @@ var (
 	quotedCall = regexp.MustCompile(`"~ ([^"]*)"`)
 )
 
-// A command accepts every option that its help names. An option of another command stands behind that command's name.
-func TestOptionsThatHelpNamesExist(t *testing.T) {
+// A command accepts every option that its help names. An option of another command follows that command's name.
+func TestOptionsInHelpExist(t *testing.T) {
 	eachCommand(func(path string, cmd *command.Command) {
 		if cmd.Setup == nil || cmd.Absent {
 			return
@@ -76,8 +76,8 @@ var (
 	assignment  = regexp.MustCompile(`^[A-Z_]+=`)
 )
 
-// Every command line in README.md and docs/*.md, in blocks for shells and between backquotes, calls a command that is
-// there with options that it accepts.
+// Every command line in README.md and docs/*.md, in shell blocks and between backquotes, calls an existing command with
+// options that it accepts.
 func TestCommandLinesOfDocumentsAreAccepted(t *testing.T) {
 	pages, err := filepath.Glob(filepath.FromSlash("../../docs/*.md"))
 	if err != nil || len(pages) < 10 {
@@ -108,7 +108,7 @@ func TestCommandLinesOfDocumentsAreAccepted(t *testing.T) {
 	}
 }
 
-// checkLine checks each call of the program in a line of a shell, and returns how many there are.
+// checkLine checks each call of the program in a line of a shell, and returns the number of calls.
 func checkLine(t *testing.T, where, line string) (calls int) {
 	t.Helper()
 	for _, part := range endOfCall.Split(line, -1) {
@@ -133,8 +133,8 @@ func checkLine(t *testing.T, where, line string) (calls int) {
 	return calls
 }
 
-// checkCall checks the words behind the program's name. Where the line begins with the name of a command alone, other
-// words may be anything: a sentence, an argument, a statement of the language.
+// checkCall checks the words after the program's name. If the line begins with only the name of a command, other words
+// may be anything: a sentence, an argument, a statement of the language.
 func checkCall(t *testing.T, where, line string, words []string, certain bool) {
 	t.Helper()
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
@@ -145,7 +145,7 @@ func checkCall(t *testing.T, where, line string, words []string, certain bool) {
 		words = words[1:]
 	}
 	if len(words) == 0 || words[0] == "help" || words[0] == strings.ToUpper(words[0]) {
-		return // a COMMAND that the reader fills in
+		return // a COMMAND for the reader to fill in
 	}
 	cmd, path := find(Commands(), words[0]), words[0]
 	if cmd == nil {

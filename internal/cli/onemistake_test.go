@@ -19,16 +19,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// slip is one mistake in a file that was right.
+// slip is a file with one mistake.
 type slip struct {
 	what string
 	text string // the file with the mistake
-	// line is where it was made.
+	// line is the line of the mistake.
 	line int
 }
 
-// slips are the kinds of mistakes. Each gets the file, its tokens and the one that it is about, and returns the text
-// that stands there then; unfit means that such a mistake cannot be made there.
+// slips are the kinds of mistakes. Each function gets the file, its tokens and one token, and returns the new text for
+// that token, or unfit if the mistake is impossible there.
 var slips = []struct {
 	what string
 	make func(r *rand.Rand, token hclsyntax.Token) (text string, fit bool)
@@ -76,7 +76,7 @@ var slips = []struct {
 	}},
 }
 
-// randomSlip changes a file in one place, as by mistake.
+// randomSlip makes one random mistake in a file.
 func randomSlip(t *testing.T, r *rand.Rand, source []byte) slip {
 	tokens, diags := hclsyntax.LexConfig(source, "main.tf", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -94,11 +94,11 @@ func randomSlip(t *testing.T, r *rand.Rand, source []byte) slip {
 	}
 }
 
-// heard is an error as a person reads it.
+// heard is an error in validate's output.
 type heard struct {
 	title, text string
 	from, to    int // its lines; 0 for none
-	// fixed is the line that should be changed, and code what to; 0 for none.
+	// fixed is the line to change, and code its new text; 0 for none.
 	fixed int
 	code  string
 }
@@ -141,8 +141,8 @@ func validated(t *testing.T, dir string) (list []heard) {
 	return list
 }
 
-// TestOneMistakeIsOneError makes one mistake in a project that is right, and looks at what is said of it: one error,
-// at the line of the mistake, with a code and a text.
+// TestOneMistakeIsOneError makes one mistake in a valid project. There must be exactly one error, at the line of the
+// mistake, with a code and a text.
 func TestOneMistakeIsOneError(t *testing.T) {
 	seeds := uint64(400)
 	if os.Getenv("TOMBOLO_SLIPS") != "" {
@@ -200,12 +200,12 @@ func TestOneMistakeIsOneError(t *testing.T) {
 	}
 }
 
-// checkFixed fails if the line that an error suggests did not help: the error is still there, or there are others.
+// checkFixed fails if the suggested line does not remove the error, or causes others.
 func checkFixed(t *testing.T, what string, fixed heard, before, after []heard) {
 	t.Helper()
 	for _, e := range after {
 		known := slices.ContainsFunc(before, func(b heard) bool { return b.title == e.title && b.from == e.from }) ||
-			e.title == fixed.title && severalFor[e.title] != "" // one of several uses is right now
+			e.title == fixed.title && severalFor[e.title] != "" // one of several uses is correct now
 		if !known || e.title == fixed.title && e.from == fixed.from && e.text == fixed.text {
 			t.Errorf("%s: %q in line %d, and line %d was suggested to be\n  %s\nwhich leads to\nError: %s", what,
 				fixed.title, fixed.from, fixed.fixed, fixed.code, e.text)
@@ -213,11 +213,11 @@ func checkFixed(t *testing.T, what string, fixed heard, before, after []heard) {
 	}
 }
 
-// wrongly returns the problem of the errors about one mistake; empty if they are as they should be.
+// wrongly returns the problem with the errors about one mistake, or "" if they are as expected.
 func wrongly(s slip, list []heard) string {
 	switch {
 	case len(list) == 0:
-		return "" // a name that nobody uses, or a token that changes nothing
+		return "" // an unused name, or a token without effect
 	case len(list) > 1 && !slices.ContainsFunc(list, func(h heard) bool { return severalFor[h.title] == "" }):
 		return ""
 	case len(list) > 1:
@@ -237,7 +237,7 @@ func wrongly(s slip, list []heard) string {
 	return ""
 }
 
-// next returns the line behind that of the mistake that is not empty: there it is noticed that something is missing.
+// next returns the first line after the mistake that is not empty, where missing text is detected.
 func (s slip) next() int {
 	lines := strings.Split(s.text, "\n")
 	n := s.line
@@ -247,7 +247,7 @@ func (s slip) next() int {
 	return n + 1
 }
 
-// severalFor are the errors of which one mistake makes several, and why.
+// severalFor are the errors that one mistake may cause several times, with the reason.
 var severalFor = map[string]string{
 	"Reference to undeclared local value":             "one for each use of a name that is declared as another",
 	"Reference to undeclared input variable":          "one for each use of a name that is declared as another",
@@ -271,7 +271,7 @@ var severalFor = map[string]string{
 	"Invalid multi-line string":                       "a quote that does not belong to the text swallows what follows",
 }
 
-// elsewhereFor are the errors that do not stand where the mistake is, and why.
+// elsewhereFor are the errors that are not at the mistake, with the reason.
 var elsewhereFor = map[string]string{
 	"Reference to undeclared local value":         "the declaration has another name; it may be the right one",
 	"Reference to undeclared input variable":      "the declaration has another name; it may be the right one",

@@ -4,8 +4,8 @@ package cli
 
 import "testing"
 
-// The same request goes to a plugin as to a program, whatever version of the protocol of plugins it speaks.
-func TestPluginsAreCalledWithTheJSONOfPrograms(t *testing.T) {
+// A plugin of any protocol version gets the same request as a program.
+func TestPluginsAreCalledLikePrograms(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"5", "6"} {
 		p := newPlugged(t, "", "BAD_PROTOCOL="+version)

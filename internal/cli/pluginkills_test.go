@@ -27,9 +27,9 @@ resource "world_object" "bad" {
 }
 `
 
-// A plugin that kills the others does its own work, and costs them theirs: each of them is named, with what it had in
+// A plugin that kills the others completes its own work. The others are named in errors, with their operations in
 // flight, and the next run continues.
-func TestAPluginThatKillsTheOthersIsSurvived(t *testing.T) {
+func TestRunSurvivesAPluginThatKillsOthers(t *testing.T) {
 	t.Parallel()
 	p := newPlugged(t, killingConfig, "BAD=kill-others", "OTHERS=1")
 	r := p.run(nil, "apply", "-auto-approve")

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-func TestTheLogOfPluginsHasLevelsAndCallsAndNoSecrets(t *testing.T) {
+func TestPluginLogHasLevelsAndCallsButNoSecrets(t *testing.T) {
 	const canary = "c4n4ry-of-the-log"
 	config := `
 terraform {
@@ -64,7 +64,7 @@ resource "world_object" "bad" {
 			p.env = append(p.env, "TF_LOG_PATH="+p.path("log"))
 			r := p.run(nil, "apply", "-auto-approve")
 			p.wants(r, c.code)
-			raw, _ := os.ReadFile(p.path("log")) // none when there is nothing to log
+			raw, _ := os.ReadFile(p.path("log")) // it does not exist if nothing was logged
 			text := strings.Join(strings.Fields(string(raw)), " ")
 			for _, want := range c.want {
 				if !strings.Contains(text, want) {
@@ -87,7 +87,7 @@ resource "world_object" "bad" {
 	}
 }
 
-func TestAPluginIsStartedOnceAWalk(t *testing.T) {
+func TestPluginsAreStartedOncePerWalk(t *testing.T) {
 	config := pluggedConfig + `
 provider "world" {
   alias = "same"
@@ -126,7 +126,7 @@ resource "world_object" "other" {
 		{config, []string{"show"}, 1},
 		{config, []string{"state", "list"}, 0},
 		{config, []string{"plan"}, 1},
-		{other, []string{"apply", "-auto-approve"}, 2 + 1}, // nothing to do for two of three configurations
+		{other, []string{"apply", "-auto-approve"}, 2 + 1}, // two of three configurations are unused
 		{other, []string{"destroy", "-auto-approve"}, 2 + 2},
 	} {
 		p.write("main.tf", c.config)
@@ -136,7 +136,7 @@ resource "world_object" "other" {
 	}
 }
 
-func TestPluginsStartWhereTheTemporaryFolderHoldsNoSocket(t *testing.T) {
+func TestPluginsStartIfTheTemporaryFolderIsUnfitForSockets(t *testing.T) {
 	t.Parallel()
 	file, long := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), strings.Repeat("x", 120))
 	if err := errors.Join(os.WriteFile(file, nil, 0o666), os.Mkdir(long, 0o777)); err != nil {
@@ -153,7 +153,7 @@ func TestPluginsStartWhereTheTemporaryFolderHoldsNoSocket(t *testing.T) {
 	}
 }
 
-// attach serves a world over a version of the protocol, and returns the entry of TF_REATTACH_PROVIDERS.
+// attach serves a world with a protocol version, and returns the entry of TF_REATTACH_PROVIDERS.
 func attach(t *testing.T, source string, version int, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
@@ -177,7 +177,7 @@ func attach(t *testing.T, source string, version int, network, address string) s
 		version, os.Getpid(), network, l.Addr().String())
 }
 
-func TestProvidersThatRunAlreadyAreUsed(t *testing.T) {
+func TestReattachedProvidersAreUsed(t *testing.T) {
 	t.Parallel()
 	const config = `
 terraform {
@@ -203,7 +203,7 @@ resource "world_object" "six" {
 `
 	p := newPlugged(t, "")
 	p.write("main.tf", strings.ReplaceAll(config, "DIR", p.dir))
-	short, err := os.MkdirTemp("/tmp", "") // names of sockets are bounded, and folders of tests may have long ones
+	short, err := os.MkdirTemp("/tmp", "") // temporary folders of tests may be too long for socket paths
 	p.must(err)
 	defer os.RemoveAll(short)
 	five := attach(t, "tombolo/five", 5, "unix", filepath.Join(short, "socket"))
@@ -226,7 +226,7 @@ resource "world_object" "other" {
 	p.must(os.Remove(p.path("more.tf")))
 	p.wants(p.run(nil, "destroy", "-auto-approve"), 0, "2 destroyed")
 	for value, want := range map[string]string{
-		"{" + five + "}": "tombolo/six", // is not installed
+		"{" + five + "}": "tombolo/six", // it is not installed
 		"{" + five + "," + strings.Replace(six, "127.0.0.1:", "127.0.0.1:1", 1) + "}": "cannot be reached",
 		"{" + five + "," + strings.Replace(six, `"tcp"`, `"udp"`, 1) +
 			"}": "expected a network of unix or tcp",
@@ -240,7 +240,7 @@ resource "world_object" "other" {
 	}
 }
 
-func TestAProviderInPythonRuns(t *testing.T) {
+func TestProviderInPython(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if out, err := exec.Command(python, "-c", "import grpc, msgpack, cryptography").CombinedOutput(); err != nil {
 		t.Skipf("needs a Python with grpcio: %s cannot serve gRPC: %v %s", python, err, out)
@@ -296,7 +296,7 @@ output "words" {
 	}
 }
 
-func TestWhatAPluginSaysCannotSteerTheTerminal(t *testing.T) {
+func TestPluginOutputCannotControlTheTerminal(t *testing.T) {
 	for mode, want := range map[string]string{"start-escape": "gone", "escape": "Clear"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -316,7 +316,7 @@ func TestWhatAPluginSaysCannotSteerTheTerminal(t *testing.T) {
 	}
 }
 
-func TestAHugeObjectIsTaken(t *testing.T) {
+func TestHugeObjectsAreAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it takes seconds and hundreds of megabytes")
 	}
@@ -329,7 +329,7 @@ func TestAHugeObjectIsTaken(t *testing.T) {
 	p.nothingStays()
 }
 
-func TestACrashWithTenInFlightLosesNone(t *testing.T) {
+func TestCrashWithTenOperationsInFlight(t *testing.T) {
 	t.Parallel()
 	p := newPlugged(t, strings.NewReplacer(`"slow"
   behave`, `"slow-${count.index}"

@@ -22,7 +22,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// plugged is a directory with a configuration and a plugin, both for the command line as its own process.
+// plugged is a directory with a configuration and a plugin. The command line and the plugin run as processes.
 type plugged struct {
 	t   *testing.T
 	dir string
@@ -52,7 +52,7 @@ resource "world_object" "bad" {
 }
 `
 
-// newPlugged creates a directory whose plugin behaves in a way of badPlugin.
+// newPlugged creates a directory with a plugin that misbehaves like badPlugin.
 func newPlugged(t *testing.T, config string, env ...string) *plugged {
 	t.Helper()
 	p := &plugged{t: t, dir: t.TempDir()}
@@ -74,7 +74,7 @@ func newPlugged(t *testing.T, config string, env ...string) *plugged {
 	return p
 }
 
-// wrap puts a shell script in the place of the plugin; $REAL is the plugin itself.
+// wrap replaces the plugin by a shell script. $REAL is the plugin itself.
 func (p *plugged) wrap(script string) {
 	p.must(os.Remove(p.path("plugin/" + badName)))
 	p.write("plugin/"+badName, "#!/bin/sh\necho $$ >>\"$PIDS\"\n"+script+"\n")
@@ -92,12 +92,12 @@ func (p *plugged) path(name string) string { return filepath.Join(p.dir, filepat
 
 func (p *plugged) write(name, text string) { p.must(os.WriteFile(p.path(name), []byte(text), 0o666)) }
 
-// ran is how a command ended.
+// ran is the result of a command.
 type ran struct {
 	code     int
 	out      string // both streams
 	took     time.Duration
-	megabyte int64 // of memory at most
+	megabyte int64 // maximum memory
 }
 
 func (p *plugged) command(args ...string) *exec.Cmd {
@@ -109,7 +109,7 @@ func (p *plugged) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command. meanwhile, when it is not nil, is called once it has been started.
+// run runs a command. If meanwhile is not nil, it is called after the start.
 func (p *plugged) run(meanwhile func(pid int), args ...string) ran {
 	p.t.Helper()
 	var out bytes.Buffer
@@ -117,7 +117,7 @@ func (p *plugged) run(meanwhile func(pid int), args ...string) ran {
 	file, err := os.Create(p.path("said"))
 	p.must(err)
 	defer file.Close()
-	both := io.MultiWriter(&out, file) // in the file it can be waited for
+	both := io.MultiWriter(&out, file) // tests wait for text in the file
 	cmd.Stdout, cmd.Stderr = both, both
 	begin := time.Now()
 	p.must(cmd.Start())
@@ -132,8 +132,8 @@ func (p *plugged) run(meanwhile func(pid int), args ...string) ran {
 	return ran{code: cmd.ProcessState.ExitCode(), out: out.String(), took: time.Since(begin), megabyte: peak(cmd)}
 }
 
-// peak is how much memory a process took at most. On Linux that begins with what its parent had taken, so 0 stands for
-// no more than this test.
+// peak returns the maximum memory of a process. On Linux it includes that of the parent process, so 0 means no more
+// than this test.
 func peak(cmd *exec.Cmd) int64 {
 	var own syscall.Rusage
 	most := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
@@ -147,7 +147,7 @@ func peak(cmd *exec.Cmd) int64 {
 }
 
 func (p *plugged) pids() (list []int) {
-	text, _ := os.ReadFile(p.path("pids")) // none before the first plugin
+	text, _ := os.ReadFile(p.path("pids")) // it does not exist before the first plugin
 	for _, word := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(word)
 		p.must(err)
@@ -171,7 +171,7 @@ func (p *plugged) nothingStays() int {
 	return len(list)
 }
 
-// stored returns the names of the objects in the state file, and checks that it is one.
+// stored returns the names of the objects in the state file, and checks that the file is valid.
 func (p *plugged) stored() (names []string) {
 	p.t.Helper()
 	text, err := os.ReadFile(p.path("terraform.tfstate"))
@@ -198,7 +198,7 @@ func (p *plugged) wants(r ran, code int, words ...string) {
 	if r.code != code {
 		p.t.Errorf("exit code %d, want %d", r.code, code)
 	}
-	// Lines are wrapped and framed for people.
+	// Messages are wrapped and framed.
 	text := strings.Join(strings.Fields(strings.ReplaceAll(r.out, "│", " ")), " ")
 	for _, word := range words {
 		if !strings.Contains(text, word) {
@@ -210,7 +210,7 @@ func (p *plugged) wants(r ran, code int, words ...string) {
 	}
 }
 
-func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
+func TestErrorsOfPluginsThatFailToStart(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"start-panic":  {"tombolo/bad", "panic: no licence", "exit status 2"},
 		"start-words":  {"tombolo/bad", "This provider needs python3, which is not installed.", "exit status 1"},
@@ -242,7 +242,7 @@ func TestAPluginThatDoesNotStartIsNamedWithWhatItSaid(t *testing.T) {
 	}
 }
 
-func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
+func TestOperationsOfACrashedPluginAreListed(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"apply-panic": {"Stack trace from the terraform-provider-bad plugin: panic: assignment to entry in nil map",
 			"exit status 2"},
@@ -267,7 +267,7 @@ func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
 				}
 				p.wants(p.run(nil, "state", "list"), 0, "world_object.first", "world_object.bad", "world_object.slow",
 					"recover")
-				// What may or may not exist is not made a second time.
+				// An object that may exist is not created again.
 				p.env = append(p.env, "BAD=")
 				p.wants(p.run(nil, "apply", "-auto-approve"), 1, "world_object.bad", "world_object.slow")
 			})
@@ -275,7 +275,7 @@ func TestWhatADyingPluginHadInFlightIsListed(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatMakesNoSenseIsNoObject(t *testing.T) {
+func TestInvalidResponsesOfPluginsAreNotStored(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"nothing":       {"with world_object.bad"},
 		"garbage":       {"with world_object.bad", "invalid answer"},
@@ -300,7 +300,7 @@ func TestAnAnswerThatMakesNoSenseIsNoObject(t *testing.T) {
 	}
 }
 
-func TestAPlanOfNonsenseIsNone(t *testing.T) {
+func TestInvalidPlansOfPluginsAreRefused(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"plan-problems":     {"One of many", "with world_object.first", "100000 problems"},
 		"plan-long-problem": {"One long", "with world_object.first", "bytes more)"},
@@ -329,7 +329,7 @@ func TestAPlanOfNonsenseIsNone(t *testing.T) {
 	}
 }
 
-func TestAPluginWithBadMannersDoesItsWork(t *testing.T) {
+func TestPluginsWithOddOutputWork(t *testing.T) {
 	for mode, script := range map[string]string{
 		"flood": "", "flood-endless-line": "", "stdin": "", "deaf": "", "grandchild": "",
 		"wrapper":       `"$REAL" "$@"`,
@@ -362,13 +362,13 @@ func (p *plugged) waitBegun(name string) {
 	p.waitFor("w/ledger", begun(name))
 }
 
-// begun is how the ledger of the world tells that an object is being made.
+// begun returns the entry in the world's ledger for the begin of an object's creation.
 func begun(name string) string { return `BEGIN {"op":"create","name":"` + name + `"` }
 
 func (p *plugged) waitFor(file, words string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		text, _ := os.ReadFile(p.path(file)) // not there yet
+		text, _ := os.ReadFile(p.path(file)) // it does not exist yet
 		if strings.Contains(string(text), words) {
 			return
 		}
@@ -378,7 +378,7 @@ func (p *plugged) waitFor(file, words string) {
 	}
 }
 
-func TestNoPluginOutlivesAKilledRun(t *testing.T) {
+func TestPluginsEndWithAKilledRun(t *testing.T) {
 	for name, script := range map[string]string{
 		"plain": "", "wrapper": `"$REAL" "$@"`,
 		"deaf wrapper": "trap '' TERM INT\nexport BAD=deaf\n\"$REAL\" \"$@\" &\nwait",
@@ -402,8 +402,8 @@ func TestNoPluginOutlivesAKilledRun(t *testing.T) {
 	}
 }
 
-// The terminal sends its interrupt to everyone in the foreground. The engine decides what it means for plugins.
-func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
+// The terminal sends its interrupt to all foreground processes. The engine decides what it means for plugins.
+func TestTerminalInterruptsDoNotReachPlugins(t *testing.T) {
 	for name, script := range map[string]string{"plain": "", "wrapper": `"$REAL" "$@"`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -416,7 +416,7 @@ func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
 				p.waitBegun("bad")
 				p.must(syscall.Kill(-pid, syscall.SIGINT))
 			}, "apply", "-auto-approve")
-			// The plugin was asked to stop, and answered both calls.
+			// The plugin was asked to stop, and completed both calls.
 			p.wants(r, 1, "Interrupt received", "world_object.bad: Creation complete",
 				`"slow" was not created: interrupted`)
 			if n := p.nothingStays(); n != 2 && script == "" {
@@ -429,8 +429,8 @@ func TestAnInterruptOfTheTerminalLeavesPluginsToTheEngine(t *testing.T) {
 	}
 }
 
-// waitStopped waits until no thread of a process runs any more: the threads see the signal one after the other. Where
-// there is no /proc, it takes that for done.
+// waitStopped waits until all threads of a process are stopped, because they receive the signal one by one. Without
+// /proc it does not wait.
 func (p *plugged) waitStopped(pid int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -449,7 +449,7 @@ func (p *plugged) waitStopped(pid int) {
 	}
 }
 
-func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
+func TestSecondInterruptEndsAHangingPlugin(t *testing.T) {
 	for _, c := range []struct {
 		mode, script string
 		begun        func(*plugged)
@@ -480,11 +480,11 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 			r := p.run(func(pid int) {
 				c.begun(p)
 				p.must(syscall.Kill(-pid, syscall.SIGINT))
-				p.waitFor("said", "Interrupt received") // the system makes one signal of two that nobody has taken
+				p.waitFor("said", "Interrupt received") // the system merges two pending signals
 				p.must(syscall.Kill(-pid, syscall.SIGINT))
 				second = time.Now()
 			}, "apply", "-auto-approve")
-			if late := time.Since(second); late > time.Minute { // what hangs does so for ten
+			if late := time.Since(second); late > time.Minute { // a hanging plugin does so for ten seconds
 				t.Errorf("it ended %s after the second interrupt", late)
 			}
 			p.wants(r, 1, c.want...)
@@ -493,7 +493,7 @@ func TestASecondInterruptEndsAPluginThatHangs(t *testing.T) {
 	}
 }
 
-func TestADaemonOfAPluginDoesNotKeepTheRunWaiting(t *testing.T) {
+func TestRunDoesNotWaitForADaemonOfAPlugin(t *testing.T) {
 	t.Parallel()
 	p := newPlugged(t, pluggedConfig, "BAD=daemon")
 	r := p.run(nil, "apply", "-auto-approve")

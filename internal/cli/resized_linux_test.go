@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
-// terminal is a terminal of the system, with what was written to it.
+// terminal is a pseudoterminal with the text that was written to it.
 type terminal struct {
 	master, slave *os.File
 	read          sync.WaitGroup
@@ -52,7 +52,7 @@ func newTerminal(t *testing.T) *terminal {
 			tty.mu.Lock()
 			tty.text.Write(buf[:n])
 			tty.mu.Unlock()
-			if err != nil { // EIO, when nobody has the other end any more
+			if err != nil { // EIO after the other end was closed
 				return
 			}
 		}
@@ -60,7 +60,7 @@ func newTerminal(t *testing.T) *terminal {
 	return tty
 }
 
-// resize changes the size, of which the kernel tells the programs in front by SIGWINCH.
+// resize changes the size, for which the kernel sends SIGWINCH to the foreground processes.
 func (y *terminal) resize(t *testing.T, columns, rows int) {
 	t.Helper()
 	if err := unix.IoctlSetWinsize(int(y.master.Fd()), unix.TIOCSWINSZ,
@@ -69,7 +69,7 @@ func (y *terminal) resize(t *testing.T, columns, rows int) {
 	}
 }
 
-// written returns what was written since an offset.
+// written returns the text that was written after an offset.
 func (y *terminal) written(from int) string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
@@ -81,7 +81,7 @@ var (
 	moved     = regexp.MustCompile("\x1b\\[[0-9]*A")
 )
 
-// await waits until something is written after an offset.
+// await waits until text after an offset matches.
 func (y *terminal) await(t *testing.T, from int, is *regexp.Regexp) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is.MatchString(y.written(from)); time.Sleep(10 * time.Millisecond) {
@@ -92,9 +92,9 @@ func (y *terminal) await(t *testing.T, from int, is *regexp.Regexp) {
 	}
 }
 
-// A run continues whatever becomes of its terminal: each line of its log is written once and whole, and what is shown
-// of work in flight fits the size that the terminal has by then.
-func TestATerminalIsResizedWhileARunIsUnderWay(t *testing.T) {
+// A run continues when its terminal is resized. Each line of its log is written once and completely, and the display of
+// operations in flight fits the current size.
+func TestDisplayFitsAResizedTerminal(t *testing.T) {
 	const objects = 6
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -113,14 +113,14 @@ func TestATerminalIsResizedWhileARunIsUnderWay(t *testing.T) {
 			tty := newTerminal(t)
 			tty.resize(t, 100, 30)
 			command := programtest.Bounded(t, s.program, "apply", "-auto-approve")
-			command.Dir, command.Env = s.dir, append(s.env, "TERM=xterm", "TF_CLI_ARGS=") // with colours
+			command.Dir, command.Env = s.dir, append(s.env, "TERM=xterm", "TF_CLI_ARGS=") // with colors
 			command.Stdin, command.Stdout, command.Stderr = tty.slave, tty.slave, tty.slave
 			command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
 			tty.slave.Close()
-			tty.await(t, 0, moved) // the display is drawn anew
+			tty.await(t, 0, moved) // the display is redrawn
 			r := rand.New(rand.NewPCG(seed, 1))
 			for range 8 {
 				columns, rows := 4+r.IntN(200), 2+r.IntN(60)
@@ -129,7 +129,7 @@ func TestATerminalIsResizedWhileARunIsUnderWay(t *testing.T) {
 				}
 				tty.resize(t, columns, rows)
 				from := len(tty.written(0))
-				// One frame may have begun before.
+				// The first frame may have started before the resize.
 				tty.await(t, from, regexp.MustCompile(moved.String()+"(?s:.*)"+moved.String()))
 				at := moved.FindStringIndex(tty.written(from))[1]
 				next := from + at + moved.FindStringIndex(tty.written(from + at))[0]

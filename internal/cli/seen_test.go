@@ -18,18 +18,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// seenWidths are the columns of the terminals at which the scenes are shown.
+// seenWidths are the terminal widths for the scenes.
 var seenWidths = []int{60, 80, 100, 160}
 
-// TestWhatPeopleSee runs the scenes in testdata/seen and compares what a person at a terminal has before the eyes when
-// the last command has ended: at several widths, with colours and a display that is drawn anew, and without. Each
-// archive holds a sentence that says what happens, the commands as those of TestErrorsOfNewUsers (one that has to fail
-// begins with an exclamation mark), the files, and the screens. Widths with the same screen share one. Colours are in
-// angle brackets; a row that the terminal had to break ends with an arrow.
+// TestScreens runs the scenes in testdata/seen and compares the screen after the last command: at several widths, with
+// colors and a live display, and without. Each archive has a sentence about the scene, the commands as in
+// TestErrorsOfNewUsers (one that must fail begins with an exclamation mark), the files, and the screens. Widths with
+// equal screens share one. Colors are in angle brackets; a row that the terminal wrapped ends with an arrow.
 //
-// With -update the screens are written anew. Whoever does that reads them as a whole: what would somebody miss who has
-// to approve this, and what would be misread?
-func TestWhatPeopleSee(t *testing.T) {
+// With -update the screens are written again. Review them completely: what would a person who has to approve this miss
+// or misunderstand?
+func TestScreens(t *testing.T) {
 	names, err := filepath.Glob("testdata/seen/*.txtar")
 	if err != nil || len(names) < 30 {
 		t.Fatalf("%d scenes in testdata/seen (%v)", len(names), err)
@@ -73,7 +72,7 @@ func TestWhatPeopleSee(t *testing.T) {
 	}
 }
 
-// screens returns what a scene leaves on terminals of all widths, each screen once.
+// screens returns the final screens of a scene at all widths, without duplicates.
 func screens(t *testing.T, home string, archive *txtar.Archive, colour bool) (list []txtar.File) {
 	provider := filepath.Join(home, "testdata", "seen", "provider")
 	form := "colour"
@@ -100,7 +99,7 @@ func screens(t *testing.T, home string, archive *txtar.Archive, colour bool) (li
 // scene is an archive that runs at a terminal.
 type scene struct {
 	*mistake
-	provider string // the folder of the provider that scenes have
+	provider string // the folder with the scenes' provider
 	width    int
 }
 
@@ -154,13 +153,13 @@ var (
 	slow   = regexp.MustCompile(`(?m)^.*: Still .*\n|^It took .*\n( +0s  .*\n)*`)
 )
 
-// steady returns what was written without the times, which differ from run to run.
+// steady replaces the times, which differ between runs.
 func steady(text string) string {
 	return slow.ReplaceAllString(lasted.ReplaceAllString(text, "0s"), "")
 }
 
-// ordered sorts lines of a screen about what happens at once. It is for a screen and not for what was written: there
-// each line begins with what takes the display away that was under the lines before.
+// ordered sorts the lines of a screen about concurrent operations. It is meant for a screen and not for raw output,
+// where each line begins with sequences that erase the display.
 func ordered(text string) string {
 	var out, group []string
 	end := func() {
@@ -184,13 +183,13 @@ func ordered(text string) string {
 	return strings.Join(append(out, line), "")
 }
 
-// watched is a terminal in front of which somebody presses Ctrl-C when a program says that it is half way, and lets the
-// program go on, by the file "go", as soon as the text says that the interrupt has arrived.
+// watched is a terminal that sends Ctrl-C when a program prints that it is half way, and lets the program continue,
+// with the file "go", when the output reports the interrupt.
 type watched struct {
 	dir  string
 	keys sync.Once
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	text []byte
 }
 
@@ -213,7 +212,7 @@ func (w *watched) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// interruptSelf sends this process the signal of Ctrl-C.
+// interruptSelf sends SIGINT to this process.
 func interruptSelf() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
@@ -238,7 +237,7 @@ type cell struct {
 var sgr = map[string]string{"0": "", "1": "bold", "4": "underline", "31": "red", "32": "green", "33": "yellow",
 	"36": "cyan", "90": "gray", "2": "faint"}
 
-// draw obeys what is written, and refuses what it does not know.
+// draw interprets the output, and returns an error for unknown control sequences.
 func (s *screen) draw(text string) error {
 	for len(text) > 0 {
 		if !strings.HasPrefix(text, "\x1b[") {
@@ -274,7 +273,7 @@ func (s *screen) draw(text string) error {
 	return nil
 }
 
-// at adds the row of the cursor and the columns before it, where they are missing.
+// at adds rows and columns up to the cursor.
 func (s *screen) at() {
 	for len(s.rows) <= s.row {
 		s.rows = append(s.rows, nil)

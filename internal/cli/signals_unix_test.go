@@ -18,11 +18,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// endings are the signals that end a command, each in its way.
+// endings are the signals that end a command.
 var endings = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
 	syscall.SIGKILL}
 
-// signalled is a project in which commands get signals.
+// signalled is a project in which commands receive signals.
 type signalled struct {
 	t       *testing.T
 	program string
@@ -59,8 +59,8 @@ func (s *signalled) write(name, content string) {
 	}
 }
 
-// run runs a command to its end, or sends it a signal after a while. It returns its status, which is negative when the
-// signal has ended it, and what it wrote.
+// run runs a command, and sends it a signal after a while unless it has ended. It returns the output and the exit code,
+// which is negative if the signal ended the process.
 func (s *signalled) run(after time.Duration, signal syscall.Signal, args ...string) (code int, output string) {
 	s.t.Helper()
 	command := programtest.Bounded(s.t, s.program, args...)
@@ -72,9 +72,9 @@ func (s *signalled) run(after time.Duration, signal syscall.Signal, args ...stri
 	}
 	if signal != 0 {
 		time.Sleep(after)
-		_ = command.Process.Signal(signal) // it may have ended
+		_ = command.Process.Signal(signal) // the process may have ended
 	}
-	_ = command.Wait() // the status says it
+	_ = command.Wait() // the exit code is checked
 	return command.ProcessState.ExitCode(), out.String()
 }
 
@@ -97,9 +97,9 @@ func (s *signalled) files() map[string]string {
 	return all
 }
 
-// TestSignalsLeaveWholeFiles ends fmt, init and test with each signal, at random moments. What is there afterwards is
-// whole, and the command that is run again finishes what the first has begun.
-func TestSignalsLeaveWholeFiles(t *testing.T) {
+// TestSignalsLeaveCompleteFiles ends fmt, init and test with each signal, at random moments. Afterwards every file is
+// complete, and running the command again finishes the work.
+func TestSignalsLeaveCompleteFiles(t *testing.T) {
 	const rough, neat = "locals {\n  a =  [%d]\n    bb = 2\n}\n", "locals {\n  a  = [%d]\n  bb = 2\n}\n"
 	for _, signal := range endings {
 		t.Run(signal.String(), func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestSignalsLeaveWholeFiles(t *testing.T) {
 	}
 }
 
-// left checks what a signal has left of a test, after the next has ended with some output: nothing, or, where nobody
-// could clean up, objects that this next one names.
+// left checks the files that a signalled test has left, after the next test with the given output. None may be left,
+// except for objects after a kill, which the next test must name.
 func (s *signalled) left(killed bool, output string) {
 	s.t.Helper()
 	for name, text := range s.files() {
@@ -181,12 +181,12 @@ func (s *signalled) left(killed bool, output string) {
 			s.t.Errorf("%s is left behind", name)
 		}
 	}
-	_ = os.RemoveAll(filepath.Join(s.dir, ".terraform/tests")) // that of the next round is looked at alone
+	_ = os.RemoveAll(filepath.Join(s.dir, ".terraform/tests")) // the next round starts without it
 }
 
-// TestEditsThatWaitForTheLockKeepEachOthersBackups starts many edits of a state at once. Each waits for the lock, and
-// keeps the state that it finds then in a file of its own.
-func TestEditsThatWaitForTheLockKeepEachOthersBackups(t *testing.T) {
+// TestConcurrentEditsKeepAllBackups starts many edits of a state at once. Each waits for the lock, and writes its own
+// backup of the state that it finds then.
+func TestConcurrentEditsKeepAllBackups(t *testing.T) {
 	const edits = 8
 	s := newSignalled(t, 1)
 	s.write("main.tf", fmt.Sprintf("resource \"terraform_data\" \"a\" {\n  count = %d\n}\n", edits))

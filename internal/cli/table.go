@@ -21,8 +21,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Commands returns the table of all commands, hidden ones at the end. It is built on demand, so that starting costs
-// nothing.
+// Commands returns the table of all commands, with hidden ones at the end. It is built on demand to keep the start
+// fast.
 func Commands() []*command.Command {
 	workspace := states.Workspace()
 	return append([]*command.Command{
@@ -116,8 +116,8 @@ func descend(cmd *command.Command, path string, rest []string) (*command.Command
 	return cmd, path, rest
 }
 
-// globals reads the options before the command, and changes the directory for -chdir. As in Terraform, -help and
-// -version count at any position: people append them to a command line that does not work yet.
+// globals parses the options before the command, and changes the directory for -chdir. As in Terraform, -help and
+// -version count at any position, because people append them to command lines.
 func globals(a *command.App, args []string) (g global, rest []string, problem string) {
 	asked := args
 	if end := slices.Index(asked, "--"); end >= 0 {
@@ -165,8 +165,8 @@ func environmentArguments(a *command.App, path string, args []string) ([]string,
 	return append(extra, args...), nil
 }
 
-// splitWords splits as a shell does: by white space, with quotes and backslashes, without any substitution. Names of
-// files may hold any byte.
+// splitWords splits like a shell: by white space, with quotes and backslashes, without any substitution. Names of files
+// may contain any byte.
 func splitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -19,10 +19,10 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// telling is a provider that repeats everything that it is given, in every answer and in its log.
+// telling is a provider that repeats all its input in every response and in its log.
 type telling struct{ provider.Provider }
 
-// told are warnings with all texts of some values, as they are and in every kind of quotes.
+// told returns warnings with all texts in some values, unquoted and in every kind of quotes.
 func told(call string, values ...cty.Value) (list diag.List) {
 	for _, v := range values {
 		if v == cty.NilVal {
@@ -97,10 +97,10 @@ func (p telling) ReadData(ctx context.Context, req provider.ReadDataRequest) pro
 	return resp
 }
 
-// hardSecret has in it what is written in another way in quotes. The end of it is what is looked for.
+// hardSecret contains characters that quoting changes. Tests look for its end.
 const hardSecret = `a"b\é<&` + planted
 
-// tellingHead begins a configuration with a provider that tells everything.
+// tellingHead begins a configuration with a provider that repeats everything.
 const tellingHead = `
 terraform {
   required_providers {
@@ -121,11 +121,11 @@ provider "world" {
 }
 `
 
-// holders are files that are made to hold what is secret.
+// holders are files that may contain secrets.
 var holders = []string{"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.journal", "p",
 	"given.tfvars", "given.tfvars.json"}
 
-// tells reports the files below a folder that hold a secret and are not declared to, and looks through a text.
+// tells looks for the secret in a text and in the files below a folder, except for holders.
 func (p *plugged) tells(where, text string) {
 	p.t.Helper()
 	hit := func(where, text string) {
@@ -159,7 +159,7 @@ func (p *plugged) tells(where, text string) {
 	}))
 }
 
-// givings are the ways in which a variable gets its value.
+// givings are the ways to set a variable.
 var givings = map[string]func(p *plugged) (options []string){
 	"environment": func(p *plugged) []string {
 		p.env = append(p.env, "TF_VAR_s="+hardSecret, "TF_VAR_e="+hardSecret)
@@ -179,7 +179,7 @@ var givings = map[string]func(p *plugged) (options []string){
 	"option": func(p *plugged) []string { return []string{"-var", "s=" + hardSecret, "-var", "e=" + hardSecret} },
 }
 
-// uses are the ways in which the secret is used. A public attribute of a provider is shown, so none gets the secret
+// uses are the ways to use the secret. Provider arguments that are not sensitive are shown, so none has the secret
 // here.
 var uses = map[string]string{
 	"objects": `resource "world_object" "attribute" {
@@ -251,13 +251,13 @@ resource "world_object" "a" {
 resource "world_object" "a" { name = local.x }`,
 }
 
-// TestNothingThatIsRepeatedTellsASecret hands a secret to a plugin and to programs that repeat it, in every way and to
-// every use, and looks through all that is written.
-func TestNothingThatIsRepeatedTellsASecret(t *testing.T) {
+// TestRepeatedSecretsAreHidden passes a secret in every way and to every use, to a plugin and to programs that repeat
+// it, and looks for it in all output.
+func TestRepeatedSecretsAreHidden(t *testing.T) {
 	for use, config := range uses {
 		for giving, give := range givings {
 			if giving != "environment" && use != "condition" {
-				continue // how a variable got its value makes no difference later
+				continue // how a variable was set makes no difference later
 			}
 			t.Run(use+", "+giving, func(t *testing.T) {
 				t.Parallel()
@@ -299,9 +299,9 @@ func (p *plugged) everything(options []string) {
 	}
 }
 
-// TestLinesOfProgressTellNoSecret makes an object whose id a provider makes of a secret: plans and the state show the
-// id, which is public, and the lines that tell what happens do not.
-func TestLinesOfProgressTellNoSecret(t *testing.T) {
+// TestProgressHidesSecretIDs creates an object whose id a provider derives from a secret. Plans and the state show the
+// id, which is public; progress lines do not.
+func TestProgressHidesSecretIDs(t *testing.T) {
 	p := newPlugged(t, tellingHead+"resource \"world_object\" \"a\" { name = var.s }\n", "TF_VAR_s="+hardSecret)
 	p.wants(p.run(nil, "init"), 0)
 	for _, args := range [][]string{{"apply", "-auto-approve", "-json"}, {"refresh"},

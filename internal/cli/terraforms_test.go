@@ -15,14 +15,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/hcp/hcptest"
 )
 
-// annsToken is that of the user ann.
+// annsToken is the token of user ann.
 const annsToken = "canary-token-of-ann"
 
-// services are the servers of scripts by their hosts.
+// services holds the servers of scripts by host.
 var services sync.Map
 
 // terraforms is a command of scripts: a server of the API of HCP Terraform with the organization acme and the user ann,
-// whose token is canary-token-of-ann. It is found at $HOST, and its certificate is trusted from then on.
+// whose token is canary-token-of-ann. Its address is $HOST, and its certificate is trusted afterwards.
 //
 //	terraforms start             start one
 //	terraforms mode NAME MODE    change the execution mode of a workspace

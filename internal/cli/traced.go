@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// traced runs a command and records what it spends its time on, if the environment asks for that. What is wrong with
-// it, or with the collector, is a warning: the command itself is as good without.
+// traced runs a command and records a trace if the environment requests that. Problems of the trace or its collector
+// are only warnings.
 func traced(ctx context.Context, a *command.App, path string,
 	run func(context.Context) command.Outcome) command.Outcome {
 	r, err := tracing.New(tracing.Options{Getenv: a.Getenv, Name: a.Title, Version: engine.Version})

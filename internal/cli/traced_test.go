@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// collector starts a collector of traces, and returns its address. It calls f with each document.
+// collector starts a trace collector, and returns its address. It calls f with each document.
 func collector(t *testing.T, f func(text string)) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,7 @@ type span struct {
 	Status struct{ Code int }
 }
 
-// spans reads documents of a collector, by the names of spans from the root to each.
+// spans parses documents of a collector. The keys are the names of spans from the root.
 func spans(t *testing.T, texts []string) map[string]span {
 	t.Helper()
 	byID, byPath := map[string]span{}, map[string]span{}
@@ -67,9 +67,9 @@ func spans(t *testing.T, texts []string) map[string]span {
 	return byPath
 }
 
-// TestTracesSayWhereTimeGoes applies a configuration of which one object fails: there are spans for loading, the plan,
-// each object, each call of a provider and the apply, below the trace of the caller, and what failed is said so.
-func TestTracesSayWhereTimeGoes(t *testing.T) {
+// TestTracesHaveSpansForAllSteps applies a configuration with one failing object. There are spans for loading, the
+// plan, each object, each provider call and the apply, within the trace of the caller, and failures are marked.
+func TestTracesHaveSpansForAllSteps(t *testing.T) {
 	p := &planting{newMistake(t)}
 	var mu sync.Mutex
 	var texts []string
@@ -126,8 +126,8 @@ resource "terraform_data" "b" {
 	}
 }
 
-// A collector that is not there, or that cannot be asked, is a warning, and changes nothing else.
-func TestTracesThatGoNowhereAreAWarning(t *testing.T) {
+// A collector that cannot be reached, or an unsupported protocol, causes only a warning.
+func TestFailedTracesAreOnlyAWarning(t *testing.T) {
 	for _, environ := range [][]string{
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "Traces are incomplete"},
 		{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "Traces are not recorded"},

@@ -12,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the user that the command unforked becomes when it starts as the one to whom limits of processes do not
-// apply.
+// nobody is the user that the command unforked becomes if it starts as root, for whom process limits do not apply.
 const nobody = 65534
 
-// threads is how many of them the command unforked has ready: the runtime starts no more while these are idle.
+// threads is the number of threads that unforked creates in advance: while they are idle, the runtime starts no more.
 const threads = 64
 
-// unprivileged is the command line of a user without rights of its own.
+// unprivileged runs the command line as a user without special rights.
 func unprivileged() {
 	becomeNobody()
 	os.Exit(Main())
 }
 
-// becomeNobody drops the rights of root after it has made the folder of the script that of the other user.
+// becomeNobody makes the user nobody the owner of the script's folder and drops root privileges.
 func becomeNobody() {
 	if os.Geteuid() != 0 {
 		return
@@ -36,7 +35,7 @@ func becomeNobody() {
 	}
 }
 
-// unforked is the command line of a user who cannot start a process any more.
+// unforked runs the command line as a user who cannot start more processes.
 func unforked() {
 	becomeNobody()
 	var pipe [2]int
@@ -52,14 +51,14 @@ func unforked() {
 	}
 	unix.Close(pipe[1])
 	reading.Wait()
-	time.Sleep(100 * time.Millisecond) // the runtime takes a thread for idle a little after its goroutine has ended
+	time.Sleep(100 * time.Millisecond) // the runtime marks a thread idle a little after its goroutine has ended
 	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
 		panic(err)
 	}
 	os.Exit(Main())
 }
 
-// alive counts the threads of this process.
+// alive returns the number of threads of this process.
 func alive() int {
 	all, err := os.ReadDir("/proc/self/task")
 	if err != nil {
@@ -68,7 +67,7 @@ func alive() int {
 	return len(all)
 }
 
-// give hands a folder to that user, and opens the way to it.
+// give makes that user the owner of a folder, and makes the path to it accessible.
 func give(dir string) {
 	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {

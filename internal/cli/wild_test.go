@@ -34,15 +34,15 @@ resource "world_object" "b" {
 }
 `
 
-// TestPluginsRunUnderWildClocks lets the clock leap by decades while an engine and its plugin work: each holds the
-// other's certificate, what is lent is renewed no more often than it may be, each edit has a backup of its own, and no
-// run finds anything to do that the one before has done.
+// TestPluginsRunUnderWildClocks has the clock jump by decades while an engine and its plugin work. Certificates stay
+// valid, leases are not renewed more often than allowed, each edit has its own backup, and a second run has nothing to
+// do.
 func TestPluginsRunUnderWildClocks(t *testing.T) {
 	for _, protocol := range []string{"5", "6"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			config := wildConfig
-			if protocol == "5" { // what is always due is renewed once in a while
+			if protocol == "5" { // a lease that is always due is renewed once in a while
 				config = strings.ReplaceAll(config, `"1h"`, `"1ms"`)
 			}
 			p := newPlugged(t, config, "BAD_PROTOCOL="+protocol)

@@ -1,4 +1,4 @@
-// Package compat lists the features of Terraform and OpenTofu and how Tombolo supports each of them. It generates
+// Package compat lists the features of Terraform and OpenTofu and Tombolo's support for each of them. It generates
 // docs/compatibility.md.
 //
 // The facts (terraform.json, opentofu.json) are lists of names: commands and their flags, the blocks of the language
@@ -6,8 +6,8 @@
 // themselves: their help texts, their lists of functions, and the names they accept in each block. If a program is
 // installed, tests compare its list with it again. The rest comes from documentation.
 //
-// Whether Tombolo supports a name is read from its table of commands, its table of functions, and the same
-// configurations that the programs were tested with. A remark (remarks.go) describes a difference, or the error. A
+// Whether Tombolo supports a name is determined from its table of commands, its table of functions, and the
+// configurations with which the programs were tested. A remark (remarks.go) describes a difference, or the error. A
 // proof is a case that uses the feature, in the conformance corpus or the scripts of the command line (proofs.json).
 //
 //	go test ./internal/compat            # does everything still agree?
@@ -32,19 +32,19 @@ var (
 	openTofuFacts []byte
 )
 
-// Facts are the names of everything that one version of a program has.
+// Facts holds the names of all features of one version of a program.
 type Facts struct {
 	Program string `json:"program"` // Terraform or OpenTofu
 	Version string `json:"version"`
-	// flags, without their dash, by the command; "" has those before the command
+	// flags without their dash, by command; "" has those before the command
 	Commands    map[string][]string `json:"commands"`
-	Bodies      map[string]Body     `json:"bodies"`      // by the path of block types that leads to them; "" is a file
+	Bodies      map[string]Body     `json:"bodies"`      // by the path of block types; "" is a file
 	Functions   []string            `json:"functions"`   //
 	Backends    []string            `json:"backends"`    //
 	Settings    []string            `json:"settings"`    // by the path of blocks
-	Environment []string            `json:"environment"` // with NAME or HOST for a part that is free
+	Environment []string            `json:"environment"` // with NAME or HOST for the variable part
 
-	shared map[string]bool // the commands of which only the flags are here; see Without
+	shared map[string]bool // the commands with only their flags in these facts; see Without
 }
 
 // Body describes the arguments and blocks that a block may contain.
@@ -85,12 +85,12 @@ func (f Facts) Without(other Facts) Facts {
 	return out
 }
 
-// minus returns the names that are not among others.
+// minus returns the names that are not in others.
 func minus(names, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(others, n) })
 }
 
-// Item is one piece of Terraform.
+// Item is one feature.
 type Item struct {
 	Kind Kind
 	Of   string // the command of a flag, the body of an argument or block
@@ -112,12 +112,12 @@ const (
 	Variable Kind = "variable"
 )
 
-// String returns the key under which remarks and proofs of the item stand.
+// String returns the key of the item in remarks and proofs.
 func (i Item) String() string {
 	return strings.Join(strings.Fields(string(i.Kind)+" "+i.Of+" "+i.Name), " ")
 }
 
-// Items returns all of them, in the order of the document.
+// Items returns all items in the order of the document.
 func (f Facts) Items() (list []Item) {
 	add := func(kind Kind, of string, names ...string) {
 		for _, name := range names {
@@ -141,10 +141,10 @@ func (f Facts) Items() (list []Item) {
 	return list
 }
 
-// names reports whether a path is that of a command that is an item by itself.
+// names reports whether a path is that of a command that is an item itself.
 func (f Facts) names(path string) bool { return path != "" && !f.shared[path] }
 
-// State is how an item is here.
+// State is Tombolo's support for an item.
 type State string
 
 // The states of items.
@@ -159,11 +159,10 @@ const (
 // Remark is a difference from Terraform in an item.
 type Remark struct {
 	State State
-	Text  string // what is otherwise, or what to do instead
+	Text  string // the difference, or the alternative
 }
 
-// RemarkOn returns the remark on an item, or on the command or block that it belongs to; the zero remark if there is
-// nothing to say.
+// RemarkOn returns the remark on an item, or on its command or block. It returns the zero remark if there is none.
 func RemarkOn(i Item) Remark {
 	if r, ok := remarks[i.String()]; ok {
 		return r
@@ -182,8 +181,8 @@ func RemarkOn(i Item) Remark {
 	return Remark{}
 }
 
-// Document writes the page: what Terraform has, and what OpenTofu has beside it. Proofs give a case by the key of an
-// item.
+// Document writes the page about the features of Terraform, and the additional ones of OpenTofu. Proofs maps the key of
+// an item to a case.
 func Document(terraform, tofu Facts, proofs map[string]string) string {
 	d := &document{facts: terraform, proofs: proofs}
 	d.printf(preface, terraform.Version, tofu.Version)
@@ -234,7 +233,7 @@ type document struct {
 
 func (d *document) printf(format string, args ...any) { fmt.Fprintf(&d.text, format, args...) }
 
-// summary counts.
+// summary writes the counts.
 func (d *document) summary() {
 	d.printf("\n| | works | differs | answered with an error | not yet | without meaning | with a case |\n" +
 		"|---|--:|--:|--:|--:|--:|--:|\n")
@@ -256,7 +255,7 @@ func (d *document) summary() {
 	}
 }
 
-// everything writes a part for each kind of item that there is.
+// everything writes a part for each kind of item.
 func (d *document) everything(level string) {
 	d.level = level
 	d.commands()

@@ -26,8 +26,8 @@ import (
 
 var update = flag.Bool("update", false, "write the documents")
 
-// later are names that versions after the one of the facts take, and some that never were: candidates beside those in
-// the facts.
+// later are names of later versions than that of the facts, and some that never existed: candidates in addition to the
+// facts.
 var later = []string{
 	nobodys, "action", "action_trigger", "actions", "allow_missing", "const", "default_value", "deprecated", "dynamic",
 	"enabled", "identity", "ignore_nested_deprecations",
@@ -35,7 +35,7 @@ var later = []string{
 	"timeout", "tags", "values", "when", "workspace",
 }
 
-// theFacts returns those about Terraform, and those about OpenTofu.
+// theFacts returns the facts about Terraform and about OpenTofu.
 func theFacts(t *testing.T) (terraform, tofu Facts) {
 	t.Helper()
 	terraform, err := Terraform()
@@ -59,7 +59,7 @@ func candidates(facts ...Facts) (list []string) {
 	return slices.Compact(list)
 }
 
-// known returns which items Tombolo's own tables and decoders know, in projects of a flavor.
+// known returns a function that reports whether Tombolo's tables and decoders have an item, in projects of a flavor.
 func known(t *testing.T, fl flavor.Flavor, names []string, used usage) func(Item) bool {
 	flags := map[string][]string{}
 	for _, o := range cli.GlobalOptions {
@@ -116,14 +116,14 @@ func known(t *testing.T, fl flavor.Flavor, names []string, used usage) func(Item
 					slices.Contains(b.Blocks, i.Name)
 			}
 		}
-		if rest, ok := strings.CutPrefix(i.Of, "ephemeral"); ok { // what reads their blocks is the same function
+		if rest, ok := strings.CutPrefix(i.Of, "ephemeral"); ok { // the same function reads their blocks
 			i.Of = "data" + rest
 		}
-		return len(used[i.String()]) > 0 // what no table tells needs a case
+		return len(used[i.String()]) > 0 // items without a table need a case
 	}
 }
 
-// literals returns the texts in the source below a folder, tests and this package aside.
+// literals returns the string literals in the source below a folder, except for tests and this package.
 func literals(t *testing.T, dir string) map[string]bool {
 	found := map[string]bool{}
 	err := filepath.WalkDir(filepath.FromSlash(dir), func(path string, d fs.DirEntry, err error) error {
@@ -179,7 +179,7 @@ func writeJSON(t *testing.T, name string, v any) {
 	}
 }
 
-func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
+func TestSupportedItemsAreInTheTables(t *testing.T) {
 	f, tofu := theFacts(t)
 	beyond := tofu.Without(f)
 	used, names, proofs := cases(t, f, beyond), candidates(f, tofu), readProofs(t)
@@ -222,7 +222,7 @@ func TestWhatIsSaidToWorkIsKnown(t *testing.T) {
 	}
 }
 
-// checkProof checks that an item is used in the case that proves it, or finds another one.
+// checkProof checks that the case that proves an item uses it, or finds another one.
 func checkProof(t *testing.T, proofs map[string]string, key string, used []string) {
 	if case_ := proofs[key]; *update && !slices.Contains(used, case_) {
 		delete(proofs, key)
@@ -234,7 +234,7 @@ func checkProof(t *testing.T, proofs map[string]string, key string, used []strin
 	}
 }
 
-func TestTheDocumentIsWhatTheTablesGive(t *testing.T) {
+func TestDocumentIsGeneratedFromTheTables(t *testing.T) {
 	f, tofu := theFacts(t)
 	same(t, "compatibility.md", Document(f, tofu, readProofs(t)))
 }
@@ -256,8 +256,8 @@ func same(t *testing.T, name, want string) {
 	}
 }
 
-// TestTheFactsAreThoseOfThePrograms asks the real programs for everything that they can be asked for.
-func TestTheFactsAreThoseOfThePrograms(t *testing.T) {
+// TestFactsMatchThePrograms compares the facts with everything that the real programs report.
+func TestFactsMatchThePrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs without -short: it starts each program some fifty times")
 	}
@@ -278,10 +278,10 @@ func TestTheFactsAreThoseOfThePrograms(t *testing.T) {
 	}
 }
 
-// teach writes the facts that the program can be asked for.
+// teach writes the facts that the program reports.
 func (o oracle) teach(t *testing.T, f Facts, names []string, file string) {
 	for path, flags := range o.commands(t) {
-		flags = append(flags, f.Commands[path]...) // the help texts do not name all
+		flags = append(flags, f.Commands[path]...) // the help texts are incomplete
 		slices.Sort(flags)
 		f.Commands[path] = slices.Compact(flags)
 	}

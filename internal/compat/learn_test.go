@@ -63,7 +63,7 @@ var (
 	families    = []string{"metadata", "providers", "state", "workspace"}
 )
 
-// commands reads the help texts.
+// commands parses the help texts.
 func (o oracle) commands(t *testing.T) map[string][]string {
 	found := map[string][]string{}
 	dir := t.TempDir()
@@ -103,13 +103,13 @@ func (o oracle) functions(t *testing.T) (list []string) {
 	return list
 }
 
-// problem is the result of a program for a configuration.
+// problem is an error of a program for a configuration.
 type problem struct {
 	summary, file string
 	line          int
 }
 
-// validate asks the real program.
+// validate validates with the real program.
 func (o oracle) validate(t *testing.T, dir string) (list []problem) {
 	var document struct {
 		Diagnostics []struct {
@@ -135,7 +135,7 @@ func (o oracle) validate(t *testing.T, dir string) (list []problem) {
 	return list
 }
 
-// validateHere asks Tombolo.
+// validateHere validates with Tombolo.
 func validateHere(t *testing.T, dir string, f flavor.Flavor) (list []problem) {
 	project, diags := engine.Load(context.Background(), engine.Options{
 		Dir: dir, DataDir: filepath.Join(dir, ".terraform"), Workspace: "default", Flavor: f})
@@ -153,9 +153,9 @@ func validateHere(t *testing.T, dir string, f flavor.Flavor) (list []problem) {
 	return list
 }
 
-// wrappers are configurations around candidates: %d is its own number, and %s is their place. Without it they are
-// valid. Bodies that a schema shares with the language (those of resources, provisioners and the like) are not asked
-// for: what they take is known from documentation.
+// wrappers are configurations around candidates: %d is a unique number, and %s is the position of the candidates.
+// Without a candidate they are valid. Bodies with arguments both of a schema and of the language (those of resources,
+// provisioners and the like) are omitted: the arguments of the language are known from documentation.
 var wrappers = map[string]string{
 	"":          "%s",
 	"terraform": "terraform {\n%s\n}",
@@ -182,12 +182,12 @@ var wrappers = map[string]string{
 		"terraform_data.i%d\nid = \"x\"\n%s\n}",
 }
 
-// nobodys is a name that is taken nowhere; it shows whether the answers mean anything.
+// nobodys is a name that is valid nowhere. It shows whether the results are meaningful.
 const nobodys = "zz_nobodys"
 
-// probe finds out which of the candidates a program takes as arguments and as blocks in each body. All of them stand in
-// one body, a line each. Problems with a candidate may hide those that are found later, so candidates that are known
-// but wrong in themselves are taken out, and the rest is asked again.
+// probe determines which candidates a program accepts as arguments and as blocks in each body. All candidates are in
+// one body, one per line. Errors of a candidate may hide later errors, so candidates that are known but invalid are
+// removed before the next attempt.
 func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir string) []problem) map[string]Body {
 	dir := t.TempDir()
 	found := map[string]Body{}
@@ -205,14 +205,14 @@ func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir st
 		for _, name := range candidates {
 			switch {
 			case has(wrapper, name):
-				take(path, name+" = null") // it is there anyway, and cannot stand there twice
+				take(path, name+" = null") // it is already there, and cannot be repeated
 			case path != "":
 				open[path] = append(open[path], name+" = null")
 			}
 			open[path] = append(open[path], name+" {}")
 		}
 	}
-	// A file for each body: to show a problem the real program reads the file again from its beginning.
+	// One file per body, because the real program reads a file from its beginning to show a problem.
 	for range 12 {
 		at := map[problem][2]string{}
 		for number, path := range slices.Sorted(maps.Keys(wrappers)) {
@@ -233,7 +233,7 @@ func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir st
 			q, ok := at[problem{file: p.file, line: p.line}]
 			i := slices.Index(open[q[0]], q[1])
 			if !ok || i < 0 {
-				continue // of a body as a whole, or the second one with this candidate
+				continue // of the whole body, or the second one for this candidate
 			}
 			progress = true
 			open[q[0]] = slices.Delete(open[q[0]], i, i+1)
@@ -241,8 +241,8 @@ func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir st
 				take(q[0], q[1])
 			}
 		}
-		// What stands until now is taken, also where it may not stand beside what is around it (id and identity of
-		// import).
+		// The remaining candidates are accepted, even if they conflict with the surrounding arguments (id and identity
+		// of import).
 		for number, path := range slices.Sorted(maps.Keys(wrappers)) {
 			here := func(p problem) bool { return p.file == fmt.Sprintf("body%d.tf", number) }
 			if !progress && len(open[path]) > 0 && slices.ContainsFunc(problems, here) {
@@ -276,7 +276,7 @@ func probe(t *testing.T, candidates []string, validate func(t *testing.T, dir st
 	return found
 }
 
-// has reports whether a wrapper has an argument in the body in which the candidates stand.
+// has reports whether a wrapper has an argument in the body of the candidates.
 func has(wrapper, name string) bool {
 	lines := strings.Split(wrapper, "\n")
 	for i := slices.Index(lines, "%s") - 1; i >= 0 && !strings.ContainsAny(lines[i], "{}"); i-- {

@@ -14,10 +14,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// usage is which items are used in which cases.
+// usage maps items to the cases that use them.
 type usage map[string][]string
 
-// with returns the facts with those of another program.
+// with returns the facts combined with those of another program.
 func (f Facts) with(more Facts) Facts {
 	out := f
 	out.Commands = maps.Clone(f.Commands)
@@ -65,7 +65,7 @@ func cases(t *testing.T, f, more Facts) usage {
 		}
 	}
 	for key := range u {
-		slices.SortFunc(u[key], func(a, b string) int { // the corpus, which compares, before the scripts
+		slices.SortFunc(u[key], func(a, b string) int { // the corpus, which compares programs, before the scripts
 			if aCLI, bCLI := strings.HasPrefix(a, "cli/"), strings.HasPrefix(b, "cli/"); aCLI != bCLI {
 				if aCLI {
 					return 1
@@ -104,7 +104,7 @@ func (u usage) read(f Facts, name string, script bool, archive *txtar.Archive) {
 	}
 }
 
-// step finds the command of a line, its flags, and variables that are set.
+// step records the command of a line, its flags, and the variables that it sets.
 func (u usage) step(f Facts, name string, script bool, words []string) {
 	if len(words) > 1 && words[0] == "env" {
 		variable, _, _ := strings.Cut(words[1], "=")
@@ -181,7 +181,7 @@ func (u usage) body(name, path string, body *hclsyntax.Body) {
 	}
 }
 
-// settings finds names of settings: the files that hold them are small, so that a name stands for itself.
+// settings records names of settings. Their files are small, so any occurrence of a name counts.
 func (u usage) settings(f Facts, name, text string) {
 	for _, setting := range f.Settings {
 		in := true

@@ -1,7 +1,7 @@
 package compat
 
-// remarks describe what is not simply as in Terraform, by the key of the item. A remark on a command applies to its
-// flags, one on a block or body to what is in it, unless they have their own.
+// remarks describe differences from Terraform, by the key of the item. A remark on a command applies to its flags, one
+// on a block or body to its content, unless these have their own.
 var remarks = map[string]Remark{
 	"command login": {
 		Differs, "It asks for a token that you create in a browser, and does not open the browser: there is no OAuth."},

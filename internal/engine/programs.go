@@ -268,9 +268,9 @@ func (s *Surroundings) HooksOfInit(agree func(lines []string) bool, tell func(na
 			return slices.ContainsFunc(asked, func(a hook.Hook) bool { return a.Name == h.Name })
 		})
 		diags = diags.Warnf(&asked[0].Range, "Hook was not run", "The project file of this directory names programs "+
-			"that run on init:\n  %s\n\nThey were not run. If you trust this directory, run init again and approve "+
-			"them when it asks, or name the commands in the block plan_programs of the CLI configuration.",
-			strings.Join(lines, "\n  "))
+			"that run on init:\n  %s\n\nThey were not run.", strings.Join(lines, "\n  ")).
+			Advise("If you trust this directory, run \"%s\" again and approve them when it asks, or name the commands "+
+				"in the block plan_programs of the CLI configuration.", diag.Run("init"))
 	}
 	events := event.Func(func(e event.Event) {
 		if e, ok := e.(event.ProgramOutput); ok {

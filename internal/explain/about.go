@@ -13,12 +13,12 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// packed is about.txt and the folder found as one archive. A test writes it: go test ./internal/explain -update.
+// packed is an archive of about.txt and the folder found. A test writes it: go test ./internal/explain -update.
 //
 //go:embed packed.gz
 var packed []byte
 
-// unpacked returns the files in packed, by their names.
+// unpacked returns the files in packed, by name.
 var unpacked = sync.OnceValue(func() *txtar.Archive {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -31,7 +31,7 @@ var unpacked = sync.OnceValue(func() *txtar.Archive {
 	return txtar.Parse(text)
 })
 
-// found returns the examples that were found in scripts, by the codes of what they end with.
+// found returns the examples that were found in scripts, by code.
 var found = sync.OnceValue(func() map[string]*Example {
 	archives := map[string]*txtar.Archive{}
 	for _, f := range unpacked().Files {
@@ -51,8 +51,8 @@ var found = sync.OnceValue(func() map[string]*Example {
 	return out
 })
 
-// saying is what the source says of a code: the parts of the program that report it, and the texts of such problems
-// with ellipses for what is only known at run time.
+// saying describes a code as used in the source: the parts of the program that report it, and the texts of such
+// problems, with an ellipsis for each dynamic part.
 type saying struct{ parts, texts []string }
 
 var sayings = sync.OnceValue(func() map[string]*saying {
@@ -68,7 +68,7 @@ var sayings = sync.OnceValue(func() map[string]*saying {
 	return out
 })
 
-// about returns paragraphs about a kind of problem, made of what the source says of it.
+// about returns paragraphs about a kind of problem, generated from its uses in the source.
 func (p Page) about() (out []string) {
 	what := fmt.Sprintf("This code is about %s.", area(p.Kind.Code))
 	if p.Kind.Says != "" {
@@ -97,7 +97,7 @@ func (p Page) about() (out []string) {
 	return out
 }
 
-// raising are the parts of the program, and who runs them.
+// raising maps the parts of the program to the commands that run them.
 var raising = []struct{ parts, by string }{
 	{"hcl config nesting format iteration flavor", "all commands that read the configuration, such as plan"},
 	{"eval value console addr", "commands that evaluate expressions, such as validate, plan, console and test"},
@@ -121,7 +121,7 @@ var raising = []struct{ parts, by string }{
 	{"cli/command cli diag view tfjson tracing event", "all commands"},
 }
 
-// raisedBy returns who reports problems of these parts of the program.
+// raisedBy returns texts with the commands that report problems of these parts.
 func raisedBy(parts []string) (out []string) {
 	for _, r := range raising {
 		if slices.ContainsFunc(strings.Fields(r.parts), func(p string) bool { return slices.Contains(parts, p) }) {

@@ -1,8 +1,8 @@
-// Package explain has the pages about the codes of problems, as the command explain prints them.
+// Package explain has the pages about the codes of problems, for the command explain.
 //
-// The register of codes is in package diag. A page of its own has what a problem means, a configuration that fails, the
-// exact output, and the mend. It is an archive in the folder pages, which is run as a test: nothing on a page is told
-// that does not happen. Kinds without such a page have a short one, made from the register alone.
+// The register of codes is in package diag. A page written by hand has the meaning of a problem, a configuration that
+// fails, the exact output, and a correction. It is an archive in the folder pages that runs as a test, so its output is
+// always right. Codes without such a page have a short one, generated from the register.
 //
 //	page, ok := explain.Of("TB0101")
 //	fmt.Print(page.Text(explain.Words{Program: "tombolo", Title: "Tombolo", Width: 80}))
@@ -24,24 +24,24 @@ var pages embed.FS
 // Page is the page about a kind of problem.
 type Page struct {
 	Kind diag.Kind
-	// Example is how the problem comes about and goes away; nil for a short page.
+	// Example shows the problem and its correction; nil for a short page.
 	Example *Example
 }
 
-// Example is a configuration that fails, and its mend.
+// Example is a configuration that fails, and its correction.
 type Example struct {
-	Means    string // what the problem means; empty in an example that was found
+	Means    string // the meaning of the problem; empty for generated examples
 	Commands []string
 	Files    []txtar.File
 	Terminal string // the output of the last command
 	Mend     string
-	Mended   []txtar.File // files in place of those above
-	// Then are commands that succeed after it: the same ones, if only files change. Of some mends, such as the
-	// installation of a provider, no test can be made without a network.
+	Mended   []txtar.File // files that replace those above
+	// Then holds commands that succeed after the correction: the same ones, if only files change. Some corrections,
+	// such as the installation of a provider, cannot be tested without a network.
 	Then []string
 }
 
-// All returns the pages of all kinds, by their codes.
+// All returns the pages of all kinds, sorted by code.
 func All() (out []Page) {
 	for _, k := range diag.Kinds() {
 		out = append(out, Page{k, example(k.Code)})
@@ -49,7 +49,7 @@ func All() (out []Page) {
 	return out
 }
 
-// Of returns the page of a code, whose letters may be small or missing.
+// Of returns the page of a code. Lower-case letters and a missing prefix are allowed.
 func Of(code string) (Page, bool) {
 	code = "TB" + strings.TrimPrefix(strings.ToUpper(code), "TB")
 	for _, k := range diag.Kinds() {
@@ -60,7 +60,7 @@ func Of(code string) (Page, bool) {
 	return Page{}, false
 }
 
-// About returns the kinds whose titles have a text in them, whatever the case of its letters.
+// About returns the kinds whose titles contain a text, ignoring case.
 func About(words string) (out []diag.Kind) {
 	words = strings.ToLower(words)
 	for _, k := range diag.Kinds() {
@@ -79,7 +79,7 @@ func example(code string) *Example {
 	return Parse(txtar.Parse(src))
 }
 
-// Parse reads the archive of a page.
+// Parse parses the archive of a page.
 func Parse(a *txtar.Archive) *Example {
 	e := &Example{Means: strings.TrimSpace(string(a.Comment))}
 	for _, f := range a.Files {
@@ -107,16 +107,16 @@ func Parse(a *txtar.Archive) *Example {
 	return e
 }
 
-// Words hold the program's names and the format of texts.
+// Words holds the program's names and the format of texts.
 type Words struct {
 	Program, Title string // such as "tombolo" and "Tombolo"
 	// Wrap breaks lines of prose.
 	Wrap func(string) string
-	// Bold marks headings.
+	// Bold formats headings.
 	Bold func(string) string
 }
 
-// Text returns the page as people read it.
+// Text returns the page as text.
 func (p Page) Text(w Words) string {
 	var b strings.Builder
 	b.WriteString(w.Bold(p.Kind.Code+": "+p.Kind.Title) + "\n\n")
@@ -143,7 +143,7 @@ func (p Page) Text(w Words) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// fails writes the files and the commands of an example, and what the last one prints.
+// fails writes the files and the commands of an example, and the output of the last command.
 func (w Words) fails(b *strings.Builder, e *Example) {
 	b.WriteString(w.Bold("This fails") + "\n\n")
 	later := w.files(b, e.Files)
@@ -159,7 +159,7 @@ func (w Words) fails(b *strings.Builder, e *Example) {
 	b.WriteString(indented(w.named(e.Terminal)) + "\n")
 }
 
-// areas are what the hundreds of the codes stand for.
+// areas describes the code prefixes.
 var areas = []struct{ prefix, about string }{
 	{"TB01", "the text of a file: its syntax"},
 	{"TB02", "blocks and arguments"},
@@ -205,7 +205,7 @@ func (w Words) files(b *strings.Builder, files []txtar.File) map[string][]byte {
 	return later
 }
 
-// command returns a line of an example as a person would do it.
+// command returns a line of an example as a command for a shell.
 func (w Words) command(line string) string {
 	words := strings.Fields(line)
 	switch words[0] {
@@ -217,7 +217,7 @@ func (w Words) command(line string) string {
 	return w.named(line)
 }
 
-// named puts the names of the program in place of its usual ones.
+// named replaces the usual names of the program by those of Words.
 func (w Words) named(text string) string {
 	return strings.NewReplacer("Tombolo", w.Title, "tombolo", w.Program).Replace(text)
 }

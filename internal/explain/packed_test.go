@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "pack about.txt and the folder found")
 
-// TestPacked compares what is built into the program with the files that it is made of.
+// TestPacked compares the embedded archive with its source files.
 func TestPacked(t *testing.T) {
 	about, err := os.ReadFile("about.txt")
 	if err != nil {
@@ -61,9 +61,9 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestEveryPageSaysWhatAndWhere checks the pages of all codes: each says what it is about and who reports it, and
-// names no part of the program that this package does not know; most show an example, or the text of the problem.
-func TestEveryPageSaysWhatAndWhere(t *testing.T) {
+// TestEveryPageIsComplete checks the pages of all codes: each has a description and the commands that report it, and
+// refers only to known parts of the program. Most have an example, or the text of the problem.
+func TestEveryPageIsComplete(t *testing.T) {
 	if *update {
 		t.Skip("runs without -update only")
 	}
@@ -107,5 +107,5 @@ func TestEveryPageSaysWhatAndWhere(t *testing.T) {
 	}
 }
 
-// leastExamples is how many codes have an example at least.
+// leastExamples is the minimum number of codes with an example.
 const leastExamples = 260

@@ -128,8 +128,8 @@ func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Re
 	old, err := readManifest(s.manifest())
 	if err != nil {
 		return &Report{}, diag.List{}.Errorf(nil, "Failed to read module manifest",
-			"The record of installed modules in %s cannot be used: %s. Remove it, and run init again.", s.modules+
-				"/modules.json", err)
+			"The record of installed modules in %s cannot be used: %s.", s.modules+"/modules.json", err).
+			Advise("Remove it, and run \"%s\" again.", diag.Run("init"))
 	}
 	w := newWalk(config.OSFiles(dir), old, opts)
 	w.stage = s

@@ -13,13 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// FormatVersion is the version of the documents: the first number changes when a program that reads them has to.
+// FormatVersion is the version of the documents. The first number changes with every incompatible change.
 const FormatVersion = "1.0"
 
-// Outcome is how an event ended.
+// Outcome is the result of an event.
 type Outcome string
 
-// The outcomes. Unknown is that of an operation during which a run was killed.
+// The outcomes. Unknown is the outcome of an operation during which a run was killed.
 const (
 	OK          Outcome = "ok"
 	Failed      Outcome = "failed"
@@ -33,18 +33,18 @@ type Document struct {
 	Event         Event  `json:"event"`
 	Hook          string `json:"hook"`
 	Run           Run    `json:"run"`
-	// Outcome is how an event ended, for hooks after it.
+	// Outcome is the result of the event, for hooks after it.
 	Outcome Outcome `json:"outcome,omitempty"`
-	// Again is set where a hook runs for an operation of a run that was killed.
+	// Again is set if a hook runs for an operation of a killed run.
 	Again  bool    `json:"again,omitempty"`
 	Plan   *Plan   `json:"plan,omitempty"`
 	Counts *Counts `json:"counts,omitempty"`
 	Object *Object `json:"object,omitempty"`
 
-	plan *plan.Plan // Plan is made of it where a hook reads it
+	plan *plan.Plan // the source of Plan, which is created only for a hook
 }
 
-// Run is the run that an event belongs to.
+// Run is the run of an event.
 type Run struct {
 	ID        string `json:"id,omitempty"`
 	Mode      string `json:"mode,omitempty"`
@@ -64,7 +64,7 @@ type Change struct {
 	Actions []string `json:"actions"`
 }
 
-// Counts holds how many objects an apply has changed.
+// Counts holds the numbers of objects that an apply has changed.
 type Counts struct {
 	Added     int `json:"added"`
 	Changed   int `json:"changed"`
@@ -86,14 +86,13 @@ type Object struct {
 	ProviderName string `json:"provider_name"`
 	Action       string `json:"action"`
 	Replace      bool   `json:"replace"`
-	// Before and After are its values, null where there is none. Hidden lists the places whose values are secret: they
-	// are null.
+	// Before and After are its values, or null. Hidden lists the paths of secret values, which are null.
 	Before json.RawMessage `json:"before"`
 	After  json.RawMessage `json:"after"`
 	Hidden []string        `json:"hidden"`
 }
 
-// planOf describes a plan. What changes nothing is left out.
+// planOf returns a description of a plan, without changes that have no effect.
 func planOf(p *plan.Plan) *Plan {
 	out := &Plan{Applyable: p.Applyable(), Changes: []Change{}}
 	for _, c := range p.Changes {
@@ -106,13 +105,13 @@ func planOf(p *plan.Plan) *Plan {
 	return out
 }
 
-// WithPlan returns the document with a description of a plan, which is only made if there is a hook that reads it.
+// WithPlan returns the document with a description of a plan, which is created only if a hook needs it.
 func (d Document) WithPlan(p *plan.Plan) Document {
 	d.plan = p
 	return d
 }
 
-// parts returns an action as show -json has it.
+// parts returns an action in the form of show -json.
 func parts(a plan.Action) []string {
 	switch a {
 	case plan.DeleteThenCreate:
@@ -125,13 +124,14 @@ func parts(a plan.Action) []string {
 	return []string{a.String()}
 }
 
-// publisher writes values without their secrets.
+// publisher converts values without their secrets.
 type publisher struct {
 	hide   func(text string) (string, bool) // nil hides nothing
 	hidden map[string]bool
 }
 
-// public returns a value as JSON. What the block or one of the paths calls sensitive is null, as is what is unknown.
+// public returns a value as JSON. Values that the block or one of the paths marks as sensitive are null, and so are
+// unknown values.
 func (p *publisher) public(v cty.Value, block *provider.Block, sensitive []cty.Path) json.RawMessage {
 	if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
 		return json.RawMessage("null")
@@ -145,7 +145,7 @@ func (p *publisher) public(v cty.Value, block *provider.Block, sensitive []cty.P
 	return out
 }
 
-// plain returns a value in the types of encoding/json.
+// plain converts a value to the types of encoding/json.
 func (p *publisher) plain(v cty.Value, at cty.Path) any {
 	switch ty := v.Type(); {
 	case v.IsMarked():
@@ -186,11 +186,11 @@ func (p *publisher) plain(v cty.Value, at cty.Path) any {
 		}
 		return out
 	}
-	return nil // a capsule, which has no JSON
+	return nil // a capsule, which has no JSON form
 }
 
 func (p *publisher) number(v cty.Value, at cty.Path) any {
-	const most = 4096 // bits of a number that is written out
+	const most = 4096 // maximum precision in bits of a number that is written in full
 	f, format := v.AsBigFloat(), byte('f')
 	if exponent := f.MantExp(nil); exponent > most || exponent < -most {
 		format = 'e'
@@ -203,7 +203,7 @@ func (p *publisher) number(v cty.Value, at cty.Path) any {
 	return json.Number(text)
 }
 
-// conceal notes a place whose value is secret.
+// conceal records the path of a secret value.
 func (p *publisher) conceal(at cty.Path) {
 	p.hidden[strings.TrimPrefix(value.FormatPath(at), ".")] = true
 }

@@ -1,14 +1,14 @@
-// Package hook runs programs of a project on events: before and after init, plan and apply, and around the operations
-// on single objects.
+// Package hook runs programs of a project on events: before and after init, plan and apply, and around operations on
+// single objects.
 //
-// A hook gets a document on standard input (Document), which has no secrets: sensitive values are null in it, and what
-// a run knows to be secret is hidden in all others. What it prints is shown as it comes. Its exit code decides: before
-// an event it may so refuse what would come.
+// A hook reads a document from standard input (Document). It has no secrets: sensitive values are null, and known
+// secrets are hidden in all other values. The output of a hook is shown immediately. A hook before an event can prevent
+// the event by its exit code.
 //
 //	set := hook.New(hooks, hook.Options{Dir: dir, Events: sink})
 //	diags := set.Fire(ctx, hook.BeforePlan, hook.Document{})
 //
-// Which events happen, in which contexts, and what the journal knows of them is decided by the callers.
+// The callers decide which events occur, in which contexts, and what the journal records.
 package hook
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/value"
 )
 
-// Event is the occasion on which a hook runs.
+// Event is the event for which a hook runs.
 type Event string
 
 // The events.
@@ -49,58 +49,59 @@ const (
 	AfterObject  Event = "after_object"
 )
 
-// before reports whether a hook may refuse what would come.
+// before reports whether a hook may prevent the event.
 func (e Event) before() bool { return strings.HasPrefix(string(e), "before_") }
 
-// DefaultTimeout is how long a hook may take that says nothing else.
+// DefaultTimeout is the default time limit of a hook.
 const DefaultTimeout = 5 * time.Minute
 
 const (
 	grace    = 2 * time.Second
-	maxKept  = 4 << 10   // of what a hook prints, for the error
-	maxLines = 1000      // of what it prints are shown
-	maxShown = 256 << 10 // bytes of them
+	maxKept  = 4 << 10   // bytes of output in an error
+	maxLines = 1000      // lines of output that are shown
+	maxShown = 256 << 10 // bytes of output that are shown
 )
 
 // Hook is a program of the project.
 type Hook struct {
 	Name   string
 	Events []Event
-	// Command is the program and its arguments; relative names are those of Options.Dir.
+	// Command is the program and its arguments. Relative names are relative to Options.Dir.
 	Command []string
-	// Objects selects the objects for events of objects; nil selects all. Actions are those that it is for; nil means
-	// all but reads.
+	// Objects selects the objects for events of objects; nil selects all. Actions selects the actions; nil selects all
+	// except reads.
 	Objects *linking.Selection
 	Actions []string
 	// Continue makes a failure a warning.
 	Continue bool
-	// Environment holds the names, which may be patterns, of the variables that it gets beside PATH; nil means all.
+	// Environment holds the names or patterns of the variables that the program gets in addition to PATH; nil means
+	// all.
 	Environment []string
-	// Timeout is how long the program may take; 0 means DefaultTimeout.
+	// Timeout limits the duration of the program; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Range is where it is declared.
+	// Range is the source range of the declaration.
 	Range hcl.Range
 }
 
-// Options are the surroundings of hooks.
+// Options configures the execution of hooks.
 type Options struct {
-	// Dir is the working directory of the programs; empty means that of this process.
+	// Dir is the working directory of the programs; "" means that of this process.
 	Dir string
 	// Environ is the environment; nil means that of this process.
 	Environ []string
-	// Events receives what the programs print.
+	// Events receives the output of the programs.
 	Events event.Sink
-	// Secrets hides secrets in what they get and print; nil hides nothing.
+	// Secrets hides secrets in input and output; nil hides nothing.
 	Secrets *value.Secrets
-	// MayRun decides about a command before it runs; nil allows all.
+	// MayRun returns an error if a command must not run; nil allows all.
 	MayRun func(words []string) error
-	// AtOnce limits how many hooks of objects run at a time; 0 means 1.
+	// AtOnce limits the number of concurrent hooks of objects; 0 means 1.
 	AtOnce int
-	// Run is the run, as documents describe it.
+	// Run describes the run in documents.
 	Run Run
 }
 
-// Set is the hooks of a run. A nil Set has none. Its methods may be called concurrently.
+// Set is the set of hooks of a run. A nil Set has none. Its methods may be called concurrently.
 type Set struct {
 	hooks []Hook
 	o     Options
@@ -118,7 +119,7 @@ func New(hooks []Hook, o Options) *Set {
 	return &Set{hooks: hooks, o: o, slots: make(chan struct{}, max(1, o.AtOnce))}
 }
 
-// On returns the hooks of an event of a run, in their order.
+// On returns the hooks of an event of a run, in order.
 func (s *Set) On(e Event) (list []Hook) {
 	if s == nil {
 		return nil
@@ -131,8 +132,7 @@ func (s *Set) On(e Event) (list []Hook) {
 	return list
 }
 
-// Fire runs the hooks of an event of a run, one after another. Before an event the first that refuses is the last that
-// runs.
+// Fire runs the hooks of an event of a run sequentially. Before an event, it stops at the first hook that fails.
 func (s *Set) Fire(ctx context.Context, e Event, d Document) diag.List {
 	return s.fire(ctx, s.On(e), e, d, addr.Object{})
 }
@@ -151,7 +151,7 @@ func (s *Set) fire(ctx context.Context, list []Hook, e Event, d Document, o addr
 	return diags
 }
 
-// one runs one hook, and says what is wrong if it fails.
+// one runs one hook, and returns the problem if it fails.
 func (s *Set) one(ctx context.Context, h Hook, e Event, d Document, o addr.Object) (diags diag.List) {
 	document, err := json.Marshal(d)
 	if err == nil && s.o.MayRun != nil {
@@ -185,7 +185,7 @@ func (s *Set) one(ctx context.Context, h Hook, e Event, d Document, o addr.Objec
 	return append(diags, problem).Because(context.Cause(ctx))
 }
 
-// sentence ends a text with a full stop, or, where what a program wrote is the end, with a line of its own.
+// sentence ends a text with a full stop, or with a newline if the text ends with output of a program.
 func sentence(text string) string {
 	if strings.Contains(text, "\n") {
 		return text + "\n\n"
@@ -193,7 +193,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// run runs the program of a hook to its end.
+// run runs the program of a hook until it ends.
 func (s *Set) run(ctx context.Context, h Hook, e Event, document []byte, o addr.Object) error {
 	limit := cmp.Or(h.Timeout, DefaultTimeout)
 	tooLong := fmt.Errorf("it took longer than its timeout of %s", limit)
@@ -214,7 +214,7 @@ func (s *Set) run(ctx context.Context, h Hook, e Event, document []byte, o addr.
 	return nil
 }
 
-// teller returns a function that shows the lines of a hook, up to a limit: a program may print without an end.
+// teller returns a function that shows the lines of a hook up to a limit, because output may be endless.
 func (s *Set) teller(h Hook, o addr.Object) func(line string) {
 	lines, bytes, told := 0, 0, false
 	return func(line string) {
@@ -243,20 +243,20 @@ func (h Hook) environ(base []string, e Event) (env []string) {
 	return append(env, "TOMBOLO_HOOK="+h.Name, "TOMBOLO_EVENT="+string(e))
 }
 
-// gets reports whether a variable is one of those that the hook gets.
+// gets reports whether the hook gets a variable.
 func (h Hook) gets(name string) bool {
 	fold := func(s string) string { return s }
 	if runtime.GOOS == "windows" {
 		fold = strings.ToUpper
 	}
-	always := []string{"PATH", "SYSTEMROOT"} // without the second one, no program starts on Windows
+	always := []string{"PATH", "SYSTEMROOT"} // programs do not start on Windows without the second one
 	return slices.ContainsFunc(slices.Concat(always, h.Environment), func(pattern string) bool {
 		ok, err := path.Match(fold(pattern), fold(name))
 		return ok && err == nil
 	})
 }
 
-// withOutput adds the end of what the program wrote.
+// withOutput adds the end of the program's output to an error.
 func withOutput(err error, res *program.Result) error {
 	if res == nil {
 		return err

@@ -26,7 +26,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// log collects what hooks print.
+// log collects the output of hooks.
 type log struct {
 	mu    sync.Mutex
 	lines []string
@@ -46,12 +46,12 @@ func fire(t *testing.T, script string, timeout time.Duration, d hook.Document) (
 	return set.Fire(t.Context(), hook.BeforePlan, d), out
 }
 
-// Whatever a hook does, its run ends, says what was wrong, and keeps no more of its output than a limit.
-func TestHooksThatDoTheirWorst(t *testing.T) {
+// With any misbehavior of a hook, its run ends, returns the problem, and keeps only a limited part of the output.
+func TestMisbehavingHooks(t *testing.T) {
 	t.Parallel()
 	large := hook.Document{Plan: &hook.Plan{Changes: make([]hook.Change, 100_000)}}
 	for name, c := range map[string]struct {
-		script, want string // the error; none if empty
+		script, want string // the error; "" if there is none
 		timeout      time.Duration
 		lines        int
 	}{
@@ -82,8 +82,8 @@ func TestHooksThatDoTheirWorst(t *testing.T) {
 	}
 }
 
-// The processes that a hook leaves behind are gone when it has ended.
-func TestNothingOfAHookIsLeft(t *testing.T) {
+// Processes that a hook has started are terminated when it ends.
+func TestProcessesOfHooksAreTerminated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	set := hook.New([]hook.Hook{{Name: "h", Events: []hook.Event{hook.AfterApply},
@@ -96,7 +96,7 @@ func TestNothingOfAHookIsLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 600 { // a killed process may be there until somebody has asked for its end
+	for range 600 { // a killed process exists until its parent has waited for it
 		status, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(pid)), "stat"))
 		if err != nil || strings.Contains(string(status), ") Z ") {
 			return
@@ -106,8 +106,8 @@ func TestNothingOfAHookIsLeft(t *testing.T) {
 	t.Errorf("process %s is still there", pid)
 }
 
-// A hook that runs when its context ends is stopped, and what stopped it can be found in the problem.
-func TestAnInterruptEndsAHook(t *testing.T) {
+// A hook is stopped when its context is cancelled, and the problem contains the cause.
+func TestInterruptStopsAHook(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -123,7 +123,7 @@ func TestAnInterruptEndsAHook(t *testing.T) {
 	}
 }
 
-// maker makes random values with public and secret texts in them.
+// maker makes random values with public and secret texts.
 type maker struct {
 	*rand.Rand
 	public, secret []string
@@ -140,7 +140,7 @@ func (m *maker) text(secret bool) cty.Value {
 	return cty.StringVal(text)
 }
 
-// value returns a value; the paths to its secret parts are added to the list.
+// value returns a random value and adds the paths of its secret parts to the list.
 func (m *maker) value(depth int, at cty.Path, secret bool, paths *[]cty.Path) cty.Value {
 	if !secret && m.IntN(4) == 0 {
 		secret, *paths = true, append(*paths, slices.Clone(at))
@@ -173,7 +173,7 @@ func (m *maker) value(depth int, at cty.Path, secret bool, paths *[]cty.Path) ct
 				paths))
 		}
 		return cty.TupleVal(parts)
-	case 4: // parts of sets have no places of their own
+	case 4: // elements of sets have no paths of their own
 		return cty.SetVal([]cty.Value{m.text(secret), m.text(secret)})
 	}
 	return m.text(secret)
@@ -186,8 +186,8 @@ func (m *maker) leaf(at cty.Path, secret bool, paths *[]cty.Path) cty.Value {
 	return m.text(secret)
 }
 
-// A document has all that is public in a value and nothing that is secret: what a path calls sensitive, and what stands
-// elsewhere and is known to be a secret.
+// A document contains all public parts of a value and no secret ones, whether a path marks them or they are known
+// secrets elsewhere.
 func TestDocumentsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -215,7 +215,7 @@ func TestDocumentsHaveNoSecrets(t *testing.T) {
 			Object: addr.Object{Instance: instance(t, "a.b")},
 			Before: plan.Value{Value: v, Sensitive: paths}, After: plan.Value{Value: v, Sensitive: paths}})
 		var texts []string
-		if seed%50 == 0 { // a process for each is more than it takes
+		if seed%50 == 0 { // only some values are tested with a process
 			diags := around.Before(t.Context()).Extend(around.After(t.Context(), hook.OK, plan.Value{Value: v,
 				Sensitive: paths}))
 			if len(diags) > 0 {

@@ -16,10 +16,10 @@ import (
 type Operation struct {
 	Object   addr.Object
 	Provider addr.Provider
-	// Action is plan.Create, Update, Delete or Read. Replacing marks the halves of a replacement.
+	// Action is plan.Create, Update, Delete or Read. Replacing marks both parts of a replacement.
 	Action    plan.Action
 	Replacing bool
-	// Block is the schema of both values, which have no marks; cty.NilVal is a value that is not there.
+	// Block is the schema of both values, which have no marks; cty.NilVal is a missing value.
 	Block         *provider.Block
 	Before, After plan.Value
 }
@@ -54,7 +54,7 @@ func (s *Set) Object(op Operation) *Around {
 	return a
 }
 
-// fits reports whether a hook is for an operation. Both halves of a replacement fit the word replace, too.
+// fits reports whether a hook is for an operation. Both parts of a replacement also match the word replace.
 func (h Hook) fits(op Operation) bool {
 	if h.Objects != nil && !h.Objects.Contains(op.Object.Instance) {
 		return false
@@ -76,7 +76,7 @@ func (a *Around) Before(ctx context.Context) diag.List {
 // HasAfter reports whether hooks run after the operation.
 func (a *Around) HasAfter() bool { return a != nil && len(a.after) > 0 }
 
-// After runs the hooks that follow the operation; after is the new value of the object.
+// After runs the hooks after the operation; after is the new value of the object.
 func (a *Around) After(ctx context.Context, outcome Outcome, after plan.Value) diag.List {
 	if !a.HasAfter() {
 		return nil
@@ -85,7 +85,7 @@ func (a *Around) After(ctx context.Context, outcome Outcome, after plan.Value) d
 	return a.run(ctx, a.after, AfterObject, Document{Outcome: outcome, Object: a.object()})
 }
 
-// run runs hooks when it is their turn.
+// run runs hooks within the limit of concurrent hooks.
 func (a *Around) run(ctx context.Context, list []Hook, e Event, d Document) diag.List {
 	select {
 	case a.set.slots <- struct{}{}:
@@ -98,7 +98,7 @@ func (a *Around) run(ctx context.Context, list []Hook, e Event, d Document) diag
 	return a.set.fire(ctx, list, e, d, a.op.Object)
 }
 
-// object describes the operation.
+// object returns the description of the operation.
 func (a *Around) object() *Object {
 	p := publisher{hide: a.set.o.Secrets.Values(), hidden: map[string]bool{}}
 	i := a.op.Object.Instance
@@ -122,7 +122,7 @@ func (a *Around) object() *Object {
 	return o
 }
 
-// Record returns what has to be known to run the hooks after the operation again, in a later run. It has no secrets.
+// Record returns the data that a later run needs to run the hooks after the operation again. It has no secrets.
 func (a *Around) Record() (json.RawMessage, error) {
 	r := record{Object: a.object()}
 	for _, h := range a.after {
@@ -131,14 +131,14 @@ func (a *Around) Record() (json.RawMessage, error) {
 	return json.Marshal(r)
 }
 
-// record is what the journal keeps of an operation with hooks after it.
+// record is the journal entry of an operation with hooks after it.
 type record struct {
 	Hooks  []string `json:"hooks"`
 	Object *Object  `json:"object"`
 }
 
-// Again runs the hooks after an operation of a run that was killed, from its Record: nobody knows whether they ran, and
-// how the operation ended. Hooks that the project does not have any more are passed over.
+// Again runs the hooks after an operation of a killed run, from its Record. It is unknown whether they ran and how the
+// operation ended. Hooks that are no longer in the project are skipped.
 func (s *Set) Again(ctx context.Context, o addr.Object, kept json.RawMessage) (diags diag.List) {
 	var r record
 	if err := json.Unmarshal(kept, &r); err != nil {
@@ -152,7 +152,7 @@ func (s *Set) Again(ctx context.Context, o addr.Object, kept json.RawMessage) (d
 		}
 	}
 	for _, d := range s.fire(ctx, list, AfterObject, Document{Outcome: Unknown, Again: true, Object: r.Object}, o) {
-		if d.Severity == diag.Error { // the operation is long over: this must not keep the run from its own
+		if d.Severity == diag.Error { // the operation is over: this must not prevent the run
 			d.Severity = diag.Warning
 			d.Detail += fmt.Sprintf(" The hook was run again for the operation on %s, because a run was killed "+
 				"during it.", o)

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// envelopes are the usual names of the member of an answer that has the object.
+// envelopes are the usual names of the response member that contains the object.
 var envelopes = []string{"data", "result", "item", "object", "resource", "payload", "response"}
 
-// collections are the usual names of the member of an answer that has the objects.
+// collections are the usual names of the response member that contains the objects.
 var collections = []string{"data", "items", "results", "result", "values", "value", "list", "entries", "records",
 	"objects", "content", "resources"}
 
-// inEnvelope returns the name of the member that has the object; empty if the whole is the object.
+// inEnvelope returns the name of the member that contains the object, or "" if the whole value is the object.
 func inEnvelope(s *Schema, entity string) string {
 	if s == nil || s.Type != "object" {
 		return ""
@@ -44,8 +44,8 @@ func inEnvelope(s *Schema, entity string) string {
 	return ""
 }
 
-// objectOf returns the schema of the object in an answer, and the template that finds it; no template for the whole
-// body. The schema is nil if the answer has no object.
+// objectOf returns the schema of the object in a response, and the template that finds it; the template is empty for
+// the whole body. The schema is nil if the response has no object.
 func objectOf(op *Operation, entity string) (*Schema, string) {
 	if op == nil || op.Answer == nil || op.Answer.Schema == nil {
 		return nil, ""
@@ -62,8 +62,8 @@ func objectOf(op *Operation, entity string) (*Schema, string) {
 	return s, ""
 }
 
-// itemsOf returns the schema of the items of an answer, or nil if there are none, and the names of the members that
-// they are within.
+// itemsOf returns the schema of the items in a response and the path of member names to them. The schema is nil if
+// there are no items.
 func itemsOf(op *Operation, entity, plural string) (items *Schema, place []string) {
 	if op == nil || op.Answer == nil || op.Answer.Schema == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func itemsOf(op *Operation, entity, plural string) (items *Schema, place []strin
 	return nil, nil
 }
 
-// itemsIn returns the member of an object that has the items; empty if there is none.
+// itemsIn returns the member of an object that contains the items, or "".
 func itemsIn(s *Schema, plural string) string {
 	var arrays []string
 	for _, name := range s.Members() {
@@ -111,7 +111,7 @@ func itemsIn(s *Schema, plural string) string {
 	return ""
 }
 
-// within is the expression of what is within members of the body of an answer.
+// within returns the expression for a path of members in a response body.
 func within(place []string) string {
 	expr := "answer.body"
 	for _, name := range place {
@@ -120,7 +120,7 @@ func within(place []string) string {
 	return expr
 }
 
-// memberFor returns the member of an object that has the value of a parameter: the one of the same name, or the id.
+// memberFor returns the member of an object that has the value of a parameter: the one with the same name, or the id.
 func memberFor(s *Schema, param, entity string) string {
 	if s == nil {
 		return ""
@@ -161,11 +161,11 @@ func memberFor(s *Schema, param, entity string) string {
 	return ""
 }
 
-// nextPlaces are the members of answers that usually have the address of the next page.
+// nextPlaces are the usual response members with the address of the next page.
 const nextPlaces = "next links/next _links/next paging/next pagination/next meta/next _links/next/href " +
 	"links/next/href next_page_uri links/pages/next @odata.nextLink nextLink next_url next_page_url"
 
-// pages returns how the next page is found; nil if the document does not say.
+// pages returns how to find the next page, or nil if the document does not describe it.
 func pages(op *Operation, items string) members {
 	out := members{{"items", "${" + items + "}"}}
 	if op.Answer.Headers["link"] {
@@ -201,7 +201,7 @@ func pages(op *Operation, items string) members {
 	return nil
 }
 
-// firstPage is the number that a parameter for pages begins with; -1 if the document does not say.
+// firstPage returns the first value of a page parameter, or -1 if the document does not describe it.
 func firstPage(s *Schema) int {
 	for _, v := range []any{s.Default, s.Limits["minimum"]} {
 		if n := number(v); n != nil && n.IsInt() && n.Sign() >= 0 && n.Num().IsInt64() && n.Num().Int64() < 1000 {
@@ -211,7 +211,7 @@ func firstPage(s *Schema) int {
 	return -1
 }
 
-// inside returns the schema and the expression of a member within members.
+// inside returns the schema and the expression of a member at a path.
 func inside(s *Schema, place []string) (*Schema, string) {
 	for _, name := range place {
 		if s = s.Member(name); s == nil {
@@ -221,7 +221,7 @@ func inside(s *Schema, place []string) (*Schema, string) {
 	return s, within(place)
 }
 
-// token finds the member of an answer that is the value of a parameter for the next page.
+// token returns the page parameter and the response member with its next value.
 func token(op *Operation, s *Schema) (parameter, expr string) {
 	for _, param := range op.Params {
 		name := snake(param.Name)

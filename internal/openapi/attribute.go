@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// mapper turns schemas into attributes of one type.
+// mapper converts schemas to the attributes of one type.
 type mapper struct {
 	p    *Provider
 	typ  string
-	path []*Schema // which are being read, so that recursion ends
-	// left is how many attributes the type may still get.
+	path []*Schema // schemas in progress, to end recursion
+	// left is the number of attributes that the type may still have.
 	left int
 }
 
@@ -28,12 +28,12 @@ func (m *mapper) notef(where, format string, args ...any) {
 	m.p.note(m.typ, "`"+where+"` "+format, args...)
 }
 
-// shape is a type of the manifest.
+// shape is a type in the manifest.
 type shape struct {
 	typ     any // of "type"; nil: nested
 	nesting string
 	nested  members
-	// dynamic means that the type, or one in it, is any type.
+	// dynamic means that the type contains, or is, any type.
 	dynamic bool
 }
 
@@ -49,7 +49,7 @@ var anything = shape{typ: "dynamic", dynamic: true}
 
 var scalars = map[string]string{"string": "string", "integer": "number", "number": "number", "boolean": "bool"}
 
-// shape returns the type for values of a request and of an answer; either may be nil.
+// shape returns the type for the values of a request and a response; either may be nil.
 func (m *mapper) shape(req, ans *Schema, where string) shape {
 	s := req
 	if s == nil {
@@ -160,7 +160,7 @@ func (m *mapper) object(req, ans *Schema, where string) shape {
 	return anything
 }
 
-// attributes are those of an object within another one.
+// attributes returns the attributes of a nested object.
 func (m *mapper) attributes(req, ans *Schema, where string) (out members, dynamic bool) {
 	used := names{}
 	for _, name := range union(req, ans) {
@@ -192,7 +192,7 @@ func (m *mapper) attributes(req, ans *Schema, where string) (out members, dynami
 	return out, dynamic
 }
 
-// union are the names of the members of two schemas.
+// union returns the names of the members of two schemas.
 func union(a, b *Schema) []string {
 	all := map[string]bool{}
 	for _, name := range slices.Concat(a.Members(), b.Members()) {
@@ -201,7 +201,7 @@ func union(a, b *Schema) []string {
 	return sorted(all)
 }
 
-// halves are the schemas of a member in requests and in answers.
+// halves returns the schemas of a member in requests and in responses.
 func halves(req, ans *Schema, name string) (r, a *Schema) {
 	r, a = req.Member(name), ans.Member(name)
 	if r != nil && (r.ReadOnly || hinted(r, "param-readonly")) {
@@ -235,7 +235,7 @@ func attributeName(name string, schemas ...*Schema) string {
 	return snake(name)
 }
 
-// formed is an attribute in the making.
+// formed is an attribute under construction.
 type formed struct {
 	shape
 	attr members
@@ -270,7 +270,7 @@ func secret(s *Schema) bool {
 	return s != nil && (s.WriteOnly || s.Format == "password" || hinted(s, "param-sensitive"))
 }
 
-// finish adds how an attribute travels.
+// finish adds how an attribute is sent and read.
 func (m *mapper) finish(one *formed, called, name string) {
 	if called != name {
 		one.http = append(members{{"name", name}}, one.http...)
@@ -280,7 +280,7 @@ func (m *mapper) finish(one *formed, called, name string) {
 	}
 }
 
-// kinds are the types that values of a schema without one type may have, or nil if they may have any.
+// kinds returns the types that values of a schema without a single type may have, or nil for any type.
 func (s *Schema) kinds() (out []string) {
 	out = slices.Clone(s.Types)
 	for _, group := range s.Choices() {
@@ -294,7 +294,7 @@ func (s *Schema) kinds() (out []string) {
 	return out
 }
 
-// compatible reports whether values of an answer fit the type that the request makes.
+// compatible reports whether values of a response fit the type of the request.
 func compatible(r, a *Schema, depth int) bool {
 	if kinds := r.kinds(); r.Type == "" && kinds != nil && a.Type != "" {
 		return contains(kinds, a.Type)
@@ -336,10 +336,10 @@ func sentenceOf(said string) string {
 	return said
 }
 
-// formats are those that JSON Schema checks in texts.
+// formats are the string formats of JSON Schema.
 var formats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"}
 
-// checks adds the keywords that the value has to satisfy.
+// checks adds the keywords that validate the value.
 func (m *mapper) checks(a *members, s *Schema, of shape, where string) {
 	keys := m.keywords(s, of.typ, where)
 	if l, ok := of.typ.([]any); ok && l[0] != "map" && s.Items() != nil {
@@ -364,7 +364,7 @@ func (m *mapper) checks(a *members, s *Schema, of shape, where string) {
 	}
 }
 
-// keywords are those of a simple type.
+// keywords returns the keywords of a primitive type.
 func (m *mapper) keywords(s *Schema, typ any, where string) (keys members) {
 	var values []any
 	for _, v := range s.Enum {
@@ -403,7 +403,7 @@ func (p *Provider) note(about, format string, args ...any) {
 	}
 }
 
-// unknownHints notes the hints that mean nothing here.
+// unknownHints adds notes about unknown hints.
 func (p *Provider) unknownHints() {
 	known := []string{"entity", "entity-operation", "ignore", "terraform-ignore", "name-override", "match",
 		"param-sensitive", "param-readonly", "param-optional", "param-computed", "param-force-new",

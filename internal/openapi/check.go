@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns why a value is not one of the schema; empty if it is. In requests, values that only answers have are
-// mistakes, and so are members that the schema does not mention, unless it says that there may be others.
+// Check returns why a value does not match the schema, or "" if it does. Read-only values are invalid in requests, and
+// so are members that are not in the schema unless it allows others.
 func (s *Schema) Check(v any, request bool) string { return s.check(v, request, "", 0) }
 
 func (s *Schema) check(v any, request bool, where string, depth int) string {
@@ -66,7 +66,7 @@ func (s *Schema) check(v any, request bool, where string, depth int) string {
 	return ""
 }
 
-// kind returns why the type of a value is a wrong one.
+// kind returns why the type of a value is wrong, or "".
 func (s *Schema) kind(v any) string {
 	is := kindsOf([]any{v})[0]
 	allowed := s.Types
@@ -193,7 +193,7 @@ func (s *Schema) object(v map[string]any, request bool, where string, depth int)
 	return ""
 }
 
-// decodeBody reads a body of JSON as values of a document are.
+// decodeBody parses a JSON body like the values of a document.
 func decodeBody(src []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()

@@ -21,16 +21,16 @@ func fill[V any](to, from map[string]V) { maps.Copy(to, from) }
 //go:noinline
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// fetched is a data source, for the tests of it.
+// fetched is a data source, with the information for its tests.
 type fetched struct {
 	name   string
 	op     *Operation
-	args   map[string]*Param // by attribute: what has to be given
-	ofItem string            // the parameter that is the id of an object; empty: none
+	args   map[string]*Param // the required arguments, by attribute
+	ofItem string            // the parameter with the id of an object, or ""
 }
 
-// source makes the data source of an operation. d is the resource that it reads, or nil; told means that the
-// operation has become something already.
+// source creates the data source of an operation. d is the resource that it reads, or nil; told means that the
+// operation is mapped already.
 func (p *Provider) source(op *Operation, name, entity string, d *made, told bool) {
 	why := ""
 	switch {
@@ -60,7 +60,7 @@ func (p *Provider) source(op *Operation, name, entity string, d *made, told bool
 	p.mapped(op, "the data source `"+f.name+"`")
 }
 
-// dataType makes the type of a data source, or says why it cannot.
+// dataType creates the type of a data source, or returns the reason why it cannot.
 func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string) {
 	m := p.mapper(f.name)
 	op := f.op
@@ -121,7 +121,7 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 	return append(t, member{"attributes", attrs}, member{"http", members{{"data", request}}}), ""
 }
 
-// listOf returns the schema and the expression of the items of an answer, unless the object in it is at another place.
+// listOf returns the schema and the expression of the items of a response, unless the object in it is at another path.
 func listOf(op *Operation, entity, plural, place string) (*Schema, string) {
 	found, in := itemsOf(op, entity, plural)
 	around := at("answer.body", inEnvelope(op.Answer.Schema, entity))
@@ -131,14 +131,14 @@ func listOf(op *Operation, entity, plural, place string) (*Schema, string) {
 	return found, within(in)
 }
 
-// arrayOf is the schema of an array of things with a schema that has been read.
+// arrayOf returns the schema of an array of items.
 func arrayOf(d *Document, items *Schema) *Schema {
 	v := map[string]any{}
 	d.schemas[identity(v)] = items
 	return &Schema{Type: "array", doc: d, items: &part{v: v}, where: items.where}
 }
 
-// isList reports whether an answer is a list, rather than an object that has one among other things.
+// isList reports whether a response is a list, and not an object that contains one.
 func isList(op *Operation) bool {
 	s := op.Answer.Schema
 	if s.Type == "array" {
@@ -156,7 +156,7 @@ func isList(op *Operation) bool {
 	return plain == 1 || inEnvelope(s, "") != ""
 }
 
-// answers are the attributes of the members of an object that is read. Those of args are there already.
+// answers adds attributes for the members of an object that is read, except for those in args.
 func (p *Provider) answers(m *mapper, object *Schema, entity string, args map[string]string,
 	used names) (out members) {
 	prefix := "its_"
@@ -194,7 +194,7 @@ func hasValue(m map[string]string, v string) bool {
 	return false
 }
 
-// parameters makes attributes of the parameters of an operation that reads, and the query.
+// parameters adds attributes for the parameters of a read operation, and sets the query.
 func (p *Provider) parameters(m *mapper, f *fetched, d *made, used names, args map[string]string) (
 	attrs, query members, why string) {
 	for _, in := range []string{"path", "query"} {
@@ -252,8 +252,8 @@ func (p *Provider) parameters(m *mapper, f *fetched, d *made, used names, args m
 	return attrs, query, ""
 }
 
-// searched makes attributes of the parameters of the query of a list, except for the one that counts pages. The last
-// result is one that has to be given and cannot.
+// searched adds attributes for the query parameters of a list, except for the page counter. The last result is a
+// required parameter that cannot be an attribute.
 func searched(op *Operation, counter string, attrs *members) (query members, missing string) {
 	for _, param := range op.Params {
 		if param.In != "query" || param.Name == counter {
@@ -273,7 +273,7 @@ func searched(op *Operation, counter string, attrs *members) (query members, mis
 	return query, ""
 }
 
-// listing makes the list of a resource, if its identity is in the items; it reports whether it could.
+// listing creates the list of a resource if the items contain its identity, and reports whether it did.
 func (p *Provider) listing(e *Entity, d *made) bool {
 	items, place := itemsOf(e.List, e.Name, e.Plural)
 	expr := within(place)

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Entity is a kind of objects, with the operations for them.
+// Entity is a kind of object with its operations.
 type Entity struct {
 	Name string // in snake case, singular
-	// Plural is the name of several; equal to Name if the document has no other one.
+	// Plural is the plural name; equal to Name if the document has no other one.
 	Plural                             string
 	Create, Read, Update, Delete, List *Operation
-	// Hinted means that the author of the document has named the entity.
+	// Hinted means that the document names the entity with a hint.
 	Hinted bool
-	// words are the segments of the path, from which a longer name can be made.
+	// words are the segments of the path, for longer names.
 	words []string
 }
 
 var actions = [...]string{"create", "read", "update", "delete", "list"}
 
-// All returns the operations of an entity by what they do.
+// All returns the operations of an entity by purpose.
 func (e *Entity) All() map[string]*Operation {
 	out := map[string]*Operation{}
 	for i, op := range []*Operation{e.Create, e.Read, e.Update, e.Delete, e.List} {
@@ -30,7 +30,7 @@ func (e *Entity) All() map[string]*Operation {
 	return out
 }
 
-// IDs are the parameters of the path of one object that the path for its creation does not have.
+// IDs returns the parameters in the path of one object that are not in the path for its creation.
 func (e *Entity) IDs() (names []string) {
 	of := e.Read
 	for _, op := range []*Operation{e.Delete, e.Update} {
@@ -53,10 +53,10 @@ func (e *Entity) IDs() (names []string) {
 	return names
 }
 
-// paths are the operations of a form of path, by method.
+// paths are the operations by form of path and method.
 type paths map[string]map[string]*Operation
 
-// entities groups the operations of a document. Operations that belong to none are left over.
+// entities groups the operations of a document. It also returns the remaining operations.
 func (d *Document) entities(say *Provider) (list []*Entity, rest []*Operation) {
 	taken := map[*Operation]bool{}
 	list = d.hinted(say, taken)
@@ -117,7 +117,7 @@ func (p paths) around(at string) []*Entity {
 	return []*Entity{e}
 }
 
-// single returns the entity of a path that stands for one object, such as the settings of something.
+// single returns the entity of a path that stands for one object, such as settings.
 func (p paths) single(at string) []*Entity {
 	here := p[at]
 	_, hasItems := p[at+"/{}"]
@@ -128,7 +128,7 @@ func (p paths) single(at string) []*Entity {
 		words: words(at)}}
 }
 
-// named sets the names of entities: each has one of its own, as short as can be.
+// named sets the names of entities: each is unique and as short as possible.
 func named(list []*Entity) {
 	short := map[string]int{}
 	for _, e := range list {
@@ -153,7 +153,7 @@ func named(list []*Entity) {
 	}
 }
 
-// shorten makes a name of the last words of the path.
+// shorten makes a name of the last n words of the path.
 func (e *Entity) shorten(n int) {
 	all := e.words
 	if len(all) == 0 {
@@ -171,7 +171,7 @@ func (e *Entity) shorten(n int) {
 	e.Plural = strings.Join(append(slices.Clone(out[:len(out)-1]), all[len(all)-1]), "_")
 }
 
-// hinted returns the entities that the author of the document has named.
+// hinted returns the entities that the document names with hints.
 func (d *Document) hinted(say *Provider, taken map[*Operation]bool) (list []*Entity) {
 	byName := map[string]*Entity{}
 	for _, op := range d.Operations {
@@ -203,7 +203,7 @@ func (d *Document) hinted(say *Provider, taken map[*Operation]bool) (list []*Ent
 			return false
 		}
 		for _, op := range e.All() {
-			delete(taken, op) // a data source can be made of what only reads
+			delete(taken, op) // a read operation can also become a data source
 			op.Hints[hintPrefix+"entity"] = e.Name
 		}
 		return true
@@ -236,7 +236,8 @@ func (e *Entity) assign(does string, op *Operation, say *Provider) {
 	}
 }
 
-// entityOperations are the values of the hint: a text, a list of them, or an object of them by kinds of types.
+// entityOperations returns the values of the hint, which is a string, a list, or an object with a member per kind of
+// type.
 func entityOperations(v any) (out []string) {
 	switch v := v.(type) {
 	case string:
@@ -256,7 +257,7 @@ func entityOperations(v any) (out []string) {
 	return out
 }
 
-// unusable is the reason why nothing can be made of an operation, whatever it is a part of; empty if there is none.
+// unusable returns the reason why an operation cannot be mapped to anything, or "".
 func (o *Operation) unusable() string {
 	switch {
 	case flag(o.Hints[hintPrefix+"ignore"]):

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// maker makes values of schemas.
+// maker generates values of schemas.
 type maker struct {
 	*rand.Rand
-	request bool // values of requests, and not of answers
-	full    bool // with members that are not required
+	request bool // values of requests, not of responses
+	full    bool // with optional members
 	path    []*Schema
 }
 
-// seeded returns a maker whose values are the same for the same words.
+// seeded returns a maker whose values depend only on the words.
 func seeded(words ...string) *maker {
 	h := fnv.New64a()
 	for _, word := range words {
@@ -26,7 +26,7 @@ func seeded(words ...string) *maker {
 	return &maker{Rand: rand.New(rand.NewPCG(h.Sum64(), 1))}
 }
 
-// value returns a value of a schema. One that no rule here finds, such as a text for two patterns, may not be of it.
+// value returns a value of a schema. It may be invalid if no rule here finds one, such as a string for two patterns.
 func (g *maker) value(s *Schema) any {
 	if s == nil {
 		return "anything"
@@ -64,7 +64,7 @@ func (g *maker) value(s *Schema) any {
 	return g.text(s)
 }
 
-// least is a value that ends a recursion.
+// least returns a value that ends a recursion.
 func (g *maker) least(s *Schema) any {
 	switch {
 	case s.Nullable:
@@ -118,7 +118,7 @@ func firstOf(list ...*big.Rat) *big.Rat {
 	return nil
 }
 
-// count is how many there have to be, at least what is usual.
+// count returns a valid number of elements, at least the usual number.
 func count(s *Schema, least, most string, usual int) int {
 	n := usual
 	if limit := number(s.Limits[least]); limit != nil && limit.IsInt() && limit.Cmp(big.NewRat(100, 1)) < 0 {
@@ -144,7 +144,7 @@ func (g *maker) array(s *Schema) any {
 
 func (g *maker) object(s *Schema) any {
 	out := map[string]any{}
-	if len(s.choices) > 0 && s.Varied() { // one of the forms, and what they have in common
+	if len(s.choices) > 0 && s.Varied() { // one of the alternatives, and the common members
 		if one, ok := g.value(s.Choices()[0][0]).(map[string]any); ok {
 			out = one
 		}
@@ -163,7 +163,7 @@ func (g *maker) object(s *Schema) any {
 	return out
 }
 
-// text returns a text of a format and a pattern, as long as it has to be.
+// text returns a string with the format, pattern and length of the schema.
 func (g *maker) text(s *Schema) string {
 	if pattern := text(s.Limits["pattern"]); pattern != "" {
 		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {
@@ -201,7 +201,7 @@ func (g *maker) text(s *Schema) string {
 	return (out + strings.Repeat("x", 100))[len(out)-min(len(out), n) : max(len(out), n)]
 }
 
-// match writes a text that a pattern matches.
+// match writes a string that matches a pattern.
 func (g *maker) match(re *syntax.Regexp, b *strings.Builder) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -233,7 +233,7 @@ func (g *maker) match(re *syntax.Regexp, b *strings.Builder) {
 	}
 }
 
-// other returns a value that differs from another one; false if none was found.
+// other returns a value that differs from the given one, or false if none was found.
 func (g *maker) other(s *Schema, than any) (any, bool) {
 	for range 20 {
 		if v := g.value(s); compact(v) != compact(than) && s.Check(v, true) == "" {

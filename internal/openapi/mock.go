@@ -12,12 +12,12 @@ import (
 	"sync"
 )
 
-// Mock is a server of the API of a document, made of the document alone: it keeps the objects of entities in memory,
-// answers with what the schemas of answers have, and refuses requests that the document does not allow, with status
-// 400 and a message. It knows nothing of manifests.
+// Mock is a server of the API of a document, based on the document alone. It keeps the objects of entities in memory,
+// returns responses that match the schemas, and refuses invalid requests with status 400 and a message. It does not use
+// manifests.
 //
-// Other operations answer with values made of their schemas. Where the document says how pages are counted, a page has
-// two objects. One object exists in each collection from the beginning, under the ids that Sample returns.
+// Other operations return values generated from their schemas. If the document describes pages, a page has two objects.
+// Each collection initially has one object, with the ids that Sample returns.
 type Mock struct {
 	doc    *Document
 	routes []*route
@@ -28,23 +28,23 @@ type Mock struct {
 	next    int
 }
 
-// kept is an object.
+// kept is a stored object.
 type kept struct {
 	entity *Entity
 	params map[string]string // of its path
-	values map[string]any    // that were sent
-	chosen map[string]any    // that the server has chosen
+	values map[string]any    // sent by clients
+	chosen map[string]any    // chosen by the server
 }
 
-// route is an operation with what it does.
+// route is an operation with its purpose.
 type route struct {
 	op     *Operation
 	path   *regexp.Regexp
-	entity *Entity // nil: none
+	entity *Entity // nil if there is none
 	does   string
 }
 
-// NewMock returns the server of a document.
+// NewMock returns the mock of a document.
 func NewMock(d *Document) *Mock {
 	m := &Mock{doc: d, objects: map[string]*kept{}, gone: map[string]bool{}}
 	list, _ := d.entities(&Provider{Notes: map[string][]string{}})
@@ -72,7 +72,7 @@ func pathForm(path string) *regexp.Regexp {
 	return regexp.MustCompile("^" + out.String() + regexp.QuoteMeta(path) + "$")
 }
 
-// refusal is an answer that is a failure.
+// refusal is an error response.
 type refusal struct {
 	status int
 	says   string
@@ -98,7 +98,7 @@ func (m *Mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(status)
 	if answer != nil && status != http.StatusNoContent {
-		_, _ = io.WriteString(w, compact(answer)) // the client may have gone
+		_, _ = io.WriteString(w, compact(answer)) // the client may be gone
 	}
 }
 
@@ -106,7 +106,7 @@ func (m *Mock) serve(r *http.Request, body []byte) (status int, headers map[stri
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	route, params, no := m.find(r)
-	if no == nil && route == nil { // the address of tokens
+	if no == nil && route == nil { // the token address
 		return http.StatusOK, nil, map[string]any{"access_token": "token", "token_type": "bearer"}
 	}
 	if no == nil {
@@ -128,7 +128,7 @@ func (m *Mock) serve(r *http.Request, body []byte) (status int, headers map[stri
 	return status, headers, answer
 }
 
-// find returns the operation of a request with the parameters of its path. Without one, it is for a token.
+// find returns the operation and the path parameters of a request. The operation is nil for a token request.
 func (m *Mock) find(r *http.Request) (*route, map[string]string, *refusal) {
 	var best *route
 	var found []string
@@ -164,10 +164,10 @@ func (m *Mock) find(r *http.Request) (*route, map[string]string, *refusal) {
 	return best, params, nil
 }
 
-// TokenPath is where the server gives out tokens of OAuth.
+// TokenPath is the path for OAuth token requests.
 const TokenPath = "/oauth-token"
 
-// checkText returns why a text is no value of a schema.
+// checkText returns why a string is not a value of a schema, or "".
 func checkText(s *Schema, value string) string {
 	v, why := fromText(s, value)
 	if why != "" {
@@ -176,7 +176,7 @@ func checkText(s *Schema, value string) string {
 	return s.check(v, true, "the value", 0)
 }
 
-// fromText returns the value that a text of a path, a query or a form stands for.
+// fromText returns the value of a string in a path, a query or a form.
 func fromText(s *Schema, value string) (any, string) {
 	switch s.Type {
 	case "integer", "number":
@@ -193,7 +193,7 @@ func fromText(s *Schema, value string) (any, string) {
 	return value, ""
 }
 
-// perform does what an operation does, after everything in the request has been checked.
+// perform executes an operation whose request is valid.
 func (m *Mock) perform(r *route, params map[string]string, req *http.Request, body []byte) (int, map[string]string, any,
 	*refusal) {
 	if no := m.allowed(r.op, req); no != nil {
@@ -218,7 +218,7 @@ func (m *Mock) perform(r *route, params map[string]string, req *http.Request, bo
 	return status, headers, answer, no
 }
 
-// allowed checks who asks, as far as that can be told.
+// allowed checks the credentials, as far as the document describes them.
 func (m *Mock) allowed(op *Operation, r *http.Request) *refusal {
 	if len(op.Security) == 0 {
 		return nil

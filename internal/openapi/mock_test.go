@@ -18,8 +18,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// lives takes a provider through the suite, with the tests that were made for it, against the mock of its document. It
-// returns how many checks passed, and what was wrong.
+// lives runs the suite with a generated provider and its tests against the mock of its document. It returns the number
+// of passed checks, and the errors.
 func lives(t *testing.T, file string, seed uint64) (passed int, wrong []string) {
 	t.Helper()
 	p := mapped(t, file, openapi.Options{})
@@ -60,7 +60,7 @@ func mock(t *testing.T, file string) http.Handler {
 	return openapi.NewMock(d)
 }
 
-// TestProvidersPassTheirTests runs the tests that are made for a provider, with other values each time.
+// TestProvidersPassTheirTests runs the tests that are generated for a provider, with random values.
 func TestProvidersPassTheirTests(t *testing.T) {
 	for file, least := range map[string]int{"shop.yaml": 35, "pets.json": 25, "split/hints.yaml": 15} {
 		for seed := range uint64(4) {
@@ -74,8 +74,8 @@ func TestProvidersPassTheirTests(t *testing.T) {
 	}
 }
 
-// TestMockRefusesWhatTheDocumentDoesNotAllow sends requests that are wrong in one way each.
-func TestMockRefusesWhatTheDocumentDoesNotAllow(t *testing.T) {
+// TestMockRefusesInvalidRequests sends requests with one error each.
+func TestMockRefusesInvalidRequests(t *testing.T) {
 	server := httptest.NewServer(mock(t, filepath.Join("testdata", "shop.yaml")))
 	defer server.Close()
 	const team = `{"name": "ab", "plan": "small"`

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// snake returns a name as attributes have it: displayName as display_name, HTTPPort as http_port.
+// snake returns a name in snake case: displayName as display_name, HTTPPort as http_port.
 func snake(name string) string {
 	var out []rune
 	runes := []rune(name)
@@ -38,7 +38,7 @@ func snake(name string) string {
 	return text
 }
 
-// singular returns a plural noun as one of its things, as well as that can be told from its letters.
+// singular returns the singular of an English noun, guessed from its ending.
 func singular(word string) string {
 	head, last := "", word
 	if i := strings.LastIndexByte(word, '_'); i >= 0 {
@@ -59,10 +59,10 @@ func singular(word string) string {
 	return head + last
 }
 
-// idle are the segments of paths that say nothing of what a path is about.
+// idle are path segments without meaning.
 var idle = []string{"api", "rest", "apis"}
 
-// words are the segments of a path that say what it is about, in snake case.
+// words returns the meaningful segments of a path, in snake case.
 func words(path string) (out []string) {
 	for _, segment := range segments(path) {
 		name := snake(strings.TrimSuffix(stripped(segment), ".json"))
@@ -83,7 +83,7 @@ func isVersion(name string) bool {
 	return strings.Trim(strings.NewReplacer("beta", "", "alpha", "").Replace(digits), "0123456789_") == ""
 }
 
-// stripped is a segment without its parameters.
+// stripped returns a segment without its parameters.
 func stripped(segment string) string {
 	for {
 		before, rest, ok := strings.Cut(segment, "{")
@@ -97,7 +97,7 @@ func stripped(segment string) string {
 
 func segments(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
-// form is a path whose parameters have no names and which has no endings, so that equal ones belong together.
+// form returns a path without the names of its parameters and without endings, so that equivalent paths are equal.
 func form(path string) string {
 	list := segments(path)
 	for i, segment := range list {
@@ -109,13 +109,13 @@ func form(path string) string {
 	return "/" + strings.Join(list, "/")
 }
 
-// reserved are the names that blocks of the language have for themselves, and those of the provider's block.
+// reserved are the names with a meaning in all blocks of the language, and those in provider blocks.
 var (
 	reserved         = []string{"count", "for_each", "provider", "depends_on", "lifecycle", "connection", "provisioner"}
 	reservedProvider = []string{"alias", "version"}
 )
 
-// names holds the names that are taken.
+// names holds the names that are in use.
 type names map[string]bool
 
 // take returns the first of the names that is free, or else the last one with a number.
@@ -135,7 +135,7 @@ func (n names) take(wanted ...string) string {
 	}
 }
 
-// providerName makes the name of a provider of the title of a document.
+// providerName derives the name of a provider from the title of a document.
 func providerName(title string) string {
 	for _, name := range strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

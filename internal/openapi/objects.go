@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Sample returns the value of a parameter of a path that the mock has an object under from the beginning.
+// Sample returns the value of a path parameter for the initial object of the mock.
 func Sample(p *Param) string {
 	simple := *p.Schema
 	if scalars[simple.Type] == "" {
@@ -27,7 +27,7 @@ func textOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// act does what a request asks for.
+// act performs the operation of a request on objects.
 func (m *Mock) act(r *route, params map[string]string, req *http.Request, given any) (any, map[string]string,
 	*refusal) {
 	if r.entity == nil {
@@ -87,7 +87,7 @@ func (m *Mock) change(r *route, params map[string]string, sent map[string]any) (
 	return o, nil
 }
 
-// itemOf is the operation whose path is that of one object.
+// itemOf returns the operation with the path of one object.
 func itemOf(e *Entity) *Operation {
 	var best *Operation
 	for _, op := range []*Operation{e.Read, e.Delete, e.Update} {
@@ -115,7 +115,7 @@ func isSample(op *Operation, params map[string]string) bool {
 	return true
 }
 
-// last is the last part of the path of an object.
+// last returns the last segment of the object's path.
 func (o *kept) last() string {
 	all := placeholders(itemOf(o.entity).Path)
 	if len(all) == 0 {
@@ -124,7 +124,7 @@ func (o *kept) last() string {
 	return o.params[all[len(all)-1]]
 }
 
-// create makes an object with ids of its own.
+// create creates an object with new ids.
 func (m *Mock) create(e *Entity, params map[string]string, sent map[string]any) *kept {
 	o := &kept{entity: e, params: maps.Clone(params), values: maps.Clone(sent),
 		chosen: map[string]any{}}
@@ -156,7 +156,7 @@ func (m *Mock) create(e *Entity, params map[string]string, sent map[string]any) 
 	return o
 }
 
-// unique is a text of two schemas that no other number has, if their patterns allow one.
+// unique returns a value of two schemas that is different for each n, if their patterns permit one.
 func unique(s, also *Schema, n int) any {
 	for _, v := range []string{"id-" + itoa(n), itoa(n), fmt.Sprintf("00000000-0000-4000-8000-%012d", n),
 		fmt.Sprintf("%d@example.com", n), "id" + itoa(n)} {
@@ -171,7 +171,7 @@ func unique(s, also *Schema, n int) any {
 	return g.value(s)
 }
 
-// sample makes the object that exists from the beginning.
+// sample creates the initial object.
 func (m *Mock) sample(e *Entity, params map[string]string) *kept {
 	o := &kept{entity: e, params: maps.Clone(params), values: map[string]any{}, chosen: map[string]any{}}
 	created, _ := objectOf(e.Read, e.Name)
@@ -187,7 +187,7 @@ func (m *Mock) sample(e *Entity, params map[string]string) *kept {
 	return o
 }
 
-// change replaces or merges what was sent.
+// change replaces or merges the sent values.
 func (o *kept) change(op *Operation, sent map[string]any) {
 	if op.Method == http.MethodPut {
 		ids := map[string]any{}
@@ -224,7 +224,7 @@ func patch(to, from map[string]any, deep bool) {
 	}
 }
 
-// answer is the body of an answer about an object; nil if it has none.
+// answer returns the body of a response about an object, or nil if it has none.
 func (m *Mock) answer(op *Operation, o *kept) any {
 	if op.Answer == nil || op.Answer.Schema == nil {
 		return nil
@@ -247,7 +247,7 @@ func (m *Mock) answer(op *Operation, o *kept) any {
 	return out
 }
 
-// shown is an object as a schema of answers has it: what was sent, and what the server chooses, always the same.
+// shown returns an object as described by a response schema: the sent values, and deterministic values of the server.
 func (m *Mock) shown(s *Schema, o *kept) map[string]any {
 	out := map[string]any{}
 	for _, name := range s.Members() {
@@ -279,7 +279,7 @@ func (m *Mock) shown(s *Schema, o *kept) map[string]any {
 	return out
 }
 
-// completed adds to an object within another one what the server chooses.
+// completed adds the values of the server to a nested object.
 func completed(s *Schema, v any, seed string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -315,7 +315,7 @@ func completed(s *Schema, v any, seed string) any {
 	return v
 }
 
-// made is an answer that is made of its schema alone.
+// made returns a response generated from its schema alone.
 func (m *Mock) made(op *Operation, req *http.Request) any {
 	if op.Answer == nil || op.Answer.Schema == nil {
 		return nil
@@ -329,10 +329,10 @@ func (m *Mock) made(op *Operation, req *http.Request) any {
 	return g.value(op.Answer.Schema)
 }
 
-// pageSize is how many objects a page has.
+// pageSize is the number of objects per page.
 const pageSize = 2
 
-// page answers with the objects of a collection.
+// page returns the response with objects of a collection.
 func (m *Mock) page(r *route, params map[string]string, req *http.Request) (any, map[string]string, *refusal) {
 	items, place := itemsOf(r.op, r.entity.Name, r.entity.Plural)
 	if items == nil {
@@ -355,7 +355,7 @@ func (m *Mock) page(r *route, params map[string]string, req *http.Request) (any,
 	return m.around(r.op, place, append([]any{}, all[from:to]...)), nil, nil
 }
 
-// window is which of so many items the page that a request asks for has.
+// window returns the range of items for the requested page.
 func window(how members, req *http.Request, all int) (from, to int) {
 	to = all
 	asked, err := strconv.Atoi(req.URL.Query().Get(text(how.get("parameter"))))
@@ -377,7 +377,7 @@ func window(how members, req *http.Request, all int) (from, to int) {
 	return from, min(from+pageSize, all)
 }
 
-// around puts the items of a list into the answer. Of the other members only those are there that have to be.
+// around puts the items of a list into the response, which otherwise has only required members.
 func (m *Mock) around(op *Operation, place []string, items []any) any {
 	if len(place) == 0 {
 		return items
@@ -399,7 +399,7 @@ func (m *Mock) around(op *Operation, place []string, items []any) any {
 	return out
 }
 
-// blank empties texts, so that none of them leads to a next page.
+// blank clears strings, so that none of them refers to a next page.
 func blank(v map[string]any) {
 	for name, inner := range v {
 		switch inner := inner.(type) {

@@ -1,13 +1,13 @@
-// Package openapi makes HTTP providers from OpenAPI documents. Load reads a document, Map finds the resources, data
-// sources and lists in its operations and writes the manifest of a provider, its tests, and a report in which every
-// operation is either mapped or listed with its reason. Mock serves the API of the same document from memory.
+// Package openapi converts OpenAPI documents to HTTP providers. Load reads a document. Map finds the resources, data
+// sources and lists in its operations; the result has the manifest of a provider, its tests, and a report that lists
+// every operation as mapped or with the reason why not. Mock serves the API of the same document from memory.
 //
 //	doc, err := openapi.Load("shop.yaml")
 //	p := openapi.Map(doc, openapi.Options{})
 //	os.Stdout.Write(p.Report())
 //
 // Documents are of OpenAPI 3.0 or 3.1, in JSON or YAML. References may point into the document and to files in its
-// folder and below; nothing is fetched. A document and what it refers to are bounded in size and depth.
+// folder and below; nothing is downloaded. The size and depth of a document with its references are limited.
 package openapi
 
 import (
@@ -33,7 +33,7 @@ const (
 	maxSize  = 64 << 20 // of all files together
 	maxFiles = 500
 	maxDepth = 200
-	// maxOperations bounds what a document describes; the largest public ones have about two thousand.
+	// maxOperations is the maximum number of operations; the largest public documents have about two thousand.
 	maxOperations = 10_000
 )
 
@@ -41,7 +41,7 @@ const (
 type Document struct {
 	Title, Version string
 	Operations     []*Operation
-	// Newer is the version of OpenAPI if it is newer than those this package knows.
+	// Newer is the OpenAPI version if this package does not support it yet.
 	Newer string
 
 	root     *source
@@ -53,24 +53,24 @@ type Document struct {
 	schemes  map[string]map[string]any
 	security []requirement
 	server   map[string]any
-	hints    map[string]bool // the names of all hints of the document
+	hints    map[string]bool // the names of all hints in the document
 }
 
 // source is a file.
 type source struct {
 	name string // relative to the folder of the document, with slashes
 	root any
-	// prepared means that its references have been followed.
+	// prepared means that its references have been resolved.
 	prepared bool
 }
 
-// node is an object of a file, which references in it are relative to.
+// node is an object with its file, to which references are relative.
 type node struct {
 	v  map[string]any
 	in *source
 }
 
-// Load reads a document. The error lists what is wrong with it, such as references that cannot be followed.
+// Load reads a document. The error lists all problems, such as references that cannot be resolved.
 func Load(file string) (*Document, error) {
 	dir, err := os.OpenRoot(filepath.Dir(file))
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *Document) failure(file string) error {
 	return fmt.Errorf("%s cannot be used:\n  %s%s", file, strings.Join(list, "\n  "), more)
 }
 
-// failf notes a mistake in the document.
+// failf records an error in the document.
 func (d *Document) failf(format string, args ...any) {
 	if said := fmt.Sprintf(format, args...); !contains(d.problems, said) {
 		d.problems = append(d.problems, said)
@@ -155,7 +155,7 @@ func (d *Document) open(name string) (*source, error) {
 	return s, nil
 }
 
-// decode reads JSON or YAML.
+// decode parses JSON or YAML.
 func decode(src []byte) (any, error) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var v any
@@ -175,7 +175,7 @@ func decode(src []byte) (any, error) {
 	return plain(v, 0)
 }
 
-// plain returns a value as encoding/json has it: objects with names that are strings, numbers as json.Number.
+// plain converts a value to the types of encoding/json: objects with string keys, numbers as json.Number.
 func plain(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("it nests more than %d levels deep", maxDepth)
@@ -213,7 +213,7 @@ func plain(v any, depth int) (any, error) {
 	return v, nil
 }
 
-// object returns a value that has to be an object, after following references.
+// object resolves references and returns the value, which must be an object.
 func (d *Document) object(v any, in *source, where string) node {
 	for range maxDepth {
 		m, ok := v.(map[string]any)
@@ -232,7 +232,7 @@ func (d *Document) object(v any, in *source, where string) node {
 	return node{}
 }
 
-// follow returns what a reference points to. The source is nil if it cannot be followed, which has been noted then.
+// follow resolves a reference. If it fails, it records an error and returns a nil source.
 func (d *Document) follow(ref string, in *source, where string) (any, *source) {
 	name, pointer, _ := strings.Cut(ref, "#")
 	if name != "" {
@@ -278,8 +278,8 @@ func (d *Document) follow(ref string, in *source, where string) (any, *source) {
 	return v, in
 }
 
-// prepare follows all references of a file, so that all files have been read and found good when a document is loaded,
-// and notes the names of the extensions by which authors tell generators what they mean.
+// prepare resolves all references of a file, so that all errors are found while a document is loaded. It also collects
+// the names of the extensions that are hints.
 func (d *Document) prepare(s *source) {
 	if s.prepared {
 		return
@@ -288,7 +288,7 @@ func (d *Document) prepare(s *source) {
 	d.explore(s.root, s, "#")
 }
 
-// values are the names of members that hold values, and no schemas.
+// values are the names of members that contain values and not schemas.
 var values = []string{"example", "examples", "default", "enum", "const", "mapping"}
 
 func (d *Document) explore(v any, in *source, where string) {

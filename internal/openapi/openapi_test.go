@@ -24,7 +24,7 @@ func mapped(t *testing.T, file string, o openapi.Options) *openapi.Provider {
 	return p
 }
 
-// sound checks what holds for every provider: the manifest is one, and each operation is mapped or listed, not both.
+// sound checks every provider: the manifest is valid, and each operation is either mapped or listed.
 func sound(t *testing.T, d *openapi.Document, p *openapi.Provider) {
 	t.Helper()
 	if _, diags := manifest.Parse(p.Manifest(), manifest.FileName, t.TempDir()); diags.HasErrors() {
@@ -43,7 +43,7 @@ func sound(t *testing.T, d *openapi.Document, p *openapi.Provider) {
 	}
 }
 
-// find returns what is in the manifest at a place.
+// find returns the value at a path in the manifest.
 func find(t *testing.T, p *openapi.Provider, place ...string) any {
 	t.Helper()
 	var v any
@@ -66,7 +66,7 @@ func TestDocumentsBecomeProviders(t *testing.T) {
 			`env.SHOP_REGION, \"eu\")}.shop.example.com/v2\")}"`},
 		{"shop.yaml", "http/auth", `{"bearer":"${coalesce(provider.token, env.SHOP_TOKEN)}"}`},
 		{"shop.yaml", "http/error_message", `"${try(answer.body.error.message, answer.body.error, null)}"`},
-		// an envelope in answers; a patch whose objects are replaced as a whole, with what it always requires
+		// an envelope in responses; a patch that replaces whole objects, with required members
 		{"shop.yaml", res + "/shop_team/http/read", `{"object":"${answer.body.team}",` +
 			`"path":"/teams/${self.id}"}`},
 		{"shop.yaml", res + "/shop_team/http/update/body", `"${merge({for name, value in fields : name => ` +
@@ -83,12 +83,12 @@ func TestDocumentsBecomeProviders(t *testing.T) {
 		{"shop.yaml", res + "/shop_team/attributes/target/type", `"dynamic"`},
 		{"shop.yaml", res + "/shop_team/attributes/parent/nested_type/attributes/child/nested_type/attributes/" +
 			"child/type", `"dynamic"`},
-		// parents, and names that the user gives
+		// parents, and names that the user chooses
 		{"shop.yaml", res + "/shop_member/http/create", `{"method":"PUT","path":` +
 			`"/teams/${self.team_id}/members/${self.email}"}`},
 		{"shop.yaml", res + "/shop_member/http/import/state/email",
 			`"${try(identity.email, split(\"/\", id)[1])}"`},
-		// an id that only a header tells
+		// an id that is only in a header
 		{"shop.yaml", res + "/shop_note/http/create/state", `{"id":"${basename(answer.headers.location)}"}`},
 		{"shop.yaml", res + "/shop_settings/import", `"team_id"`},
 		{"shop.yaml", lists + "/shop_team/http/list/pages", `{"by":"page","first":1,"items":` +
@@ -124,8 +124,8 @@ func TestDocumentsBecomeProviders(t *testing.T) {
 	}
 }
 
-// TestReportSaysWhatIsMissing checks that the report has the reasons.
-func TestReportSaysWhatIsMissing(t *testing.T) {
+// TestReportContainsReasons checks the reasons in the report.
+func TestReportContainsReasons(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"shop.yaml", "- `GET /export`: it answers with text/csv, not with described JSON\n"},
 		{"shop.yaml", "- `POST /teams/{teamId}/archive`: it makes no object that another operation reads"},
@@ -182,8 +182,8 @@ func TestBadDocumentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestLinksDoNotLeadOutOfTheFolder checks that a file beside the document may not be one elsewhere.
-func TestLinksDoNotLeadOutOfTheFolder(t *testing.T) {
+// TestLinksCannotLeaveTheFolder checks that a file beside the document cannot be a link to another folder.
+func TestLinksCannotLeaveTheFolder(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "in")
 	if err := os.Mkdir(inside, 0o700); err != nil {

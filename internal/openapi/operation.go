@@ -12,21 +12,21 @@ type Operation struct {
 	ID           string
 	Summary      string
 	Params       []*Param
-	Body         *Body   // nil: none
-	Answer       *Answer // what it answers when it succeeds; nil: the document does not say
-	Error        *Schema // of a failure; nil: the document does not say
+	Body         *Body   // nil if there is none
+	Answer       *Answer // the response to a successful request; nil if the document has none
+	Error        *Schema // of a failure; nil if the document has none
 	Hints        map[string]any
 	Security     []requirement
 	// Elsewhere means that the operation has another server than most.
 	Elsewhere bool
 
-	server map[string]any // its own; nil: that of the document
+	server map[string]any // its own; nil for that of the document
 }
 
-// String names an operation as in "GET /pets".
+// String returns the name of an operation, such as "GET /pets".
 func (o *Operation) String() string { return o.Method + " " + o.Path }
 
-// requirement is what one request needs to be allowed: all of these schemes.
+// requirement is the set of schemes that one request needs.
 type requirement map[string][]string
 
 // Param is a parameter.
@@ -36,29 +36,29 @@ type Param struct {
 	Schema   *Schema
 	Text     string // its description
 	Hints    map[string]any
-	// Style is how lists are written; empty: each element by itself.
+	// Style is the notation of lists; "" means one parameter per element.
 	Style string
 }
 
 // Body is the body of a request.
 type Body struct {
-	Kind     string // json or form; empty: another one
-	Content  string // the type of the content
+	Kind     string // json or form; "" for all others
+	Content  string // the content type
 	Schema   *Schema
 	Required bool
 }
 
-// Answer is an answer to a request that succeeds.
+// Answer is the response to a successful request.
 type Answer struct {
 	Status  string
-	Content string  // empty: there is no body
-	Schema  *Schema // of a body in JSON; nil: there is none
+	Content string  // "" if there is no body
+	Schema  *Schema // of a JSON body; nil if there is none
 	Headers map[string]bool
 }
 
 var methods = []string{"get", "put", "post", "delete", "patch", "options", "head", "trace"}
 
-// read reads everything but schemas.
+// read reads everything except schemas.
 func (d *Document) read(top node) {
 	info := d.object(top.v["info"], top.in, "#/info").v
 	d.Title, d.Version = text(info["title"]), text(info["version"])
@@ -93,7 +93,8 @@ func (d *Document) read(top node) {
 	d.commonServer()
 }
 
-// commonServer makes the server of most operations that of the document. The others are elsewhere.
+// commonServer makes the most common server of operations that of the document. Operations with other servers are
+// marked Elsewhere.
 func (d *Document) commonServer() {
 	times := map[string]int{}
 	for _, o := range d.Operations {
@@ -120,7 +121,7 @@ func (d *Document) commonServer() {
 	}
 }
 
-// moved reports whether the server of the document is not the one that its top level names.
+// moved reports whether the server of the document differs from that at its top level.
 func (d *Document) moved() bool {
 	top, _ := d.root.root.(map[string]any)
 	servers := list(top["servers"])
@@ -174,7 +175,7 @@ func (d *Document) operation(name, method string, item, op node, where string) *
 			}), p)
 		}
 	}
-	for _, p := range placeholders(name) { // also those that the document forgets
+	for _, p := range placeholders(name) { // including those that the document does not declare
 		if o.param("path", p) == nil {
 			o.Params = append(o.Params, &Param{Name: p, In: "path", Required: true, Schema: &Schema{Type: "string",
 				doc: d}})
@@ -196,7 +197,7 @@ func (o *Operation) param(in, name string) *Param {
 	return nil
 }
 
-// placeholders are the names of the parameters in a path, in their order.
+// placeholders returns the names of the parameters in a path, in order.
 func placeholders(path string) (names []string) {
 	for {
 		_, rest, ok := strings.Cut(path, "{")
@@ -239,7 +240,7 @@ func (d *Document) param(v any, in *source, where string) *Param {
 	return p
 }
 
-// isJSON reports whether a type of content is JSON.
+// isJSON reports whether a content type is JSON.
 func isJSON(content string) bool {
 	kind, _, _ := strings.Cut(content, ";")
 	kind = strings.TrimSpace(kind)
@@ -274,7 +275,7 @@ func (d *Document) body(n node, where string) *Body {
 	return b
 }
 
-// rank orders the types of content by how well they can be used.
+// rank orders content types by suitability.
 func rank(content string) int {
 	switch {
 	case content == "application/json":
@@ -291,7 +292,7 @@ func rank(content string) int {
 	return 5
 }
 
-// answers reads the answer that means success, and that of a failure.
+// answers reads the responses for success and failure.
 func (d *Document) answers(o *Operation, n node, where string) {
 	for _, status := range sorted(n.v) {
 		if strings.HasPrefix(status, "x-") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// members is an object of JSON whose members are printed in their order.
+// members is a JSON object with ordered members.
 type members []member
 
 type member struct {
@@ -31,7 +31,7 @@ func (m members) get(name string) any {
 	return nil
 }
 
-// set replaces the value of a member, or adds it.
+// set replaces or adds a member.
 func (m *members) set(name string, value any) {
 	for i, one := range *m {
 		if one.name == name {
@@ -56,10 +56,10 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// width is how long a line gets before an object is spread over several.
+// width is the maximum length of a line with a complete object.
 const width = 118
 
-// printed returns a value as people write JSON: what fits is on one line.
+// printed returns a value as formatted JSON. Objects that fit are on one line.
 func printed(v any, indent int) string {
 	var inner []string
 	begin, end := "{", "}"
@@ -83,7 +83,7 @@ func printed(v any, indent int) string {
 	return begin + "\n" + space + "  " + strings.Join(inner, ",\n"+space+"  ") + "\n" + space + end
 }
 
-// compact returns a value on one line.
+// compact returns a value as JSON on one line.
 func compact(v any) string {
 	switch v := v.(type) {
 	case members:
@@ -110,14 +110,14 @@ func leaf(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("openapi: %T cannot be printed: %s", v, err)) // what is printed is made here
+		panic(fmt.Sprintf("openapi: %T cannot be printed: %s", v, err)) // only this package creates the values
 	}
 	return strings.TrimSpace(b.String())
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// quoted is a text as a string of the language, without interpolations.
+// quoted returns a string literal of the language, without interpolations.
 func quoted(text string) string {
 	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(leaf(text))
 }

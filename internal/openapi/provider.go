@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Options holds the decisions of the author.
+// Options holds the choices of the author.
 type Options struct {
-	// Name is that of the provider; empty: a word of the title.
+	// Name is the name of the provider; "" means a word of the title.
 	Name string
 	// Try is the command that runs the tests, for the report.
 	Try string
-	// Paths select the operations whose paths begin with one of them; none: all operations.
+	// Paths selects the operations whose paths begin with one of them. If it is empty, all operations are selected.
 	Paths []string
 }
 
-// Provider is a document as a provider, with the report on how it was made.
+// Provider is a provider generated from a document, with a report.
 type Provider struct {
 	Name string
-	// Mapped and Listed are the operations with what they have become, or why they have not.
+	// Mapped and Listed are the operations with their result, or with the reason why they have none.
 	Mapped, Listed []Line
-	// Outside is how many operations Options.Paths leaves out.
+	// Outside is the number of operations that Options.Paths excludes.
 	Outside int
-	// Notes are the lines that a person should look at, by the type that they are about; "" is the provider.
+	// Notes are lines for review by a person, by type name; those with the key "" are about the provider.
 	Notes map[string][]string
 
 	doc        *Document
@@ -41,16 +41,16 @@ type Provider struct {
 	seed       string
 }
 
-// Line is an operation with what is said of it.
+// Line is an operation with its result or reason, as a text.
 type Line struct {
 	Operation *Operation
 	Says      string
 }
 
-// ProviderName returns the name for a provider of the document: the given one, or else a word of the title.
+// ProviderName returns the given name for a provider, or else a word of the title.
 func (d *Document) ProviderName(given string) string { return either(given, providerName(d.Title)) }
 
-// Map makes a provider of a document.
+// Map converts a document to a provider.
 func Map(d *Document, o Options) *Provider {
 	p := &Provider{Name: d.ProviderName(o.Name), doc: d, try: o.Try, Notes: map[string][]string{}, used: names{}}
 	if len(o.Paths) > 0 {
@@ -92,7 +92,7 @@ func (p *Provider) hasListed(op *Operation) bool {
 	return slices.ContainsFunc(p.Listed, func(l Line) bool { return l.Operation == op })
 }
 
-// entity makes the types of an entity: a resource, data sources, and a list.
+// entity creates the types of an entity: a resource, data sources, and a list.
 func (p *Provider) entity(e *Entity) {
 	m, why := p.resource(e)
 	if why != "" {
@@ -115,7 +115,7 @@ func (p *Provider) entity(e *Entity) {
 	}
 }
 
-// single makes a data source of an operation that belongs to no entity.
+// single creates a data source for an operation without an entity.
 func (p *Provider) single(op *Operation) {
 	if p.hasListed(op) {
 		return

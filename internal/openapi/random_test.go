@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/openapi"
 )
 
-// author writes random documents.
+// author generates random documents.
 type author struct {
 	*rand.Rand
 	models []string
@@ -21,7 +21,8 @@ func pick[T any](a *author, list ...T) T { return list[a.IntN(len(list))] }
 
 func (a *author) chance(percent int) bool { return a.IntN(100) < percent }
 
-// name is one of few, so that they meet: words of the language, names that are equal in snake case, odd characters.
+// name returns one of a few names, to cause conflicts: keywords of the language, names that are equal in snake case,
+// special characters.
 func (a *author) name() string {
 	return pick(a, "id", "name", "count", "provider", "for_each", "displayName", "display_name", "DisplayName", "URL",
 		"@type", "x-y", "1st", "data", "items", "next", "tags", "ümlaut", "$ref2", "a.b", "teamId", "team_id",
@@ -29,7 +30,7 @@ func (a *author) name() string {
 		"version", "${x}", "%{y}", "__", "")
 }
 
-// schema writes a schema; deep limits how far it nests.
+// schema generates a schema; deep limits the nesting.
 func (a *author) schema(deep int) any {
 	if a.chance(15) && len(a.models) > 0 {
 		return map[string]any{"$ref": "#/components/schemas/" + pick(a, a.models...)}
@@ -97,7 +98,7 @@ func (a *author) content(s any) map[string]any {
 		"application/vnd.x+json"): map[string]any{"schema": s}}}
 }
 
-// model is an object that has an id more often than not.
+// model generates an object that usually has an id.
 func (a *author) model() any {
 	if a.chance(30) {
 		return a.schema(3)
@@ -174,8 +175,8 @@ func (a *author) operations(answers map[string]any, body func() any) map[string]
 	return out
 }
 
-// TestRandomDocumentsBecomeSoundProviders makes providers of documents that nobody would write. Whatever they say, the
-// manifest can be read, and no operation is passed over.
+// TestRandomDocumentsBecomeSoundProviders converts random, unusual documents. The manifest must always be valid, and
+// every operation must be in the report.
 func TestRandomDocumentsBecomeSoundProviders(t *testing.T) {
 	n := 400
 	if testing.Short() {

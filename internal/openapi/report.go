@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Manifest is the text of the manifest.
+// Manifest returns the text of the manifest.
 func (p *Provider) Manifest() []byte {
 	m := members{{"protocol", 1}, {"name", p.Name}, {"version", "0.1.0"}}
 	if p.doc.Title != "" {
@@ -23,12 +23,12 @@ func (p *Provider) Manifest() []byte {
 	return []byte(printed(m, 0) + "\n")
 }
 
-// Resources, DataSources and Lists are how many of them there are.
+// Resources, DataSources and Lists return the numbers of types.
 func (p *Provider) Resources() int   { return len(p.resources) }
 func (p *Provider) DataSources() int { return len(p.data) }
 func (p *Provider) Lists() int       { return len(p.lists) }
 
-// Operations is how many of the operations have become something.
+// Operations returns the number of operations that are mapped.
 func (p *Provider) Operations() int {
 	all := map[*Operation]bool{}
 	for _, l := range p.Mapped {
@@ -37,7 +37,7 @@ func (p *Provider) Operations() int {
 	return len(all)
 }
 
-// Summary says in one line what was made.
+// Summary returns a summary on one line.
 func (p *Provider) Summary() string {
 	return fmt.Sprintf("%s, %s, %s, of %d of %s", counted(len(p.resources), "resource"),
 		counted(len(p.data), "data source"), counted(len(p.lists), "list"), p.Operations(),
@@ -51,8 +51,8 @@ func counted(n int, what string) string {
 	return itoa(n) + " " + what + "s"
 }
 
-// Report returns the page for the author: in Markdown, every operation with what it has become or why it has not, and
-// what to look at.
+// Report returns the report for the author in Markdown: every operation with its result or with the reason why it has
+// none, and the notes.
 func (p *Provider) Report() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The provider %s from OpenAPI\n\n", p.Name)
@@ -97,7 +97,7 @@ func (p *Provider) lines(b *strings.Builder, title string, lines []Line) {
 	}
 }
 
-// line is a text from a document on one line, without control characters.
+// line returns a text of a document on one line, without control characters.
 func line(said string) string {
 	return strings.Join(strings.FieldsFunc(said, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// requests makes the requests of a resource, or says why it cannot.
+// requests creates the requests of a resource, or returns the reason why it cannot.
 func (d *made) requests() string {
 	e := d.e
 	for _, name := range sorted(d.args) {
@@ -56,7 +56,7 @@ func (d *made) requests() string {
 	return ""
 }
 
-// unforce takes back what only has a meaning beside updates.
+// unforce removes settings that have a meaning only for updates.
 func (d *made) unforce() {
 	for _, of := range d.attrs {
 		if of.inUpdate, of.forced = false, of.forced && of.attr.get("force_new") != nil; of.request == nil {
@@ -67,7 +67,7 @@ func (d *made) unforce() {
 
 var usual = map[string]string{"create": "POST", "read": "GET", "update": "PUT", "delete": "DELETE"}
 
-// request makes one request of a resource, or says why it cannot.
+// request creates one request of a resource, or returns the reason why it cannot.
 func (d *made) request(op *Operation, does string) (members, string) {
 	out := members{}
 	if op.Method != usual[does] {
@@ -114,7 +114,7 @@ func (d *made) request(op *Operation, does string) (members, string) {
 	return out, ""
 }
 
-// covers reports whether an answer has all that the request that reads the object answers.
+// covers reports whether a response has all members of the response to a read.
 func covers(s *Schema, e *Entity) bool {
 	read, _ := objectOf(e.Read, e.Name)
 	for _, name := range read.Members() {
@@ -125,7 +125,7 @@ func covers(s *Schema, e *Entity) bool {
 	return true
 }
 
-// pathOf is the path of an operation as a template.
+// pathOf returns the path of an operation as a template.
 func pathOf(op *Operation, value func(name string) string) string {
 	var out strings.Builder
 	rest := op.Path
@@ -137,7 +137,7 @@ func pathOf(op *Operation, value func(name string) string) string {
 	return out.String() + literal(rest)
 }
 
-// literal is a text within a template, whatever follows it.
+// literal returns a text as a part of a template, safe before any other part.
 //
 //go:noinline
 func literal(text string) string {
@@ -149,7 +149,7 @@ func literal(text string) string {
 	return text
 }
 
-// encode adds the body, if it is not the usual one.
+// encode adds the body if it is not the default.
 func (d *made) encode(op *Operation, does string, headers, out *members) {
 	sent, inside := d.sent, d.inBody
 	if does == "update" {
@@ -165,7 +165,7 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 	merging := strings.Contains(op.Body.Content, "merge-patch")
 	if does == "update" && op.Method == "PATCH" {
 		body = "changes"
-		if nulls, some := d.nulls(); !merging && (d.deep() || some) { // objects within are replaced as a whole
+		if nulls, some := d.nulls(); !merging && (d.deep() || some) { // nested objects are replaced as a whole
 			body = "{for name, value in changes : name => try(fields[name], null)" + nulls + "}"
 		}
 		if always := sorted(sent.Required); len(always) > 0 {
@@ -195,8 +195,8 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 	}
 }
 
-// nulls is the condition of a loop over changes for what may be removed by null, if there are attributes that may not.
-// Those stay as they are on the server.
+// nulls returns the condition of a loop over changes that selects attributes which may be removed by null. It reports
+// whether there are attributes that may not; these do not change on the server.
 func (d *made) nulls() (condition string, some bool) {
 	nullable := []string{}
 	for _, name := range sorted(d.attrs) {
@@ -216,7 +216,7 @@ func (d *made) nulls() (condition string, some bool) {
 	return " if value != null || contains(" + literal(compact(nullable)) + ", name)", true
 }
 
-// deep reports whether some attribute that is sent is an object or holds some.
+// deep reports whether an attribute that is sent is an object or contains one.
 func (d *made) deep() bool {
 	for _, of := range d.attrs {
 		if of.request != nil && (of.attr.get("nested_type") != nil || of.attr.get("type") == "dynamic") {
@@ -229,7 +229,7 @@ func (d *made) deep() bool {
 	return false
 }
 
-// owed are the members that an update requires beside what is configured, such as the id, as those of an object.
+// owed returns the members that an update requires in addition to the configured ones, such as the id, as an object.
 func (d *made) owed(does string, sent *Schema) string {
 	if does != "update" {
 		return ""
@@ -257,7 +257,7 @@ func (d *made) owed(does string, sent *Schema) string {
 	return strings.Join(out, ", ")
 }
 
-// query makes the required parameters of a query. Those of a creation are attributes, which later requests can use.
+// query returns the required query parameters. Those of a creation are attributes, which later requests can use.
 func (d *made) query(op *Operation, does string) (out members, why string) {
 	for _, p := range op.Params {
 		if p.In != "query" || !p.Required {
@@ -285,7 +285,7 @@ func (d *made) query(op *Operation, does string) (out members, why string) {
 	return out, ""
 }
 
-// demand makes an attribute one that has to be given.
+// demand makes an attribute required.
 func (of *property) demand(s *Schema) {
 	if of.required {
 		return
@@ -303,7 +303,7 @@ func (of *property) demand(s *Schema) {
 	of.attr.add("required", true)
 }
 
-// constant returns the value of a parameter that can have no other one, or has a usual one, or nil if there is none.
+// constant returns the only possible or the default value of a parameter, or nil.
 func constant(p *Param) any {
 	v := p.Schema.Default
 	if len(p.Schema.Enum) == 1 {
@@ -318,7 +318,7 @@ func constant(p *Param) any {
 	return compact(v)
 }
 
-// headers makes the required headers of a request. Those without a value of their own are attributes of the provider.
+// headers returns the required headers of a request. Those without a constant value are attributes of the provider.
 func (p *Provider) headers(op *Operation) (out members) {
 	for _, one := range op.Params {
 		lower := strings.ToLower(one.Name)

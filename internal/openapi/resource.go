@@ -7,31 +7,31 @@ import (
 	"strings"
 )
 
-// made is a resource in the making.
+// made is a resource under construction.
 type made struct {
 	e    *Entity
 	name string // of the type
 	m    *mapper
-	// args are the attributes of the parameters of paths, and of the query of the creation, by parameter.
+	// args are the attributes for parameters of paths and of the creation's query, by parameter.
 	args map[string]*argument
 	// attrs are all attributes by name; order has the names.
 	attrs map[string]*property
 	order []string
 
 	sent           *Schema // the object of a creation
-	update         *Schema // the object of an update; nil: there is none
-	answer         *Schema // the object in answers
-	inBody, inSent string  // the members of the bodies that have the object
+	update         *Schema // the object of an update, or nil
+	answer         *Schema // the object in responses
+	inBody, inSent string  // the members of the bodies that contain the object
 	http, state    members
-	by             string // how an id of an import is written: "{org}/{id}"
+	by             string // the form of an import id: "{org}/{id}"
 	needed         []string
 }
 
-// argument is a parameter of paths or queries as an attribute.
+// argument is a parameter of a path or query as an attribute.
 type argument struct {
 	param *Param
 	attr  string
-	// found is the member of answers that has the value; parent means that the creation needs it already.
+	// found is the response member with the value; parent means that the creation requires it.
 	found    string
 	parent   bool
 	location bool
@@ -39,16 +39,16 @@ type argument struct {
 
 // property is an attribute of a resource.
 type property struct {
-	api      string  // the member; empty: none
+	api      string  // the member, or ""
 	request  *Schema // nil: not in the creation
 	required bool
 	inUpdate bool
-	answer   *Schema // nil: no answer tells the value
+	answer   *Schema // nil: not in responses
 	forced   bool
 	attr     members
 }
 
-// resource makes the resource of an entity, or says why it cannot.
+// resource creates the resource of an entity, or returns the reason why it cannot.
 func (p *Provider) resource(e *Entity) (*made, string) {
 	d := &made{e: e, name: p.Name + "_" + e.Name, args: map[string]*argument{}, attrs: map[string]*property{}}
 	d.m = p.mapper(d.name)
@@ -81,7 +81,7 @@ func (p *Provider) resource(e *Entity) (*made, string) {
 	return d, ""
 }
 
-// bodies finds what is sent.
+// bodies finds the request bodies.
 func (d *made) bodies() string {
 	e := d.e
 	var why string
@@ -102,7 +102,7 @@ func (d *made) bodies() string {
 	return ""
 }
 
-// required are the names of the members that have to be there.
+// required returns the names of the required members.
 func (s *Schema) required() map[string]bool {
 	if s == nil {
 		return nil
@@ -110,12 +110,12 @@ func (s *Schema) required() map[string]bool {
 	return s.Required
 }
 
-// inForm reports whether a value can be a field of a form: a text, or several.
+// inForm reports whether a value can be a form field: a string or a list of strings.
 func (s *Schema) inForm() bool {
 	return scalars[s.Type] != "" || s.Type == "array" && s.Items() != nil && scalars[s.Items().Type] != ""
 }
 
-// drop lists an operation that the resource has to do without.
+// drop removes an operation from the resource and lists it in the report.
 func (d *made) drop(op **Operation, why string) {
 	if *op != nil && *op != d.e.Create {
 		d.m.p.list(*op, why)
@@ -123,8 +123,8 @@ func (d *made) drop(op **Operation, why string) {
 	*op = nil
 }
 
-// sentBy returns the schema of the object that an operation sends, and the member of the body that has it. The schema
-// is nil if there is no body.
+// sentBy returns the schema of the object that an operation sends, and the member of the body that contains it. The
+// schema is nil if there is no body.
 func sentBy(op *Operation, entity string) (s *Schema, member, why string) {
 	switch {
 	case op.Body == nil:
@@ -146,7 +146,7 @@ func sentBy(op *Operation, entity string) (s *Schema, member, why string) {
 	return s, member, ""
 }
 
-// arguments makes attributes of the parameters of paths.
+// arguments creates attributes for path parameters.
 func (d *made) arguments() string {
 	e := d.e
 	ids := e.IDs()
@@ -167,7 +167,7 @@ func (d *made) arguments() string {
 		a := d.args[name]
 		hint := text(a.param.Hints[hintPrefix+"match"])
 		of := d.sent
-		if a.parent { // only the very same member is the same thing
+		if a.parent { // only exactly the same member is equivalent
 			a.attr = snake(either(hint, name))
 			for _, member := range d.sent.Members() {
 				if r, _ := halves(d.sent, nil, member); snake(member) == a.attr && r != nil && scalars[r.Type] != "" {
@@ -205,7 +205,7 @@ func (d *made) arguments() string {
 	return ""
 }
 
-// called returns a name for an attribute that the language allows.
+// called returns a valid attribute name.
 func (d *made) called(name string) string {
 	if contains(reserved, name) {
 		d.m.notef(name, "is a word of the language: the attribute is `%s`", d.e.Name+"_"+name)
@@ -214,7 +214,7 @@ func (d *made) called(name string) string {
 	return name
 }
 
-// properties makes the attributes.
+// properties creates the attributes.
 func (d *made) properties() {
 	ofArgument := map[string]*argument{}
 	used := names{}
@@ -269,7 +269,7 @@ func (d *made) properties() {
 	}
 }
 
-// isID reports whether a member of bodies has the value of a parameter of the path.
+// isID reports whether a member of bodies has the value of a path parameter.
 func (d *made) isID(name string) bool {
 	for _, a := range d.args {
 		if a.found == name {
@@ -293,7 +293,7 @@ func (d *made) put(name string, of *property) {
 	d.order = append(d.order, name)
 }
 
-// bare is the attribute of a parameter that no body has.
+// bare returns the attribute for a parameter that is in no body.
 func (d *made) bare(a *argument) *property {
 	of := &property{attr: members{{"type", "string"}}, forced: a.parent}
 	if a.parent {
@@ -315,7 +315,7 @@ func (d *made) bare(a *argument) *property {
 	return of
 }
 
-// property makes the attribute of a member; arg is the parameter of the path that has the same value, or nil.
+// property creates the attribute for a member. arg is the path parameter with the same value, or nil.
 func (d *made) property(name, called string, r, a *Schema, arg *argument) *property {
 	one := d.m.attribute(r, a, called)
 	of := &property{api: name, request: r, answer: a}
@@ -324,7 +324,7 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	}
 	defer func() { of.attr = one.attr }()
 	if r == nil {
-		if arg != nil && arg.parent { // a name that the user gives
+		if arg != nil && arg.parent { // a name that the user chooses
 			of.required, of.forced, of.request = true, true, a
 			one.attr.set("type", "string")
 			one.attr.add("required", true)
@@ -353,8 +353,8 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	} else {
 		one.attr.add("optional", true)
 		partial := d.e.Update != nil && d.e.Update.Method != "PUT" && !r.Nullable
-		// Of a nested object some attributes are never computed. Engines take it for one that a configuration had, and
-		// so it would not stay if it is not configured.
+		// Some attributes of a nested object are never computed. Engines treat such an object as configured, so it
+		// would be removed when it is not in the configuration.
 		told := a != nil && one.http.get("read") == nil && one.typ != nil
 		if told && (d.answer.Required[name] || r.Default != nil || partial) || hinted(r, "param-computed") {
 			one.attr.add("computed", true)
@@ -374,7 +374,7 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 	return of
 }
 
-// accepts reports whether a schema takes all values of another one, as far as their forms go.
+// accepts reports whether a schema accepts all values of another one, judging by type and structure.
 func accepts(s, of *Schema, depth int) bool {
 	if s == of || depth > mostNested {
 		return true
@@ -391,7 +391,7 @@ func accepts(s, of *Schema, depth int) bool {
 	return s.Items() == nil || of.Items() == nil || accepts(s.Items(), of.Items(), depth+1)
 }
 
-// imports adds how an object is found by its id.
+// imports adds how to find an object by its id.
 func (d *made) imports() {
 	var attrs, parts []string
 	of := d.e.Read
@@ -421,7 +421,7 @@ func (d *made) imports() {
 		state.add(attr, fmt.Sprintf("${try(identity.%s, split(\"/\", id)[%d])}", attr, i))
 	}
 	request := members{{"state", state}}
-	if d.attrs["id"] != nil && !contains(attrs, "id") { // only an answer has what objects are known by
+	if d.attrs["id"] != nil && !contains(attrs, "id") { // only responses contain the identity
 		found := members{{"path", pathOf(of, func(name string) string {
 			expr := text(state.get(d.args[name].attr))
 			return strings.TrimSuffix(strings.TrimPrefix(expr, "${"), "}")
@@ -472,7 +472,7 @@ func (p *Provider) add(d *made) {
 	}
 }
 
-// rank orders attributes: what has to be given first, what the server chooses last.
+// rank orders attributes: required ones first, computed ones last.
 func (p *property) rank() int {
 	switch {
 	case p.required:

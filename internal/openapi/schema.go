@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// Schema is a schema with its allOf merged. Its parts are read when they are asked for, so schemas may hold
-// themselves.
+// Schema is a schema with its allOf merged. Its parts are read on demand, so schemas may be recursive.
 type Schema struct {
-	// Type is string, number, integer, boolean, array or object; empty: any of Types, or anything.
+	// Type is string, number, integer, boolean, array or object, or "" for any of Types or for any type.
 	Type  string
 	Types []string
-	// Name is that of the component; empty for one within another.
+	// Name is the name of the component, or "" for a nested schema.
 	Name                            string
 	Nullable                        bool
 	ReadOnly, WriteOnly, Deprecated bool
@@ -22,9 +21,9 @@ type Schema struct {
 	Enum                            []any
 	Default, Example                any
 	Required                        map[string]bool
-	// Open means that members are allowed that Members does not have.
+	// Open means that members are allowed that are not in Members.
 	Open bool
-	// Limits are the other keywords of JSON Schema about the value, as version 2020-12 has them.
+	// Limits are the other keywords about the value, in the form of JSON Schema 2020-12.
 	Limits map[string]any
 	// Hints are the extensions.
 	Hints map[string]any
@@ -45,14 +44,14 @@ type part struct {
 
 const hintPrefix = "x-speakeasy-"
 
-// limits are the keywords that are taken over as they are.
+// limits are the keywords that are copied unchanged.
 var limits = []string{"pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
 	"multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"}
 
 // schema reads a schema.
 func (d *Document) schema(p part, where string) *Schema {
 	m, ok := p.v.(map[string]any)
-	if !ok { // true: anything
+	if !ok { // true allows anything
 		return &Schema{doc: d, where: where, Open: true}
 	}
 	id := identity(m)
@@ -80,7 +79,7 @@ func (d *Document) schema(p part, where string) *Schema {
 	return s
 }
 
-// own reads the keywords that a schema has itself.
+// own reads the keywords of the schema itself.
 func (s *Schema) own(m map[string]any, in *source) {
 	s.types(m["type"])
 	s.Nullable = s.Nullable || flag(m["nullable"])
@@ -134,7 +133,7 @@ func (s *Schema) own(m map[string]any, in *source) {
 	}
 }
 
-// types reads the keyword type: a name or several.
+// types reads the keyword type: one name or several.
 func (s *Schema) types(given any) {
 	var types []string
 	for _, word := range append([]any{given}, list(given)...) {
@@ -155,7 +154,7 @@ func (s *Schema) types(given any) {
 	}
 }
 
-// exclusive turns the form of OpenAPI 3.0, a flag beside the limit, into that of JSON Schema.
+// exclusive converts the OpenAPI 3.0 form, a flag beside the limit, to that of JSON Schema.
 func (s *Schema) exclusive(name, limit string) {
 	if is, ok := s.Limits[name].(bool); ok {
 		if delete(s.Limits, name); is && s.Limits[limit] != nil {
@@ -175,7 +174,7 @@ func example(m map[string]any, before any) any {
 	return before
 }
 
-// merge adds what another schema says of the same value.
+// merge adds another schema for the same value.
 func (s *Schema) merge(o *Schema) {
 	if o.busy {
 		s.doc.failf("%s: a schema is a part of itself by allOf", s.where)
@@ -210,7 +209,7 @@ func (s *Schema) merge(o *Schema) {
 	s.choices = append(s.choices, o.choices...)
 }
 
-// alternatives reads oneOf and anyOf. One that only adds null makes the schema nullable.
+// alternatives reads oneOf and anyOf. An alternative that only allows null makes the schema nullable.
 func (s *Schema) alternatives(m map[string]any, in *source) {
 	for _, word := range []string{"oneOf", "anyOf"} {
 		var parts []part
@@ -230,7 +229,7 @@ func (s *Schema) alternatives(m map[string]any, in *source) {
 	}
 }
 
-// infer finds the type of a schema that does not say it.
+// infer derives a missing type from other keywords.
 func (s *Schema) infer() {
 	switch {
 	case s.Type != "" || s.Types != nil:
@@ -247,7 +246,7 @@ func (s *Schema) infer() {
 	}
 }
 
-// alike sets the type of a schema whose alternatives are all of the same simple type.
+// alike sets the type of a schema if all alternatives have the same primitive type.
 func (s *Schema) alike() {
 	typ, format := "", ""
 	var enum []any
@@ -290,7 +289,7 @@ func kindsOf(values []any) (kinds []string) {
 	return kinds
 }
 
-// Members are the names of the members, sorted.
+// Members returns the sorted names of the members.
 func (s *Schema) Members() []string {
 	if s == nil {
 		return nil
@@ -310,7 +309,7 @@ func (s *Schema) Member(name string) *Schema {
 	return s.doc.schema(p, s.where+"/properties/"+name)
 }
 
-// Items is the schema of the elements; nil if nothing is said of them.
+// Items returns the schema of the elements, or nil if there is none.
 func (s *Schema) Items() *Schema {
 	if s == nil || s.items == nil {
 		return nil
@@ -318,7 +317,7 @@ func (s *Schema) Items() *Schema {
 	return s.doc.schema(*s.items, s.where+"/items")
 }
 
-// Extra is the schema of members that Members does not have; nil if nothing is said of them.
+// Extra returns the schema of members that are not in Members, or nil if there is none.
 func (s *Schema) Extra() *Schema {
 	if s == nil || s.extra == nil {
 		return nil
@@ -326,7 +325,7 @@ func (s *Schema) Extra() *Schema {
 	return s.doc.schema(*s.extra, s.where+"/additionalProperties")
 }
 
-// Choices are the alternatives of each oneOf and anyOf.
+// Choices returns the alternatives of each oneOf and anyOf.
 func (s *Schema) Choices() (out [][]*Schema) {
 	for _, parts := range s.choices {
 		var group []*Schema
@@ -338,7 +337,7 @@ func (s *Schema) Choices() (out [][]*Schema) {
 	return out
 }
 
-// Varied reports that values may have one of several forms, and not only that some of the members belong together.
+// Varied reports whether values have one of several forms, and not only groups of required members.
 func (s *Schema) Varied() bool {
 	return slices.ContainsFunc(s.Choices(), func(group []*Schema) bool {
 		return slices.ContainsFunc(group, func(o *Schema) bool {
@@ -348,8 +347,8 @@ func (s *Schema) Varied() bool {
 	})
 }
 
-// united returns an object with the members of all its alternatives. Members that only some of them have are not
-// required. The second result reports whether there were alternatives to unite.
+// united returns an object with the members of all its alternatives. Members that are not in all of them are optional.
+// The second result reports whether there were alternatives.
 func (s *Schema) united() (*Schema, bool) {
 	if s == nil || len(s.choices) == 0 || s.Type != "" && s.Type != "object" {
 		return s, false
@@ -390,7 +389,7 @@ func either(texts ...string) string {
 	return ""
 }
 
-// number returns a number of the document exactly; nil if it is none.
+// number returns a number of the document exactly, or nil if it is not a number.
 func number(v any) *big.Rat {
 	n, ok := v.(json.Number)
 	if !ok || len(n) > 400 || strings.ContainsAny(string(n), "eE") && len(exponent(string(n))) > 4 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// variable is the name of the environment variable for a setting of the provider.
+// variable returns the name of the environment variable for a setting of the provider.
 func (p *Provider) variable(name string) string { return strings.ToUpper(p.Name + "_" + name) }
 
 // setting adds an attribute of the provider block and returns its name.
@@ -27,13 +27,13 @@ func (p *Provider) setting(name, said, kind string) string {
 	return name
 }
 
-// given is the expression of a setting: of the provider block, or else of the environment.
+// given returns the expression of a setting from the provider block, or else from the environment.
 func (p *Provider) given(name string, usual ...string) string {
 	return "coalesce(" + strings.Join(append([]string{"provider." + name, "env." + p.variable(name)}, usual...),
 		", ") + ")"
 }
 
-// serve makes what all requests have in common.
+// serve creates the common part of all requests.
 func (p *Provider) serve() {
 	address := strings.TrimSuffix(text(p.doc.server["url"]), "/")
 	var usual []string
@@ -69,7 +69,7 @@ func scalarText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// auth chooses the way to say who asks: the first one that the document allows and a manifest can have.
+// auth selects the authentication: the first one in the document that a manifest supports.
 func (p *Provider) auth() members {
 	choices := slices.Clone(p.doc.security)
 	if len(choices) == 0 {
@@ -100,7 +100,7 @@ func (p *Provider) auth() members {
 	return nil
 }
 
-// way makes the way of one requirement, or says why it cannot.
+// way returns the authentication for one requirement, or the reason why it cannot.
 func (p *Provider) way(one requirement) (members, string) {
 	all := sorted(one)
 	if len(all) == 1 {
@@ -119,7 +119,7 @@ func (p *Provider) way(one requirement) (members, string) {
 		headers.add(header, "${"+p.given(p.setting(snake(header), text(s["description"]), "secret"))+"}")
 	}
 	if len(headers) == 0 {
-		return nil, "" // nobody has to say who asks
+		return nil, "" // no authentication
 	}
 	return members{{"header", headers}}, ""
 }
@@ -154,7 +154,7 @@ func (p *Provider) scheme(name string, scopes []string) (members, string) {
 	return nil, "the security scheme " + name + " (" + strings.TrimSpace(text(s["type"])+" "+scheme) + ") is not mapped"
 }
 
-// oauth makes a token of the credentials of a client. Tokens of other flows are given by the user.
+// oauth returns an authentication that requests tokens with client credentials. Tokens of other flows are settings.
 func (p *Provider) oauth(s map[string]any, scopes []string, secret func(setting, said string) string) members {
 	flows, _ := s["flows"].(map[string]any)
 	flow, _ := flows["clientCredentials"].(map[string]any)
@@ -173,7 +173,7 @@ func (p *Provider) oauth(s map[string]any, scopes []string, secret func(setting,
 	return members{{"oauth", out}}
 }
 
-// message is the expression of the text of a failure.
+// message returns the expression for the text of an error.
 func (p *Provider) message() string {
 	var tries []string
 	for _, op := range p.doc.Operations {

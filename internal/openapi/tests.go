@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Mark stands in tests for the address of the mock.
+// Mark stands for the address of the mock in tests.
 const Mark = "{mock}"
 
-// Tests returns the file with the values that the provider is tested with, against the mock of the same document: of
-// each resource all attributes, a change of those that can be updated and one of those that cannot. What it cannot test
-// is in the report, so call it before.
+// Tests returns the file with the test values for the provider and the mock of the same document: for each resource all
+// attributes, a change of those that can be updated and a change of one that cannot. It adds notes about missing tests
+// to the report, so call it before Report.
 //
-// Equal seeds make equal values.
+// Equal seeds produce equal values.
 func (p *Provider) Tests(seed uint64) []byte {
 	p.untested, p.seed = nil, itoa(int(seed))
 	config := members{}
@@ -60,7 +60,7 @@ func (p *Provider) Tests(seed uint64) []byte {
 	return []byte(printed(out, 0) + "\n")
 }
 
-// given is the value of an argument of a list: of a parent, or of a parameter of the query.
+// given returns the value of an argument of a list: of a parent, or of a query parameter.
 func (d *made) given(attr string) any {
 	for _, a := range d.args {
 		if a.attr == attr {
@@ -75,14 +75,14 @@ func (d *made) given(attr string) any {
 	return nil
 }
 
-// requests returns a maker of values to send.
+// requests returns a maker of request values.
 func requests(words ...string) *maker {
 	g := seeded(words...)
 	g.request, g.full = true, true
 	return g
 }
 
-// arguments are the values for a data source.
+// arguments returns the values for a data source.
 func (p *Provider) arguments(f *fetched) members {
 	config := members{}
 	for _, name := range sorted(f.args) {
@@ -96,16 +96,16 @@ func (p *Provider) arguments(f *fetched) members {
 	return config
 }
 
-// trial is the test of a resource in the making.
+// trial is the test of a resource under construction.
 type trial struct {
 	d                             *made
 	config, updates, replacements members
 	untold                        []any
-	// choosing means that only some of the members together are a body.
+	// choosing means that only certain combinations of the members are a valid body.
 	choosing bool
 }
 
-// resourceTest makes the test of a resource; nil if it cannot be tested, which the report says then.
+// resourceTest returns the test of a resource, or nil, with a note in the report, if it cannot be tested.
 func (p *Provider) resourceTest(d *made) any {
 	t := &trial{d: d, choosing: d.sent != nil && len(d.sent.choices) > 0}
 	why := ""
@@ -140,7 +140,7 @@ func (p *Provider) resourceTest(d *made) any {
 	return out
 }
 
-// add adds a value of an attribute, and another one to change it to; or it says why there is none.
+// add adds a value of an attribute and another one for an update, or returns the reason why there is none.
 func (t *trial) add(name string, of *property, g *maker) string {
 	arg := t.d.argumentOf(name)
 	if arg != nil && contains(t.d.e.IDs(), arg.param.Name) {
@@ -185,7 +185,7 @@ func (t *trial) add(name string, of *property, g *maker) string {
 	return ""
 }
 
-// sample returns a value that a request may have and that answers may have, or why none was found.
+// sample returns a value that is valid in requests and responses, or the reason why none was found.
 func (of *property) sample(g *maker) (v any, why string) {
 	for range 20 {
 		v = told(g.value(of.request), of.request, of.answer, 0)
@@ -199,7 +199,7 @@ func (of *property) sample(g *maker) (v any, why string) {
 	return v, why
 }
 
-// told leaves out of a value what answers do not tell, as far as the request does not require it.
+// told removes the parts of a value that responses do not contain, unless the request requires them.
 func told(v any, r, a *Schema, depth int) any {
 	if r == nil || a == nil || depth > mostNested {
 		return v
@@ -222,7 +222,7 @@ func told(v any, r, a *Schema, depth int) any {
 	return v
 }
 
-// hidden are the attributes within another one that have a value that no answer tells.
+// hidden returns the nested attributes whose values are in no response.
 func hidden(attr members, v any, r, a *Schema, place string, depth int) (out []any) {
 	if r == nil || a == nil || depth > mostNested {
 		return nil
@@ -252,7 +252,7 @@ func hidden(attr members, v any, r, a *Schema, place string, depth int) (out []a
 	return out
 }
 
-// apiName is the name of an attribute in bodies.
+// apiName returns the name of an attribute in bodies.
 func apiName(name string, attr members) string {
 	http, _ := attr.get("http").(members)
 	return either(text(http.get("name")), name)
@@ -267,7 +267,7 @@ func (d *made) argumentOf(attr string) *argument {
 	return nil
 }
 
-// numbered is a text with a number that is another one for each object; nil if the schema allows none.
+// numbered returns a text with a number that is unique for each object, or nil if the schema allows none.
 func numbered(s *Schema) any {
 	for _, v := range []string{"item-{n}", "item{n}", "{n}", "item{n}@example.com", "#{n}", "https://example.com/{n}"} {
 		fits := true
@@ -283,7 +283,7 @@ func numbered(s *Schema) any {
 	return nil
 }
 
-// attributeValue is a value of a body as that of the attribute.
+// attributeValue converts a value in a body to that of the attribute.
 func attributeValue(attr members, v any) any {
 	nested, _ := attr.get("nested_type").(members)
 	if nested == nil {

@@ -20,8 +20,8 @@ type Hook struct {
 	Objects     []string `hcl:"objects,optional" doc:"addresses and patterns of objects, all unless set"`
 	Actions     []string `hcl:"actions,optional" doc:"create, update, replace, delete, read; all but read unless set"`
 	OnFailure   string   `hcl:"on_failure,optional" doc:"stop, or continue with a warning; stop unless set"`
-	Environment []string `hcl:"environment,optional" doc:"variables that it gets beside PATH, as [\"HOME\", \"CI_*\"]"`
-	Timeout     string   `hcl:"timeout,optional" doc:"how long it may take, 5m unless set"`
+	Environment []string `hcl:"environment,optional" doc:"variables for it besides PATH, as [\"HOME\", \"CI_*\"]"`
+	Timeout     string   `hcl:"timeout,optional" doc:"its time limit, 5m unless set"`
 
 	NameRange        hcl.Range `hcl:"name,label_range"`
 	EventsRange      hcl.Range `hcl:"events,attr_value_range"`

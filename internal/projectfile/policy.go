@@ -14,7 +14,7 @@ import (
 type Policy struct {
 	Name    string   `hcl:"name,label"`
 	Command []string `hcl:"command" doc:"the program and its arguments"`
-	Timeout string   `hcl:"timeout,optional" doc:"how long it may take, 1m unless set"`
+	Timeout string   `hcl:"timeout,optional" doc:"its time limit, 1m unless set"`
 
 	NameRange    hcl.Range `hcl:"name,label_range"`
 	CommandRange hcl.Range `hcl:"command,attr_value_range"`

@@ -37,11 +37,11 @@ const MaxSize = 1 << 20
 // be repeated. The zero value represents a missing file.
 type File struct {
 	Modules   *Modules   `hcl:"modules,block" doc:"how modules are installed"`
-	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"what holds for all resources"`
+	Lifecycle *Lifecycle `hcl:"lifecycle,block" doc:"settings for all resources"`
 
 	Plan      *Plan       `hcl:"plan,block" doc:"how plans are made"`
 	Refresh   *Refresh    `hcl:"refresh,block" doc:"which real objects plans read"`
-	Resources []Resources `hcl:"resources,block" doc:"what holds for the objects that its label names"`
+	Resources []Resources `hcl:"resources,block" doc:"settings for the objects that match its label"`
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
 	Policies  []Policy    `hcl:"policy,block" doc:"a program that checks plans; the label is its name"`
 	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
@@ -49,12 +49,12 @@ type File struct {
 
 // Modules is the modules block.
 type Modules struct {
-	Lock bool `hcl:"lock,optional" doc:"pin modules in .tombolo.lock.hcl, and refuse what has changed"`
+	Lock bool `hcl:"lock,optional" doc:"lock modules in .tombolo.lock.hcl, and reject changed ones"`
 }
 
 // Lifecycle is the lifecycle block.
 type Lifecycle struct {
-	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"heed prevent_destroy when its block is gone"`
+	Remember bool `hcl:"remember_prevent_destroy,optional" doc:"keep prevent_destroy after its block is removed"`
 }
 
 // Plan is the plan block.
@@ -65,7 +65,7 @@ type Plan struct {
 // Refresh is the refresh block.
 type Refresh struct {
 	Minimal bool   `hcl:"minimal,optional" doc:"plan and apply as with -minimal-refresh"`
-	MaxAge  string `hcl:"max_age,optional" doc:"a minimal refresh reads what was last read longer ago, as \"24h\""`
+	MaxAge  string `hcl:"max_age,optional" doc:"minimal refreshes also read objects not read for this time, as \"24h\""`
 
 	MaxAgeRange hcl.Range `hcl:"max_age,attr_value_range"`
 }
@@ -74,8 +74,8 @@ type Refresh struct {
 type Resources struct {
 	Address string `hcl:"address,label"`
 	Refresh *bool  `hcl:"refresh,optional" doc:"false: plans do not read these objects"`
-	AtOnce  *int   `hcl:"changes_at_once,optional" doc:"an apply changes at most so many of them at a time"`
-	Stop    bool   `hcl:"stop_on_failure,optional" doc:"after one of them has failed, an apply changes no other"`
+	AtOnce  *int   `hcl:"changes_at_once,optional" doc:"the maximum number of them that an apply changes at a time"`
+	Stop    bool   `hcl:"stop_on_failure,optional" doc:"after one has failed, an apply starts no other change of them"`
 
 	AddressRange hcl.Range `hcl:"address,label_range"`
 	AtOnceRange  hcl.Range `hcl:"changes_at_once,attr_value_range"`

@@ -14,10 +14,10 @@ import (
 // Provider is a provider block, of which there may be several.
 type Provider struct {
 	Source    string   `hcl:"source,label"`
-	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
-	PerSecond *float64 `hcl:"calls_per_second,optional" doc:"at most so many calls begin in a second"`
-	Retry     *Retry   `hcl:"retry,block" doc:"which failed calls are made again"`
-	Types     []Type   `hcl:"type,block" doc:"the same for one type; limits count beside those of the provider"`
+	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"the maximum number of concurrent calls"`
+	PerSecond *float64 `hcl:"calls_per_second,optional" doc:"the maximum number of calls that begin per second"`
+	Retry     *Retry   `hcl:"retry,block" doc:"which failed calls are retried"`
+	Types     []Type   `hcl:"type,block" doc:"the same for one type; limits apply in addition to the provider's"`
 
 	SourceRange    hcl.Range `hcl:"source,label_range"`
 	AtOnceRange    hcl.Range `hcl:"calls_at_once,attr_value_range"`
@@ -27,9 +27,9 @@ type Provider struct {
 // Type is a type block within a provider block.
 type Type struct {
 	Name      string   `hcl:"name,label"`
-	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"at most so many calls at a time"`
-	PerSecond *float64 `hcl:"calls_per_second,optional" doc:"at most so many calls begin in a second"`
-	Retry     *Retry   `hcl:"retry,block" doc:"which failed calls are made again"`
+	AtOnce    *int     `hcl:"calls_at_once,optional" doc:"the maximum number of concurrent calls"`
+	PerSecond *float64 `hcl:"calls_per_second,optional" doc:"the maximum number of calls that begin per second"`
+	Retry     *Retry   `hcl:"retry,block" doc:"which failed calls are retried"`
 
 	NameRange      hcl.Range `hcl:"name,label_range"`
 	AtOnceRange    hcl.Range `hcl:"calls_at_once,attr_value_range"`
@@ -38,9 +38,9 @@ type Type struct {
 
 // Retry is a retry block within a provider or type block.
 type Retry struct {
-	Errors   []string `hcl:"errors,optional" doc:"expressions for errors after which reads, updates, deletions go on"`
-	Refusals []string `hcl:"refusals,optional" doc:"the same for errors that say that nothing was done: creations, too"`
-	Attempts *int     `hcl:"attempts,optional" doc:"how often a call is made at most, 10 unless set"`
+	Errors   []string `hcl:"errors,optional" doc:"expressions for errors after which all but creations are retried"`
+	Refusals []string `hcl:"refusals,optional" doc:"the same for errors that prove nothing was done: creations, too"`
+	Attempts *int     `hcl:"attempts,optional" doc:"the maximum number of attempts, 10 unless set"`
 	Wait     string   `hcl:"wait,optional" doc:"the time before the second attempt, 1s unless set; it doubles"`
 	MaxWait  string   `hcl:"max_wait,optional" doc:"the longest time between attempts, 1m unless set"`
 

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tearDown destroys the objects of the file's runs, beginning with the state that was changed last. States of runs of
-// which none waited for the other are emptied at the same time. Only a second interrupt stops it.
+// tearDown destroys the objects of the file's runs, starting with the state that was changed last. States of
+// independent runs are destroyed concurrently. Only a second interrupt stops it.
 func (r *fileRun) tearDown(q queue) {
 	var list []*keyed
 	for _, k := range r.states {
@@ -57,7 +57,7 @@ func (q queue) related(a, b *keyed) bool {
 	return false
 }
 
-// destroy empties one state, and reports whether that is done.
+// destroy destroys the objects in one state, and reports whether it succeeded.
 func (r *fileRun) destroy(i int, k *keyed) bool {
 	run := k.applied[len(k.applied)-1].run
 	r.turns.tell(i, func() { r.o.Report.Destroying(r.file, run) })
@@ -71,14 +71,14 @@ func (r *fileRun) destroy(i int, k *keyed) bool {
 	return !diags.HasErrors() && k.empty()
 }
 
-// destroyWithAll destroys the objects in a state with the run that changed it last. If that run mocks a provider whose
-// real objects exist, earlier runs destroy these.
+// destroyWithAll destroys the objects in a state with the run that changed it last. If that run mocks a provider that
+// has real objects, earlier runs destroy these.
 func (r *fileRun) destroyWithAll(k *keyed) (diags diag.List) {
 	mine := func(d *diag.Diagnostic) bool { _, not := d.Extra.(notMade); return !not }
 	for i, a := range slices.Backward(k.applied) {
 		all := r.destroyWith(k, a)
 		kept := slices.DeleteFunc(slices.Clone(all), func(d *diag.Diagnostic) bool { return !mine(d) })
-		if len(kept) == len(all) || i == 0 { // nothing is left to a run before
+		if len(kept) == len(all) || i == 0 { // nothing is left for an earlier run
 			return diags.Extend(all)
 		}
 		if diags = diags.Extend(kept); kept.HasErrors() {
@@ -116,10 +116,10 @@ func (r *fileRun) destroyWith(k *keyed, a *attempt) diag.List {
 	return diags.Extend(held.Close(ctx))
 }
 
-// empty reports whether a state has no objects that are, or may be, somewhere in the world.
+// empty reports whether a state has no objects that exist, or may exist.
 func (k *keyed) empty() bool { return !holds(k.current) && len(k.open) == 0 }
 
-// holds reports whether a state has objects that are somewhere in the world.
+// holds reports whether a state has objects that exist.
 func holds(s *state.State) bool {
 	for _, r := range s.Resources() {
 		if r.Addr.Resource.Mode == addr.Managed {
@@ -129,7 +129,7 @@ func holds(s *state.State) bool {
 	return false
 }
 
-// Objects lists the remaining objects of a state, and those that may exist besides.
+// Objects returns the remaining objects of a state, and those that may exist.
 func (l Leftover) Objects() (out []addr.Object) {
 	for _, r := range l.State.Resources() {
 		if r.Addr.Resource.Mode != addr.Managed {

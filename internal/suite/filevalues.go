@@ -10,18 +10,18 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// fileValues evaluates the variables that a file sets or declares, for one run: they can refer to each other, to those
-// from outside, and to the runs that have ended by then.
+// fileValues evaluates the variables that a file sets or declares, for one run. They can refer to each other, to
+// external variables, and to runs that have ended.
 type fileValues struct {
 	of     *attempt
 	global map[string]cty.Value
-	// values holds the evaluated values, with those from outside; broken holds the problems of others.
+	// values holds the evaluated values and the external ones; broken holds the problems of the others.
 	values map[string]cty.Value
 	broken map[string]diag.List
 	state  map[string]evaluation
 }
 
-// evaluation is how far a variable has come.
+// evaluation is the progress of a variable's evaluation.
 type evaluation uint8
 
 const (
@@ -39,13 +39,13 @@ func (a *attempt) fileValues(global map[string]cty.Value) *fileValues {
 	return f
 }
 
-// names are those of all variables that the file sets or declares.
+// names returns the names of all variables that the file sets or declares.
 func (f *fileValues) names() []string {
 	list := slices.Collect(maps.Keys(f.of.file.file.Variables))
 	return slices.Sorted(slices.Values(slices.AppendSeq(list, maps.Keys(f.of.file.file.Declared))))
 }
 
-// rangeOf is where a variable of the file gets its value.
+// rangeOf returns the source range of a variable's value in the file.
 func (f *fileValues) rangeOf(name string) hcl.Range {
 	if attr := f.of.file.file.Variables[name]; attr != nil {
 		return attr.Expr.Range()
@@ -53,7 +53,7 @@ func (f *fileValues) rangeOf(name string) hcl.Range {
 	return f.of.file.file.Declared[name].Range
 }
 
-// need evaluates a variable, after those that it refers to.
+// need evaluates a variable after its dependencies.
 func (f *fileValues) need(name string) {
 	attr, declared := f.of.file.file.Variables[name], f.of.file.file.Declared[name]
 	if f.state[name] != 0 || attr == nil && declared == nil {
@@ -79,7 +79,7 @@ func (f *fileValues) evaluate(name string, attr *hcl.Attribute) {
 	var diags diag.List
 	for _, t := range attr.Expr.Variables() {
 		other, named := nameOf(t, 1)
-		if t.RootName() != "var" || !named || other == name { // by its own name it means the value from outside
+		if t.RootName() != "var" || !named || other == name { // its own name means the external value
 			continue
 		}
 		if f.need(other); f.state[other] == underWay {

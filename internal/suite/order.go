@@ -9,8 +9,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// A queue holds the runs of a file in the order in which they are reported. after holds the numbers of the runs that
-// each waits for, which are smaller than its own.
+// A queue holds the runs of a file in the order of their reports. after holds the indexes of the runs that each waits
+// for, which are smaller than its own.
 type queue struct {
 	runs  []*testfile.Run
 	after [][]int
@@ -30,13 +30,13 @@ func ordered(f *testfile.File, of Configs) (q queue) {
 				return slices.Contains(left, other)
 			})
 		})
-		next = max(next, 0) // they wait for each other: the first one reports the missing value
+		next = max(next, 0) // a cycle: the first one reports the missing value
 		q.runs = append(q.runs, left[next])
 		left = slices.Delete(left, next, next+1)
 	}
 	q.after = make([][]int, len(q.runs))
 	for i, run := range q.runs {
-		for j, before := range q.runs[:i] { // one of two that wait for each other has become the first
+		for j, before := range q.runs[:i] { // in a cycle, one has become the first
 			if slices.Contains(after[run], before) || slices.Contains(after[before], run) {
 				q.after[i] = append(q.after[i], j)
 			}
@@ -45,7 +45,7 @@ func ordered(f *testfile.File, of Configs) (q queue) {
 	return q
 }
 
-// all returns the numbers of the runs that one waits for, and of those that these wait for, and so on.
+// all returns the indexes of the runs that a run waits for, transitively.
 func (q queue) all(i int) (out []int) {
 	found := make([]bool, i)
 	for _, j := range q.after[i] {
@@ -62,8 +62,8 @@ func (q queue) all(i int) (out []int) {
 	return out
 }
 
-// waitsFor returns the runs that have to end before another one: all runs before it or, if it may run in parallel, the
-// last one before it that may not, those before it with its state, and those that it refers to.
+// waitsFor returns the runs that must end before another one: all runs before it or, if it may run in parallel, the
+// last run before it that may not, earlier ones with its state, and those that it refers to.
 func waitsFor(f *testfile.File, i int, of Configs) (out []*testfile.Run) {
 	run, before := f.Runs[i], f.Runs[:i]
 	if !run.Parallel {
@@ -98,7 +98,7 @@ func waitsFor(f *testfile.File, i int, of Configs) (out []*testfile.Run) {
 	return out
 }
 
-// mentioned are the runs that expressions refer to, themselves or by variables of the file.
+// mentioned is the set of runs that expressions refer to, directly or through variables of the file.
 type mentioned struct {
 	file       *testfile.File
 	runs, seen map[string]bool
@@ -124,7 +124,7 @@ func (m mentioned) reference(t hcl.Traversal) {
 	}
 }
 
-// body notes the runs that any expression of a block refers to.
+// body adds the runs to which any expression of a block refers.
 func (m mentioned) body(b hcl.Body) {
 	if native, ok := b.(*hclsyntax.Body); ok {
 		_ = hclsyntax.VisitAll(native, func(n hclsyntax.Node) hcl.Diagnostics {
@@ -141,7 +141,7 @@ func (m mentioned) body(b hcl.Body) {
 	}
 }
 
-// stateKey names the state that a run works on.
+// stateKey returns the name of the state of a run.
 func stateKey(run *testfile.Run) string {
 	if run.StateKey == "" && run.Module != nil {
 		return run.Module.Source

@@ -2,10 +2,10 @@ package suite
 
 import "sync"
 
-// turns orders the reports about many runs at the same time by the numbers of the runs. Reports about the first run
-// that has not ended come at once; those about others wait for their turn.
+// turns orders the reports about concurrent runs by the indexes of the runs. Reports about the first run that has not
+// ended are sent immediately, and others when it is their turn.
 type turns struct {
-	mu    sync.Mutex // held while something is reported
+	mu    sync.Mutex // held during a report
 	now   int
 	held  [][]func()
 	ended []bool
@@ -13,7 +13,7 @@ type turns struct {
 
 func newTurns(n int) *turns { return &turns{held: make([][]func(), n), ended: make([]bool, n)} }
 
-// tell calls f, now or when it is the turn of i.
+// tell calls f, immediately or when it is the turn of i.
 func (t *turns) tell(i int, f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,7 +33,7 @@ func (t *turns) tellNow(i int, f func()) {
 	}
 }
 
-// end ends the turn of i: nothing more will be told of it.
+// end ends the turn of i: no more reports follow.
 func (t *turns) end(i int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

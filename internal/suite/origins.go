@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// origins holds the objects of a state that mocks created. All others really exist, even if a later run mocks their
+// origins records the objects of a state that mocks created. All others are real, even if a later run mocks their
 // provider, and only that provider can destroy them.
 type origins struct {
 	mu     sync.Mutex
@@ -29,23 +29,23 @@ func (o *origins) note(a addr.AbsResourceInstance, madeUp bool) {
 	o.madeUp[a] = madeUp
 }
 
-// now returns the objects that are made up at this moment.
+// now returns the objects that currently come from mocks.
 func (o *origins) now() map[addr.AbsResourceInstance]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return maps.Clone(o.madeUp)
 }
 
-// witness answers for one instance, notes who makes its object, and keeps stand-ins from forgetting one that they have
-// not made.
+// witness is a provider for one instance. It records who creates its object, and prevents mocks from deleting real
+// objects.
 type witness struct {
 	provider.Provider
 	instance addr.AbsResourceInstance
 	origins  *origins
-	// real deletes an object that stand-ins have not made; nil when the whole configuration is mocked.
+	// real deletes an object that mocks have not created; nil if the whole configuration is mocked.
 	real    provider.Provider
-	standIn bool // the provider is not a mock
-	madeUp  bool // the former object is not a mock's
+	standIn bool // the provider is a mock
+	madeUp  bool // the former object is from a mock
 }
 
 // Apply implements provider.Provider.
@@ -60,13 +60,13 @@ func (w *witness) Apply(ctx context.Context, req provider.ApplyRequest) provider
 		return provider.ApplyResponse{State: req.Prior, Private: req.PlannedPrivate, Diagnostics: notMadeUp(w.instance)}
 	}
 	resp := w.Provider.Apply(ctx, req)
-	if req.Prior.IsNull() || !w.standIn { // whatever the answer says, the object may exist
+	if req.Prior.IsNull() || !w.standIn { // whatever the response, the object may exist
 		w.origins.note(w.instance, w.standIn)
 	}
 	return resp
 }
 
-// notMade marks the problem of a mock that should delete an object that it has not created.
+// notMade marks the error of a mock that should delete an object that it has not created.
 type notMade struct{}
 
 func notMadeUp(a addr.AbsResourceInstance) diag.List {
@@ -77,7 +77,7 @@ func notMadeUp(a addr.AbsResourceInstance) diag.List {
 }
 
 // ending selects providers while the objects of runs are destroyed: mocks for the objects that they created, and real
-// providers for all others. Overrides do not count then.
+// providers for all others. It ignores overrides.
 type ending struct{ *standIns }
 
 var _ engine.StandIns = ending{}

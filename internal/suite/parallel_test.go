@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// A meeting lets nobody continue before everybody is there.
+// A meeting blocks each caller until all have joined.
 type meeting struct {
 	mu      sync.Mutex
 	missing int
@@ -23,7 +23,7 @@ type meeting struct {
 
 func newMeeting(n int) *meeting { return &meeting{missing: n, all: make(chan struct{})} }
 
-// join waits for the others. It reports whether they came.
+// join waits for the others, and reports whether they joined.
 func (m *meeting) join() bool {
 	m.mu.Lock()
 	if m.missing--; m.missing == 0 {
@@ -38,9 +38,9 @@ func (m *meeting) join() bool {
 	}
 }
 
-// TestParallelRunsAreUnderWayAtTheSameTime has three runs whose first changes wait for each other, and so do the
-// deletions of what they have made.
-func TestParallelRunsAreUnderWayAtTheSameTime(t *testing.T) {
+// TestParallelRunsAreConcurrent has three runs whose first changes wait for each other, and so do the deletions of
+// their objects.
+func TestParallelRunsAreConcurrent(t *testing.T) {
 	h := newHouse(t, `test { parallel = true }
 provider "world" {}
 run "one" {
@@ -83,9 +83,9 @@ run "after" {
 	}
 }
 
-// TestReportsDoNotDependOnWhatEndsFirst runs files by seed one run after another, and many at the same time: what is
-// told, and what came of each run, is the same.
-func TestReportsDoNotDependOnWhatEndsFirst(t *testing.T) {
+// TestReportsDoNotDependOnTiming runs random files sequentially and concurrently. The reports and the results must be
+// the same.
+func TestReportsDoNotDependOnTiming(t *testing.T) {
 	failed := 0
 	for seed := range uint64(40) {
 		g := &generator{r: rand.New(rand.NewPCG(seed, 0x706172))}

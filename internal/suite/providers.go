@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// chosenProvider is a provider configuration of a file with the name that the module under test has for it.
+// chosenProvider is a provider configuration of a file with its name in the module under test.
 type chosenProvider struct {
 	as    addr.LocalProviderConfig
 	block *testfile.Provider
@@ -39,26 +39,26 @@ func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
 	return out
 }
 
-// loaded keeps the modules that were loaded, so that runs with the same share one. A module serves one run at a time:
-// expressions of its provider blocks take variables and outputs from that run.
+// loaded holds the loaded modules, so that runs can share them. Only one run uses a module at a time: expressions of
+// its provider blocks use variables and outputs of that run.
 type loaded struct {
 	load func(context.Context, Wanted) (*engine.Project, diag.List)
-	mu   sync.Mutex // held while a module is loaded, too
+	mu   sync.Mutex // held while a module is loaded
 	free map[string][]*module
 	all  []*engine.Project
 }
 
-// module is a loaded one.
+// module is a loaded module.
 type module struct {
 	*engine.Project
 	key string
 	to  *binding
 }
 
-// binding is the run that a module is in use by.
+// binding is the run that uses a module.
 type binding struct{ attempt *attempt }
 
-// get loads the module under test of a run, or takes one that is free; if there are errors, it is nil.
+// get loads the module under test of a run, or returns a free one. The module is nil if there are errors.
 func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	w, key := Wanted{}, ""
 	if a.run.Module != nil {
@@ -91,7 +91,7 @@ func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	return &module{p, key, b}, diags
 }
 
-// put takes a module back that its run needs no more; nil is none.
+// put releases a module that its run no longer needs. m may be nil.
 func (l *loaded) put(m *module) {
 	if m == nil {
 		return
@@ -106,12 +106,12 @@ func (l *loaded) put(m *module) {
 
 func (l *loaded) close() {
 	for _, p := range l.all {
-		_ = p.Close() // every run has closed what it started
+		_ = p.Close() // every run has closed the providers that it started
 	}
 }
 
-// providers returns the provider configurations of the module under test, built from those of the file. Providers that
-// the module has nothing to do with are left out: their blocks may refer to runs that are still to come.
+// providers returns the provider configurations of the module under test, built from those of the file. It omits
+// providers that the module does not use: their blocks may refer to later runs.
 func (b *binding) providers(list []chosenProvider) func(*config.Config) []*config.ProviderConfig {
 	return func(c *config.Config) (out []*config.ProviderConfig) {
 		uses := c.Uses()
@@ -133,8 +133,8 @@ func (b *binding) providers(list []chosenProvider) func(*config.Config) []*confi
 	}
 }
 
-// providerReferences checks what the provider blocks of the file refer to, of those that the module under test uses. As
-// in Terraform they are looked at before the variables of the run, so that a mistake in them is the only one reported.
+// providerReferences checks the references in provider blocks of the file that the module under test uses. As in
+// Terraform, they are checked before the variables of the run, so that an error in them is the only one reported.
 func (a *attempt) providerReferences(global map[string]cty.Value) (diags diag.List) {
 	c, ctx := a.project.Config(), a.names(global)
 	used := map[addr.AbsProviderConfig]bool{}
@@ -152,7 +152,7 @@ func (a *attempt) providerReferences(global map[string]cty.Value) (diags diag.Li
 		}
 		schema, more := a.project.Schema(as.Provider)
 		if more.HasErrors() {
-			continue // who starts it reports that
+			continue // the start of the provider reports it
 		}
 		for _, t := range blocks.Compile(p.block.Body, schema.Provider).Traversals() {
 			diags = diags.Extend(a.reference(t, ctx, inProvider))
@@ -161,12 +161,12 @@ func (a *attempt) providerReferences(global map[string]cty.Value) (diags diag.Li
 	return diags
 }
 
-// boundBody is the body of a provider block of the file: what it refers to is of the file, not of the module that gets
-// it.
+// boundBody is the body of a provider block of the file. Its references are resolved in the file, not in the module
+// that gets it.
 type boundBody struct {
 	hcl.Body
 	to *binding
-	// iterators are those of the dynamic blocks around the body.
+	// iterators are those of the enclosing dynamic blocks.
 	iterators []string
 }
 
@@ -219,7 +219,7 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 		return b.iterators
 	}
 	name := block.Labels[0]
-	// The expansion reports the problems of the block.
+	// The expansion reports errors in the block.
 	content, _, _ := block.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "iterator"}}})
 	if a := content.Attributes["iterator"]; a != nil {
 		if keyword := hcl.ExprAsKeyword(a.Expr); keyword != "" {
@@ -229,8 +229,8 @@ func (b boundBody) iteratorsIn(block *hcl.Block) []string {
 	return append(slices.Clone(b.iterators), name)
 }
 
-// boundExpression is an expression that takes variables and runs from the file. The iterators of dynamic blocks come
-// from the evaluation; it cannot refer to anything else of the module.
+// boundExpression is an expression whose variables and runs are those of the file. Only the iterators of dynamic blocks
+// come from the evaluation in the module.
 type boundExpression struct {
 	hcl.Expression
 	to        *binding

@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// Configs returns the configuration that a run is about, or that of the working directory for nil. It returns nil for
+// Configs returns the configuration of a run, or that of the working directory if the run is nil. It returns nil for
 // one that could not be loaded.
 type Configs func(run *testfile.Run) *config.Config
 
@@ -19,8 +19,8 @@ func Review(f *testfile.File, of Configs) diag.List {
 	return diags
 }
 
-// reviewFile reports the problems of blocks for all runs of a file. The overridden objects may be in the module of the
-// working directory or in one of the runs' modules, whether these run or not.
+// reviewFile returns the problems of blocks that apply to all runs of a file. Overridden objects may be in the module
+// of the working directory or in the module of any run, executed or not.
 func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
 	configs := []*config.Config{of(nil)}
 	for _, run := range f.Runs {
@@ -31,7 +31,7 @@ func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
 			continue
 		}
 		for _, o := range p.Mock.Overrides {
-			if o.TargetRange.Filename == f.Name { // files of mocks are for more than one file of tests
+			if o.TargetRange.Filename == f.Name { // mock files may be shared by test files
 				diags = diags.Extend(overTarget(o, configs...))
 			}
 		}
@@ -42,7 +42,7 @@ func reviewFile(f *testfile.File, of Configs) (diags diag.List) {
 	return diags
 }
 
-// reviewRun reports the problems of a run's blocks.
+// reviewRun returns the problems of a run's blocks.
 func reviewRun(run *testfile.Run, of Configs) (diags diag.List) {
 	for _, o := range run.Overrides {
 		diags = diags.Extend(overTarget(o, of(run)))
@@ -51,7 +51,7 @@ func reviewRun(run *testfile.Run, of Configs) (diags diag.List) {
 	return diags.Extend(more)
 }
 
-// overTarget warns of an override of what none of the configurations has. Those that are nil are not known.
+// overTarget warns of an override whose target is in none of the configurations. A nil configuration is unknown.
 func overTarget(o *testfile.Override, configs ...*config.Config) (diags diag.List) {
 	looked := false
 	for _, cfg := range configs {

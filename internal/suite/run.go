@@ -19,26 +19,26 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// attempt is one run at work.
+// attempt is one run in progress.
 type attempt struct {
 	file      *fileRun
 	run       *testfile.Run
-	module    *module // while it is at work
+	module    *module // only during the run
 	project   *engine.Project
 	options   engine.PlanOptions
 	variables map[string]cty.Value // all values of the file, for assertions
-	outer     map[string]cty.Value // those that provider blocks of the file can refer to
-	broken    map[string]diag.List // those of the file that they cannot, and why
+	outer     map[string]cty.Value // values for provider blocks of the file
+	broken    map[string]diag.List // those of the file without a value, and why
 	expected  []*expectation
 	met       diag.List // the failures that were expected
 	standIns  *standIns
-	// unreadable are variables from outside that are not declared and whose texts are not expressions.
+	// unreadable holds external variables that are not declared and whose texts are not expressions.
 	unreadable map[string]diag.List
-	// before are the output values of the runs that this one waited for, outputs its own.
+	// before holds the output values of the runs that this one waited for, outputs its own.
 	before  map[string]map[string]cty.Value
 	outputs map[string]cty.Value
 	state   *keyed
-	number  int // of the run in the queue of the file
+	number  int // the index of the run in the queue of the file
 }
 
 // execute executes a run block.
@@ -92,11 +92,11 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 	}
 }
 
-// missingFailure marks the problem of a condition that held, though it was expected to fail. After an apply, the run
-// has failed like one with an assertion that does not hold; after a plan it has ended with an error.
+// missingFailure marks the problem of a condition that held although it was expected to fail. After an apply the run
+// fails, as with a failed assertion; after a plan it ends with an error.
 type missingFailure struct{}
 
-// missed reports whether conditions held that were expected to fail, and whether there are no other errors.
+// missed reports whether conditions held that were expected to fail, and whether these are the only errors.
 func missed(diags diag.List) (only, some bool) {
 	only = true
 	for _, d := range diags {
@@ -112,7 +112,7 @@ func missed(diags diag.List) (only, some bool) {
 	return only, some
 }
 
-// judge evaluates the assertions, and keeps the output values for later runs.
+// judge evaluates the assertions, and stores the output values for later runs.
 func (a *attempt) judge(scope *engine.Scope, out *Outcome) Status {
 	outputs := scope.Outputs()
 	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
@@ -141,7 +141,7 @@ func (a *attempt) judge(scope *engine.Scope, out *Outcome) Status {
 	return status
 }
 
-// sourceOf returns the text of a condition and its message.
+// sourceOf returns the source text of a condition and its message.
 func (r *fileRun) sourceOf(c *config.Condition) []byte {
 	src := r.file.Sources[r.file.Name]
 	var out []byte
@@ -153,7 +153,7 @@ func (r *fileRun) sourceOf(c *config.Condition) []byte {
 	return out
 }
 
-// prepare loads the module under test, and everything else that the run needs.
+// prepare loads the module under test and the other inputs of the run.
 func (a *attempt) prepare() (diags diag.List) {
 	diags = reviewRun(a.run, a.file.o.Configs).Extend(a.wantedProviders())
 	if diags.HasErrors() {
@@ -168,7 +168,7 @@ func (a *attempt) prepare() (diags diag.List) {
 	a.project = a.module.Project
 	root := a.project.Config().Root
 	a.options.Mode, a.options.SkipRefresh = a.run.Options.Mode, a.run.Options.SkipRefresh
-	a.options.FullRefresh = true // a test is about real objects, however the project plans
+	a.options.FullRefresh = true // a test compares real objects, whatever the project configures
 	given, more := a.collect(root)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return diags
@@ -183,7 +183,7 @@ func (a *attempt) prepare() (diags diag.List) {
 	return diags
 }
 
-// targets reads what plan_options names.
+// targets parses the addresses in plan_options.
 func (a *attempt) targets() (diags diag.List) {
 	for _, t := range a.run.Options.Targets {
 		target, more := addr.TargetFromTraversal(t)
@@ -206,7 +206,7 @@ func (a *attempt) targets() (diags diag.List) {
 	return diags
 }
 
-// malformed finds references in assertions that cannot mean anything.
+// malformed returns the problems of references in assertions that cannot be valid.
 func (a *attempt) malformed() (diags diag.List) {
 	for _, c := range a.run.Asserts {
 		for _, e := range []hcl.Expression{c.Condition, c.ErrorMessage} {
@@ -223,7 +223,7 @@ func (a *attempt) malformed() (diags diag.List) {
 func (a *attempt) wantedProviders() (diags diag.List) {
 	for _, p := range a.run.Providers {
 		if a.file.providerBlock(p.InParent) == nil {
-			rng := p.InParentRange // of its name alone
+			rng := p.InParentRange // only of its name
 			rng.End.Column, rng.End.Byte = rng.Start.Column+len(p.InParent.LocalName), rng.Start.Byte+
 				len(p.InParent.LocalName)
 			diags = diags.Errorf(&rng, "Missing provider definition for "+p.InParent.String(),
@@ -243,7 +243,7 @@ func (r *fileRun) providerBlock(a addr.LocalProviderConfig) *testfile.Provider {
 	return r.file.Providers[i]
 }
 
-// expectation is a failure that a run wants to see.
+// expectation is a failure that a run expects.
 type expectation struct {
 	kind   string
 	object string // with the keys in the source
@@ -251,13 +251,13 @@ type expectation struct {
 	seen   bool
 }
 
-// matches reports whether a condition is that of the object, or of an instance of it.
+// matches reports whether a condition belongs to the object, or to an instance of it.
 func (e *expectation) matches(c eval.Checked) bool {
 	return c.Kind == e.kind && (c.Object == e.object || len(c.Object) > len(e.object) &&
 		c.Object[:len(e.object)] == e.object && c.Object[len(e.object)] == '[')
 }
 
-// expectations reads expect_failures.
+// expectations parses expect_failures.
 func expectations(run *testfile.Run) (out []*expectation, diags diag.List) {
 	add := func(e *expectation) {
 		for _, same := range out {
@@ -305,7 +305,7 @@ func nameAt(t hcl.Traversal, i int) (string, bool) {
 	return a.Name, ok && len(t) == i+1
 }
 
-// find returns the expectation that a diagnostic fulfils, or nil.
+// find returns the expectation that a diagnostic fulfills, or nil.
 func (a *attempt) find(d *diag.Diagnostic) *expectation {
 	c, ok := eval.Condition(d)
 	if !ok {
@@ -319,8 +319,8 @@ func (a *attempt) find(d *diag.Diagnostic) *expectation {
 	return nil
 }
 
-// expect drops the failures that are expected and makes errors of those of checks that are not. It complains of those
-// that are missing when conditions could be judged at all.
+// expect removes expected failures and converts other failures of checks to errors. If complain is set, it adds an
+// error for each missing failure.
 func (a *attempt) expect(diags diag.List, complain bool) (out diag.List) {
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil {
@@ -353,11 +353,11 @@ func failing(d *diag.Diagnostic) *diag.Diagnostic {
 	return &failed
 }
 
-// expectPlanned checks the problems of the plan of a run that applies. Expected failures have to come from the apply,
-// so that one that prevents the plan is reported.
+// expectPlanned handles the problems of the plan of a run that applies. Expected failures must come from the apply, so
+// one that prevents the plan is reported.
 func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	if !diags.HasErrors() {
-		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are made again
+		return slices.DeleteFunc(slices.Clone(diags), engine.OfCheckBlock), true // checks are evaluated again
 	}
 	for _, d := range diags.Sorted() {
 		if e := a.find(d); e != nil && d.Severity == diag.Error {
@@ -376,12 +376,12 @@ func (a *attempt) expectPlanned(diags diag.List) (out diag.List, planned bool) {
 	return out, false
 }
 
-// given are the variables of a run.
+// given holds the variables of a run.
 type given struct {
 	values map[string]cty.Value // those that the module declares
 	ranges map[string]hcl.Range
 	all    map[string]cty.Value // and all others
-	// all values that do not come from the run itself: provider blocks of the file can refer to them
+	// all values that do not come from the run itself, for provider blocks of the file
 	outer map[string]cty.Value
 	// broken holds variables of the file that the run does not use and that have no value, with their problems.
 	broken map[string]diag.List
@@ -406,7 +406,7 @@ func (g *given) set(name string, v cty.Value, rng hcl.Range, root *config.Module
 	return nil
 }
 
-// collect returns the run its variables: those from outside, then those of the file, then its own.
+// collect sets the variables of the run: external ones, then those of the file, then its own.
 func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	g = given{values: map[string]cty.Value{}, ranges: map[string]hcl.Range{}, all: map[string]cty.Value{},
 		outer: map[string]cty.Value{}, broken: map[string]diag.List{}}
@@ -418,7 +418,7 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 		diags = diags.Extend(g.set(name, global[name], a.file.given[name].Range, root))
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.unreadable)) {
-		if a.asserts(name) { // a reference elsewhere says it itself
+		if a.asserts(name) { // a reference elsewhere reports it
 			diags = diags.Extend(a.unreadable[name])
 		}
 	}
@@ -463,8 +463,8 @@ func (a *attempt) collect(root *config.Module) (g given, diags diag.List) {
 	return g, diags
 }
 
-// asks reports whether the run needs a variable of the file: its own variable mentions it, or the run does not set
-// it and the module or an assertion does with it. What provider blocks mention is not judged here: see reference.
+// asks reports whether the run needs a variable of the file: one of its own variables refers to it, or the run does not
+// set it and the module or an assertion uses it. References of provider blocks are not considered here: see reference.
 func (a *attempt) asks(name string, root *config.Module) bool {
 	if mentions(a.run.Variables, name) {
 		return true
@@ -472,7 +472,7 @@ func (a *attempt) asks(name string, root *config.Module) bool {
 	return a.run.Variables[name] == nil && (root.Variables[name] != nil || a.asserts(name))
 }
 
-// asserts reports whether an assertion of the run mentions a variable.
+// asserts reports whether an assertion of the run refers to a variable.
 func (a *attempt) asserts(variable string) bool {
 	for _, c := range a.run.Asserts {
 		for _, t := range append(c.Condition.Variables(), c.ErrorMessage.Variables()...) {
@@ -484,7 +484,8 @@ func (a *attempt) asserts(variable string) bool {
 	return false
 }
 
-// undeclared warns of variables of the run that neither the module nor an assertion knows: a typing mistake, probably.
+// undeclared warns of variables of the run that neither the module nor an assertion uses, which are probably
+// misspelled.
 func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
 		if root.Variables[name] == nil && !a.asserts(name) {
@@ -496,7 +497,7 @@ func (a *attempt) undeclared(root *config.Module) (diags diag.List) {
 	return diags
 }
 
-// wrongReferences checks the references of the variables, before any of them is evaluated.
+// wrongReferences checks the references of the variables before any of them is evaluated.
 func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Module) (diags diag.List) {
 	ctx := a.names(global)
 	for _, name := range slices.Sorted(maps.Keys(a.run.Variables)) {
@@ -510,7 +511,7 @@ func (a *attempt) wrongReferences(global map[string]cty.Value, root *config.Modu
 	return diags
 }
 
-// names returns a scope in which the variables of the file and those from outside are, without their values.
+// names returns a scope with the names of the variables of the file and of external ones, without values.
 func (a *attempt) names(global map[string]cty.Value) *hcl.EvalContext {
 	all := maps.Clone(global)
 	for name := range a.file.file.Variables {

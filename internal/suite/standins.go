@@ -12,13 +12,13 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// standIns are the mocks and overrides of one run. It implements engine.StandIns.
+// standIns holds the mocks and overrides of one run. It implements engine.StandIns.
 type standIns struct {
 	project *engine.Project
-	// overrides are those of the run, then those of the file: the first that fits counts.
+	// overrides are those of the run, then those of the file. The first match is used.
 	overrides []*testfile.Override
 	mocks     map[addr.AbsProviderConfig]*testfile.Mock
-	// origins belongs to the state that the run works on; before holds the mocks' objects when the run began.
+	// origins is that of the run's state; before holds the mocked objects at the start of the run.
 	origins *origins
 	before  map[addr.AbsResourceInstance]bool
 }
@@ -76,7 +76,7 @@ func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConf
 	return w
 }
 
-// typeOf returns the type of an instance; nil when its provider has no such type.
+// typeOf returns the type of an instance, or nil if its provider has no such type.
 func (s *standIns) typeOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig) *provider.ResourceType {
 	schema, _ := s.project.Schema(cfg.Provider)
 	if schema == nil {
@@ -89,7 +89,7 @@ func (s *standIns) typeOf(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig
 	return schema.Type(kind, a.Resource.Type)
 }
 
-// find returns the override of an instance: one for just this instance comes before one for all of its block.
+// find returns the override of an instance. An override of the instance takes precedence over one of the whole block.
 func find(list []*testfile.Override, a addr.AbsResourceInstance) *testfile.Override {
 	var found *testfile.Override
 	for _, o := range list {
@@ -107,7 +107,7 @@ func find(list []*testfile.Override, a addr.AbsResourceInstance) *testfile.Overr
 	return found
 }
 
-// covers reports whether a module instance is meant: a call without a key means all of its instances.
+// covers reports whether t selects the module instance m. A call without a key selects all its instances.
 func covers(t, m addr.ModuleInstance) bool {
 	if t == m {
 		return true

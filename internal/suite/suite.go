@@ -1,17 +1,15 @@
-// Package suite runs the tests of modules: files of run blocks (package testfile), each of which plans or applies a
-// module and judges assertions with what resulted from it.
+// Package suite runs the tests of modules: test files with run blocks (package testfile), each of which plans or
+// applies a module and evaluates assertions about the result.
 //
 //	result := suite.Run(ctx, suite.Options{Files: files, Load: load, Store: store, Report: report})
 //
-// It is a client of the engine as the commands plan and apply are: what runs differ in are variables, provider
-// configurations, and what stands in for providers (package mock). Each state key of a file has its own state. At
-// the end of a file everything that its runs made is destroyed, in the reverse order; what cannot be destroyed is
-// reported and stays in its store.
+// Like the commands plan and apply, it is a client of the engine. Runs differ in variables, provider configurations and
+// mocks (package mock). Each state key of a file has its own state. At the end of a file, all objects of its runs are
+// destroyed in reverse order; objects that cannot be destroyed are reported and stay in the state's store.
 //
-// Runs follow one upon the other, except for those that may run beside others: these wait for what they need alone, and
-// so does the end of their states. What is reported, and which runs are skipped, does not depend on which ends first.
-// The package starts a goroutine for each run at work and one for the reports of a run that takes long, and waits for
-// their end.
+// Runs are sequential, except for those that may run in parallel: these wait only for the runs that they need, and so
+// does the destruction of their states. Neither the reports nor the set of skipped runs depend on timing. The package
+// starts a goroutine for each active run and one for the reports of a long run, and waits for them.
 package suite
 
 import (
@@ -36,30 +34,29 @@ import (
 // Options configures a run of the suite.
 type Options struct {
 	Files []*testfile.File
-	// Variables returns those from outside of a file: options, environment, files of values.
+	// Variables returns the external variables for a file: options, environment, variable files.
 	Variables func(file *testfile.File) config.Values
-	// Load loads a module with the provider configurations that a run wants.
+	// Load loads a module with the provider configurations of a run.
 	Load func(ctx context.Context, w Wanted) (*engine.Project, diag.List)
-	// Configs returns the configurations that runs are about, as they are without the files of tests.
+	// Configs returns the configurations of runs, without the test files.
 	Configs Configs
-	// Store returns the place of a state; Emptied is called when everything in a file's states is gone.
+	// Store returns the location of a state. Emptied is called when a file's states have no objects any longer.
 	Store   func(file *testfile.File, key string) Place
 	Emptied func(file *testfile.File)
 	Report  Report
-	// Parallelism limits the concurrent runs, and the states that are emptied at the same time; 0 is
-	// DefaultParallelism.
+	// Parallelism limits the concurrent runs, and the states that are destroyed concurrently; 0 is DefaultParallelism.
 	Parallelism int
-	// Abort ends when nothing should be awaited any more, not even operations in flight.
+	// Abort is cancelled when the suite must not wait even for operations in flight.
 	Abort context.Context
 }
 
-// DefaultParallelism is how many runs work concurrently by default.
+// DefaultParallelism is the default number of concurrent runs.
 const DefaultParallelism = 10
 
-// Place is where a state is.
+// Place is the location of a state.
 type Place struct {
 	Store state.Store
-	Path  string // of its file, for people; "" when it is in memory
+	Path  string // of its file, for people; "" if it is in memory
 }
 
 // Wanted is the module that a run needs.
@@ -69,7 +66,7 @@ type Wanted struct {
 	Providers func(c *config.Config) []*config.ProviderConfig // nil for those of the module alone
 }
 
-// Status is the result of a run or file. Later ones are worse.
+// Status is the result of a run or file, from best to worst.
 type Status uint8
 
 // The statuses.
@@ -81,7 +78,7 @@ const (
 	Error
 )
 
-// String is the word that programs know.
+// String returns the word in output for programs.
 func (s Status) String() string {
 	return [...]string{"pending", "skip", "pass", "fail", "error"}[s]
 }
@@ -91,10 +88,10 @@ type Outcome struct {
 	Run     *testfile.Run
 	Status  Status
 	Diags   diag.List
-	Met     diag.List // the failures that the run expected, and that are no problems
+	Met     diag.List // the failures that the run expected, which are not problems
 	Started time.Time
 	Elapsed time.Duration
-	// Plan is the plan of a run that only plans; State is the state of other runs. One is nil, or both.
+	// Plan is the plan of a run that only plans; State is the state of other runs. At least one is nil.
 	Plan  *plan.Plan
 	State *state.State
 	// Project has the schemas of Plan and State, or is nil.
@@ -105,7 +102,7 @@ type Outcome struct {
 type Result struct {
 	Files  []*FileResult
 	Status Status
-	// Interrupted means that the run was interrupted.
+	// Interrupted means that the suite was interrupted.
 	Interrupted bool
 }
 
@@ -117,7 +114,7 @@ type FileResult struct {
 	Diags  diag.List // of the file itself
 }
 
-// Count returns the number of runs of a status.
+// Count returns the number of runs with a status.
 func (r *Result) Count(s Status) (n int) {
 	for _, f := range r.Files {
 		for _, o := range f.Runs {
@@ -139,24 +136,25 @@ type Leftover struct {
 	Diags diag.List
 }
 
-// Report hears of everything as it happens; of runs side by side in the order of the file. Its methods are not called
+// Report receives all events; those of concurrent runs in the order of the file. Its methods are not called
 // concurrently.
 type Report interface {
 	Found(files []*testfile.File)
 	FileStarts(f *testfile.File)
 	RunStarts(f *testfile.File, r *testfile.Run)
-	// Running is called from time to time during a long run; ending reports that its objects are being destroyed.
+	// Running is called periodically during a long run; ending reports that its objects are being destroyed.
 	Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool)
 	RunEnds(f *testfile.File, o *Outcome)
 	TearingDown(f *testfile.File)
 	Destroying(f *testfile.File, r *testfile.Run)
-	// Destroyed is called for every state that was destroyed with problems.
+	// Destroyed is called for every state whose destruction had problems.
 	Destroyed(l Leftover)
 	FileEnds(f *FileResult)
 	Ends(r *Result)
 }
 
-// Run runs everything. When ctx ends, operations in flight end, nothing new starts, and created objects are destroyed.
+// Run runs all files. When ctx is cancelled, it waits for operations in flight, starts nothing new, and destroys
+// created objects.
 func Run(ctx context.Context, o Options) *Result {
 	if o.Abort == nil {
 		o.Abort = context.Background()
@@ -190,16 +188,16 @@ type fileRun struct {
 	projects *loaded
 	turns    *turns
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	states   map[string]*keyed
-	attempts []*attempt // by number; nil before a run has begun, and of one that was skipped
+	attempts []*attempt // by index; nil before a run has begun, and for skipped ones
 	outcomes []*Outcome
 }
 
 // keyed is the state of one key.
 type keyed struct {
 	place Place
-	// applied are the runs that changed it, the last one at the end; order is the number of that.
+	// applied are the runs that changed it, the latest one last; order is the index of the latest.
 	applied []*attempt
 	order   int
 	current *state.State
@@ -221,7 +219,7 @@ func (r *fileRun) run() {
 		r.result.Status = max(r.result.Status, out.Status)
 		r.result.Runs = append(r.result.Runs, out)
 	}
-	slices.SortFunc(r.result.Runs, func(a, b *Outcome) int { // those of the file, whatever was executed first
+	slices.SortFunc(r.result.Runs, func(a, b *Outcome) int { // in the order of the file
 		return slices.Index(r.file.Runs, a.Run) - slices.Index(r.file.Runs, b.Run)
 	})
 	r.o.Report.TearingDown(r.file)
@@ -230,8 +228,8 @@ func (r *fileRun) run() {
 	r.o.Report.FileEnds(r.result)
 }
 
-// concurrently calls f for all numbers below n, as many at the same time as the options allow, each after those that it
-// waits for, which are smaller.
+// concurrently calls f for all numbers below n, concurrently up to the limit of the options, each after the smaller
+// numbers that it waits for.
 func (r *fileRun) concurrently(n int, after [][]int, f func(i int)) {
 	runner := graph.New(cmp.Or(r.o.Parallelism, DefaultParallelism))
 	ids := make([]graph.ID, n)
@@ -247,8 +245,8 @@ func (r *fileRun) concurrently(n int, after [][]int, f func(i int)) {
 	}
 }
 
-// perform executes a run, or skips it: after an interrupt, or when one that it waited for has ended with an error or
-// was skipped itself.
+// perform executes a run, or skips it: after an interrupt, or if one that it waited for has ended with an error or was
+// skipped.
 func (r *fileRun) perform(q queue, i int) {
 	run := q.runs[i]
 	out := &Outcome{Run: run, Status: Skip, Started: time.Now()}
@@ -266,8 +264,8 @@ func (r *fileRun) perform(q queue, i int) {
 	r.turns.end(i)
 }
 
-// begin returns the attempt of a run; nil if it is to be skipped. Only outputs of runs that it has waited for are
-// available to it: which others have ended by now depends on luck.
+// begin returns the attempt of a run, or nil if it is skipped. The run can use only the outputs of runs that it has
+// waited for, because the set of other ended runs depends on timing.
 func (r *fileRun) begin(q queue, i int) *attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -293,10 +291,10 @@ func (r *fileRun) begin(q queue, i int) *attempt {
 	return a
 }
 
-// interval is how often a long run is reported.
+// interval is the interval of reports about a long run.
 const interval = 2 * time.Second
 
-// watch reports a run while it runs and has its turn; the returned function ends that.
+// watch reports a run periodically while it has its turn. The returned function stops it.
 func (r *fileRun) watch(i int, run *testfile.Run, ending bool) func() {
 	started := time.Now()
 	quit, ended := make(chan struct{}), make(chan struct{})

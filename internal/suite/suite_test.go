@@ -25,7 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// module is the configuration under test: two objects and a third one in a module.
+// module is the configuration under test: two objects, and a third one in a module.
 const module = `
 terraform {
   required_providers {
@@ -60,18 +60,18 @@ resource "world_object" "c" { name = "c" }
 output "id" { value = world_object.c.id }
 `
 
-// A house is a directory with the module and files of tests, and the world that their provider makes objects in.
+// A house is a directory with the module and test files, and the world with the objects of their provider.
 type house struct {
 	dir   string
 	files []*testfile.File
-	// onApply hears of every change that the provider is asked for; nil hears nothing.
+	// onApply is called for every change, unless it is nil.
 	onApply func(req provider.ApplyRequest)
-	// onRunEnds hears of every run that has ended.
+	// onRunEnds is called at the end of every run.
 	onRunEnds func()
 	left      []suite.Leftover
 	emptied   int
-	told      []string // what was reported, a line each
-	// parallelism bounds the runs at the same time.
+	told      []string // the reports, one per line
+	// parallelism limits the concurrent runs.
 	parallelism int
 }
 
@@ -99,7 +99,7 @@ func newHouse(t *testing.T, tests string) *house {
 	return h
 }
 
-// run runs the tests. What they report is thrown away, except for what is left.
+// run runs the tests. Of the reports, it keeps only the leftovers and the order of the others.
 func (h *house) run(t *testing.T, ctx, abort context.Context) *suite.Result {
 	t.Helper()
 	load := func(ctx context.Context, w suite.Wanted) (*engine.Project, diag.List) {
@@ -134,7 +134,7 @@ func (h *house) run(t *testing.T, ctx, abort context.Context) *suite.Result {
 
 func (h *house) world() string { return filepath.Join(h.dir, "world") }
 
-// exists returns what is in the world.
+// exists returns the objects in the world.
 func (h *house) exists(t *testing.T) []world.Object {
 	t.Helper()
 	w, err := world.Open(h.world())
@@ -149,8 +149,8 @@ func (h *house) exists(t *testing.T) []world.Object {
 	return list
 }
 
-// named reports whether what is left of a run names an object: by its id in the state, or by its address among the
-// operations of which nobody knows what came of them.
+// named reports whether the leftovers of a run contain an object: by its id in the state, or by its address among the
+// operations with an unknown result.
 func (h *house) named(o world.Object) bool {
 	for _, l := range h.left {
 		for _, r := range l.State.Resources() {
@@ -176,7 +176,7 @@ func (h *house) named(o world.Object) bool {
 	return false
 }
 
-// watched is a provider that somebody watches.
+// watched is a provider that records its calls.
 type watched struct {
 	provider.Provider
 	house *house
@@ -189,7 +189,7 @@ func (w *watched) Apply(ctx context.Context, req provider.ApplyRequest) provider
 	return w.Provider.Apply(ctx, req)
 }
 
-// quiet is a report of which what is left is kept, and the order of the rest.
+// quiet is a report that keeps only the leftovers and the order of the reports.
 type quiet struct{ house *house }
 
 func (q quiet) tell(format string, args ...any) {
@@ -215,7 +215,7 @@ func (q quiet) Destroyed(l suite.Leftover) {
 func (quiet) FileEnds(*suite.FileResult) {}
 func (quiet) Ends(*suite.Result)         {}
 
-// problems prints what came of everything, for a test that fails.
+// problems formats all results for a failed test.
 func problems(r *suite.Result, left []suite.Leftover) string {
 	var b strings.Builder
 	for _, f := range r.Files {
@@ -229,9 +229,9 @@ func problems(r *suite.Result, left []suite.Leftover) string {
 	return b.String()
 }
 
-// TestRealObjectsOutliveNoStandIn has one run make real objects and another one stand in for them: at the end
-// everything real is destroyed, and nothing that was made up reaches the provider.
-func TestRealObjectsOutliveNoStandIn(t *testing.T) {
+// TestMocksDoNotDeleteRealObjects has one run create real objects and another one mock them. At the end all real
+// objects are destroyed, and no mocked object reaches the provider.
+func TestMocksDoNotDeleteRealObjects(t *testing.T) {
 	const real, mocked = "provider \"world\" {}\n", "mock_provider \"world\" {\n alias = \"m\"\n}\n"
 	for _, tt := range []struct {
 		name, tests string
@@ -305,9 +305,9 @@ run "two" {
 	}
 }
 
-// TestWhatIsLeftIsNamed runs files of tests by seed, with stand-ins, refusals and interrupts: whatever exists in the
-// world at the end is named, its state is kept, and the tests have failed. TOMBOLO_SUITE_SEEDS runs more.
-func TestWhatIsLeftIsNamed(t *testing.T) {
+// TestLeftoversAreReported runs random test files with mocks, refusals and interrupts. Every object that exists in the
+// world at the end must be reported, its state kept, and the tests must have failed. TOMBOLO_SUITE_SEEDS runs more.
+func TestLeftoversAreReported(t *testing.T) {
 	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("TOMBOLO_SUITE_SEEDS"), "60"), 10, 32)
 	if err != nil {
 		t.Fatal("TOMBOLO_SUITE_SEEDS is not a number")
@@ -361,8 +361,8 @@ func TestWhatIsLeftIsNamed(t *testing.T) {
 	t.Logf("%d of %d left something", kept, seeds)
 }
 
-// TestRunsThatAnInterruptSkipsAreNoSuccess interrupts between two runs, where no run can fail of it.
-func TestRunsThatAnInterruptSkipsAreNoSuccess(t *testing.T) {
+// TestRunsSkippedByAnInterruptAreNotSuccessful interrupts between two runs, so that no run fails because of it.
+func TestRunsSkippedByAnInterruptAreNotSuccessful(t *testing.T) {
 	h := newHouse(t, "provider \"world\" {}\nrun \"one\" {}\nrun \"two\" {}\n")
 	ctx, stop := context.WithCancel(t.Context())
 	h.onRunEnds = stop
@@ -372,8 +372,8 @@ func TestRunsThatAnInterruptSkipsAreNoSuccess(t *testing.T) {
 	}
 }
 
-// TestWhatRunsHaveMadeIsDestroyedThoughBlocksKeepIt has blocks that protect their objects, or forget them.
-func TestWhatRunsHaveMadeIsDestroyedThoughBlocksKeepIt(t *testing.T) {
+// TestProtectedObjectsOfTestsAreDestroyed has blocks that protect or forget their objects.
+func TestProtectedObjectsOfTestsAreDestroyed(t *testing.T) {
 	for _, keeps := range []string{"prevent_destroy = true", "destroy = false"} {
 		h := newHouse(t, "provider \"world\" {}\nrun \"one\" {}\nrun \"two\" { state_key = \"k\" }\n")
 		text := "resource \"world_object\" \"b\" {\n lifecycle {\n " + keeps + "\n }\n}\n"
@@ -387,16 +387,16 @@ func TestWhatRunsHaveMadeIsDestroyedThoughBlocksKeepIt(t *testing.T) {
 	}
 }
 
-// A generator writes a file of tests.
+// A generator generates test files.
 type generator struct {
 	r       *rand.Rand
 	b       strings.Builder
-	refuses bool // an object refuses to be deleted
+	refuses bool // deleting an object fails
 }
 
 func (g *generator) chance(percent int) bool { return g.r.IntN(100) < percent }
 
-// at returns a number from 1 to most, or 0.
+// at returns a random number from 1 to most, or 0.
 func (g *generator) at(percent, most int) int {
 	if !g.chance(percent) {
 		return 0
@@ -463,8 +463,8 @@ func (g *generator) run(n int) {
 	g.line("}")
 }
 
-// TestInterruptedCreationKeepsItsState aborts the only creation: no state tells of it yet, and still nothing is given
-// up.
+// TestInterruptedCreationKeepsItsState aborts the only creation. The object is not in the state yet, but the journal
+// must be kept.
 func TestInterruptedCreationKeepsItsState(t *testing.T) {
 	h := newHouse(t, `provider "world" {}
 run "one" {

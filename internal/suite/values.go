@@ -13,8 +13,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
-// globals returns the variables from outside of the files. Texts are parsed by the declaration in the file, or by that
-// of the module; without one they are expressions.
+// globals returns the external variables. Texts are parsed by the type of the declaration in the file, or of that in
+// the module; without a declaration they are expressions.
 func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List) {
 	var diags diag.List
 	declared, others := config.Values{}, map[string]cty.Value{}
@@ -30,7 +30,7 @@ func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List)
 			declared[name] = raw
 		case raw.Value != cty.NilVal:
 			others[name] = raw.Value
-		default: // there is no declaration, so the text is an expression
+		default: // without a declaration, the text is an expression
 			v, more := (&config.Variable{Name: name, ParsingMode: config.ParseHCL}).ParseText(raw.Text)
 			if more.HasErrors() {
 				a.unreadable[name] = unreadable(name, more)
@@ -39,7 +39,7 @@ func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List)
 			others[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(declared)) { // those that are missing may come from the files
+	for _, name := range slices.Sorted(maps.Keys(declared)) { // the file may set those that are missing
 		_, more := (&config.Module{Variables: map[string]*config.Variable{name: root.Variables[name]}}).VariableValues(
 			config.Values{name: declared[name]})
 		diags = diags.Extend(more)
@@ -50,7 +50,7 @@ func (a *attempt) globals(root *config.Module) (map[string]cty.Value, diag.List)
 	return others, diags
 }
 
-// unreadable returns what to do about a text that is no expression. It may be a secret, so it is not shown.
+// unreadable returns a hint about a text that is not an expression. It may be a secret, so it is not shown.
 func unreadable(name string, why diag.List) (diags diag.List) {
 	for _, d := range why {
 		if d.Severity != diag.Error {
@@ -63,7 +63,7 @@ func unreadable(name string, why diag.List) (diags diag.List) {
 	return diags
 }
 
-// place is where an expression stands, which decides what it can refer to.
+// place is the position of an expression, which determines its valid references.
 type place uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 	inProvider
 )
 
-// scope returns the context for expressions of the file.
+// scope returns the evaluation context for expressions of the file.
 func (a *attempt) scope(variables map[string]cty.Value) *hcl.EvalContext {
 	runs := map[string]cty.Value{}
 	for name, values := range a.before {
@@ -134,7 +134,7 @@ func (a *attempt) reference(t hcl.Traversal, ctx *hcl.EvalContext, at place) (di
 	return diags.Errorf(&rng, "Invalid reference", "There is no %s here: %s.", t.RootName(), what[at])
 }
 
-// shortRange returns the place of a reference's name, without the rest.
+// shortRange returns the range of a reference's name, without the rest.
 func shortRange(t hcl.Traversal) (hcl.Range, diag.List) {
 	ref, diags := addr.ParseReference(t)
 	return ref.Range, diags
@@ -155,7 +155,7 @@ func (a *attempt) runReference(t hcl.Traversal, name string) (diags diag.List) {
 		return diags.Errorf(&rng, "Reference to unknown run block", "The file has no run %q.%s", name,
 			diag.DidYouMean(name, a.file.runNames()))
 	}
-	// Problems of the rest of the reference are reported when it is evaluated.
+	// Evaluation reports problems in the rest of the reference.
 	if v, more := t[2:].TraverseRel(cty.ObjectVal(outputs)); !more.HasErrors() && !v.IsKnown() {
 		return diags.Errorf(&rng, "Reference to unknown value",
 			"This part of the output values of the run %q is not known. If the run only plans, use "+

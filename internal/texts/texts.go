@@ -1,5 +1,5 @@
-// Package texts finds the longest of many texts that another text begins with, in logarithmic time. Packages diag and
-// value remove secrets from messages with it: there may be thousands, and they decide what is one.
+// Package texts finds the longest of many texts that is a prefix of another text, in logarithmic time. Packages diag
+// and value use it to remove secrets from messages: there may be thousands of secrets.
 //
 //	s := texts.Sort(list)
 //	n := s.Beginning(message[i:]) // 0: with none
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Sorted are texts in their order, each once. It does not change, so many goroutines may use it.
+// Sorted is a sorted set of texts. It is immutable and safe for concurrent use.
 type Sorted struct {
 	texts  []string
-	begins []int // for each, which is the longest other that it begins with; -1 for none
+	begins []int // for each text, the index of its longest proper prefix in texts, or -1
 }
 
-// Sort returns texts in their order. It keeps the list.
+// Sort returns the set of the texts in a list. It takes ownership of the list.
 func Sort(list []string) *Sorted {
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -31,17 +31,17 @@ func Sort(list []string) *Sorted {
 	return s
 }
 
-// All returns the texts. They must not be changed.
+// All returns the sorted texts. They must not be changed.
 func (s *Sorted) All() []string { return s.texts }
 
-// Has reports whether a text is one of these.
+// Has reports whether the set contains a text.
 func (s *Sorted) Has(text string) bool {
 	_, found := slices.BinarySearch(s.texts, text)
 	return found
 }
 
-// Beginning returns the length of the longest of these that a text begins with, 0 for none. Each prefix of the text
-// comes before it in the order, and all texts between the two begin with that prefix.
+// Beginning returns the length of the longest element that is a prefix of the text, or 0. Each prefix of the text sorts
+// before it, and all texts between the two begin with that prefix.
 func (s *Sorted) Beginning(text string) int {
 	at, found := slices.BinarySearch(s.texts, text)
 	if found {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestBeginningIsWhatLookingOneByOneFinds compares with a search for each text by itself, over random texts of few
-// letters, so that many begin with each other.
-func TestBeginningIsWhatLookingOneByOneFinds(t *testing.T) {
+// TestBeginningMatchesLinearSearch compares Beginning with a linear search, on random texts of few letters, of which
+// many are prefixes of others.
+func TestBeginningMatchesLinearSearch(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	random := func() string {
 		b := make([]byte, r.Intn(8))

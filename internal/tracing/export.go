@@ -32,7 +32,7 @@ const (
 	attempts        = 3
 )
 
-// exporter sends spans by OTLP over HTTP, in JSON, which every collector takes beside its binary form.
+// exporter sends spans with OTLP over HTTP, in JSON, which every collector accepts in addition to protobuf.
 type exporter struct {
 	client   *http.Client
 	timeout  time.Duration // of a batch
@@ -43,7 +43,7 @@ type exporter struct {
 }
 
 func newExporter(o Options) (*exporter, error) {
-	get := func(name string) string { // variables for traces come before those for all signals
+	get := func(name string) string { // variables for traces take precedence over those for all signals
 		if v := o.Getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 			return v
 		}
@@ -89,7 +89,7 @@ func newExporter(o Options) (*exporter, error) {
 	return e, e.describe(o)
 }
 
-// endpoint returns where traces go.
+// endpoint returns the URL for traces.
 func endpoint(o Options) (string, error) {
 	name, text, path := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", o.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), ""
 	if text == "" {
@@ -100,13 +100,13 @@ func endpoint(o Options) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", errors.New(name + " is not a URL such as " + defaultEndpoint) // it may hold a password
+		return "", errors.New(name + " is not a URL such as " + defaultEndpoint) // it may contain a password
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + path
 	return u.String(), nil
 }
 
-// pairs reads a list of key=value with commas between.
+// pairs parses a comma-separated list of key=value.
 func pairs(name, text string) (out []Attr, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
@@ -115,7 +115,7 @@ func pairs(name, text string) (out []Attr, err error) {
 		k, v, ok := strings.Cut(part, "=")
 		v, err := url.PathUnescape(strings.TrimSpace(v))
 		if k = strings.TrimSpace(k); !ok || k == "" || err != nil {
-			return nil, errors.New(name + " is not a list such as key=value,key=value") // it may hold a password
+			return nil, errors.New(name + " is not a list such as key=value,key=value") // it may contain a password
 		}
 		out = append(out, Attr{k, v})
 	}
@@ -163,7 +163,7 @@ type spanJSON struct {
 	ID         string      `json:"spanId"`
 	Parent     string      `json:"parentSpanId,omitempty"`
 	Name       string      `json:"name"`
-	Kind       int         `json:"kind"` // 1: within the program
+	Kind       int         `json:"kind"` // 1: internal
 	Start      string      `json:"startTimeUnixNano"`
 	End        string      `json:"endTimeUnixNano"`
 	Attributes []attribute `json:"attributes,omitempty"`
@@ -197,7 +197,7 @@ func (e *exporter) document(batch []ended) ([]byte, error) {
 	}}})
 }
 
-// export sends a batch. What a collector asks to send again is sent again, until the time is over.
+// export sends a batch. It retries within the timeout if the collector requests that.
 func (e *exporter) export(batch []ended) error {
 	text, err := e.document(batch)
 	if err != nil {
@@ -229,7 +229,7 @@ func (e *exporter) post(ctx context.Context, text []byte) (again bool, err error
 	if err != nil {
 		return false, err
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can serve the next batch
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
 	_ = resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

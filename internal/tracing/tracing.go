@@ -1,4 +1,4 @@
-// Package tracing records what a run spends its time on, as spans of OpenTelemetry, and sends them to a collector.
+// Package tracing records the durations of steps of a run as OpenTelemetry spans, and sends them to a collector.
 //
 //	r, err := tracing.New(tracing.Options{Getenv: os.Getenv, Name: "Tombolo", Version: "1.15.9"}) // nil: nobody asked
 //	ctx, root := r.Begin(ctx, "tombolo apply")
@@ -6,12 +6,12 @@
 //	span.End(err == nil)
 //	err = r.Close()
 //
-// A context carries the span that new ones become parts of; without one nothing is recorded, and Start costs a look at
-// the context. Attributes are names and addresses. Values of the configuration, arguments of commands and texts of
-// errors never are, because they may be secret.
+// New spans are children of the span in the context. Without one nothing is recorded, and Start costs only a lookup in
+// the context. Attributes are names and addresses, but never values of the configuration, arguments of commands or
+// texts of errors, because these may be secret.
 //
-// A Recorder has one goroutine, which sends, until Close. What a collector does not take in time is dropped and
-// counted.
+// A Recorder has one goroutine, which sends spans until Close. Spans that the collector does not accept in time are
+// dropped and counted.
 package tracing
 
 import (
@@ -24,10 +24,10 @@ import (
 	"time"
 )
 
-// Attr is a fact about a span.
+// Attr is an attribute of a span.
 type Attr struct{ Key, Value string }
 
-// Span is something that takes time. A nil Span records nothing.
+// Span is a step with a duration. A nil Span records nothing.
 type Span struct {
 	of     *Recorder
 	trace  [16]byte
@@ -40,7 +40,8 @@ type Span struct {
 
 type key struct{}
 
-// Start begins a span below the one of the context, which the new context carries. The span is nil if there is none.
+// Start starts a span as a child of the context's span, and returns a context with the new one. Without a span in the
+// context, the new one is nil.
 func Start(ctx context.Context, name string, attrs ...Attr) (context.Context, *Span) {
 	parent, ok := ctx.Value(key{}).(*Span)
 	if !ok {
@@ -65,24 +66,24 @@ func Carry(to, from context.Context) context.Context {
 	return to
 }
 
-// End ends a span; ok is false for one that failed.
+// End ends a span; ok is false if the step failed.
 func (s *Span) End(ok bool) {
 	if s != nil {
 		s.of.ended(s, time.Now(), ok)
 	}
 }
 
-// Options hold what decides whether and where to record.
+// Options configures whether and where to record.
 type Options struct {
-	// Getenv returns variables of the environment: those of OpenTelemetry decide everything.
+	// Getenv returns environment variables. Those of OpenTelemetry configure everything.
 	Getenv func(name string) string
 	// Name and Version are those of the program.
 	Name, Version string
 }
 
 const (
-	batchSize  = 512 // spans that are sent together
-	maxBatches = 16  // batches that wait; further ones are dropped
+	batchSize  = 512 // spans per request
+	maxBatches = 16  // waiting batches; further ones are dropped
 )
 
 // Recorder collects ended spans and sends them.
@@ -92,10 +93,10 @@ type Recorder struct {
 	trace    [16]byte
 
 	batches chan []ended
-	done    chan struct{} // the goroutine has ended
-	failed  error         // of the goroutine, until done
+	done    chan struct{} // closed when the goroutine has ended
+	failed  error         // of the goroutine; read after done
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []ended
 	dropped int
 	closed  bool
@@ -108,7 +109,8 @@ type ended struct {
 	ok  bool
 }
 
-// New returns a recorder; nil if the environment asks for none. An error says what is wrong with what it asks for.
+// New returns a recorder, or nil if the environment configures none. It returns an error if the configuration is
+// invalid.
 func New(o Options) (*Recorder, error) {
 	if o.Getenv("OTEL_TRACES_EXPORTER") != "otlp" || strings.EqualFold(o.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
@@ -123,7 +125,7 @@ func New(o Options) (*Recorder, error) {
 	return r, nil
 }
 
-// Begin begins a span that is part of no other, or of the one that TRACEPARENT names. A nil Recorder gives a nil span.
+// Begin starts a root span, or a child of the span in TRACEPARENT. A nil Recorder returns a nil span.
 func (r *Recorder) Begin(ctx context.Context, name string) (context.Context, *Span) {
 	if r == nil {
 		return ctx, nil
@@ -145,7 +147,8 @@ func random(b []byte) {
 	}
 }
 
-// traceParent reads the header of the W3C's recommendation "Trace Context"; without a valid one, a trace is new.
+// traceParent parses the header of the W3C recommendation "Trace Context". Without a valid header, it returns a new
+// trace.
 func traceParent(text string) (trace [16]byte, parent [8]byte) {
 	parts := strings.Split(strings.TrimSpace(text), "-")
 	if len(parts) >= 4 && len(parts[0]) == 2 && parts[0] != "ff" && len(parts[1]) == 32 && len(parts[2]) == 16 {
@@ -170,7 +173,7 @@ func (r *Recorder) ended(s *Span, end time.Time, ok bool) {
 	}
 }
 
-// hand passes what is waiting to the goroutine; the caller holds mu.
+// hand passes the waiting spans to the goroutine. The caller must hold mu.
 func (r *Recorder) hand() {
 	select {
 	case r.batches <- r.waiting:
@@ -180,8 +183,8 @@ func (r *Recorder) hand() {
 	r.waiting = nil
 }
 
-// send sends batches until there are no more. After a failure nothing is sent: a collector that is not there must not
-// hold up the end of the run again and again.
+// send sends batches until the channel is closed. After a failure it sends nothing more, so that a missing collector
+// delays the end of the run only once.
 func (r *Recorder) send() {
 	defer close(r.done)
 	for batch := range r.batches {
@@ -191,7 +194,7 @@ func (r *Recorder) send() {
 	}
 }
 
-// Close sends the rest, and returns why spans are missing.
+// Close sends the remaining spans, and returns an error if spans are missing.
 func (r *Recorder) Close() error {
 	if r == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// environment makes a Getenv of pairs.
+// environment returns a Getenv for pairs.
 func environment(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
@@ -25,7 +25,7 @@ func environment(pairs ...string) func(string) string {
 	}
 }
 
-func TestNothingIsRecordedUnasked(t *testing.T) {
+func TestNothingIsRecordedByDefault(t *testing.T) {
 	for _, get := range []func(string) string{environment(), environment("OTEL_TRACES_EXPORTER", "none"),
 		environment("OTEL_TRACES_EXPORTER", "otlp", "OTEL_SDK_DISABLED", "true")} {
 		r, err := New(Options{Getenv: get})
@@ -40,13 +40,13 @@ func TestNothingIsRecordedUnasked(t *testing.T) {
 	}
 }
 
-// A collector counts spans and answers what it is told to.
+// A collector counts spans and returns configured responses.
 type collector struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	spans   []string
 	parents map[string]string
 	headers []http.Header
-	answers []int // before 200
+	answers []int // sent before 200
 	url     string
 }
 
@@ -68,7 +68,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.answers = c.answers[1:]
 		return
 	}
-	text, _ := io.ReadAll(r.Body) // a body that is cut is not JSON
+	text, _ := io.ReadAll(r.Body) // truncated JSON is invalid
 	var doc struct {
 		ResourceSpans []struct {
 			ScopeSpans []struct {
@@ -90,7 +90,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Many spans of many goroutines arrive, each below its parent.
+// Many concurrent spans arrive, each with its parent.
 func TestAllSpansArrive(t *testing.T) {
 	c := newCollector(t)
 	c.answers = []int{503, 429}
@@ -131,8 +131,8 @@ func TestAllSpansArrive(t *testing.T) {
 	}
 }
 
-// What the collector does not take is an error at the end, which tells no header; a redirect is not followed.
-func TestACollectorThatRefuses(t *testing.T) {
+// Spans that the collector refuses cause an error at the end, which contains no header. Redirects are not followed.
+func TestCollectorRefusesSpans(t *testing.T) {
 	for _, status := range []int{400, 307, 503} {
 		c := newCollector(t)
 		c.answers = []int{status, status, status, status}
@@ -153,8 +153,8 @@ func TestACollectorThatRefuses(t *testing.T) {
 	}
 }
 
-// A collector that never answers holds up the end for its timeout, once.
-func TestASilentCollectorIsLeft(t *testing.T) {
+// A collector that never responds delays the end only for one timeout.
+func TestCollectorDoesNotRespond(t *testing.T) {
 	release := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer s.Close()
@@ -174,7 +174,7 @@ func TestASilentCollectorIsLeft(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeAskedFor(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	for name, values := range map[string][]string{
 		"OTEL_EXPORTER_OTLP_PROTOCOL":        {"grpc"},
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": {"localhost:4318", "ftp://hush@x", "http://"},
@@ -193,7 +193,7 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheCallersTraceGoesOn(t *testing.T) {
+func TestTraceParentIsUsed(t *testing.T) {
 	for text, good := range map[string]bool{"": false, "00": false,
 		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01":   true,
 		" 01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-": true,

@@ -55,7 +55,7 @@ func (w *planWriter) invocation(i *plan.Invocation) {
 	w.WriteString("\n    }\n")
 }
 
-// settle takes the signs of a creation away: what is shown is neither made nor changed.
+// settle marks everything in the block as unchanged.
 func (n *blockNode) settle() {
 	for _, a := range n.attributes {
 		a.settle()
@@ -76,7 +76,7 @@ func (n *node) settle() {
 	}
 }
 
-// invoked writes the actions that were asked for by their addresses.
+// invoked writes the actions that were selected by address.
 func (w *planWriter) invoked(list []*plan.Invocation) {
 	first := true
 	for _, i := range slices.SortedStableFunc(slices.Values(list), plan.CompareInvocations) {
@@ -108,7 +108,7 @@ func byTrigger(list []*plan.Invocation) map[addr.AbsResourceInstance][]*plan.Inv
 	return out
 }
 
-// invocationKey names an invocation among the tasks of a live display.
+// invocationKey returns the key of an invocation's task on the live display.
 func invocationKey(i *plan.Invocation) string {
 	key := "invoke " + i.Action.String() + " by " + i.By()
 	if i.Trigger != nil {
@@ -117,12 +117,12 @@ func invocationKey(i *plan.Invocation) string {
 	return key
 }
 
-// invocationText returns an action with who triggered it.
+// invocationText returns the address of an action and the object that triggers it.
 func invocationText(i *plan.Invocation) string {
 	return fmt.Sprintf("%s (triggered by %s)", clean(i.Action.String()), clean(i.By()))
 }
 
-// action shows an event of an action, and reports whether it was one.
+// action shows an event of an action, and reports whether e was one.
 func (t *text) action(e event.Event) bool {
 	switch e := e.(type) {
 	case event.ActionStart:
@@ -156,7 +156,7 @@ func (t *text) action(e event.Event) bool {
 	return true
 }
 
-// invoked counts an action.
+// invoked counts a completed action.
 func (c *counts) invoked(e event.ActionDone) {
 	c.invoke++
 	if e.Error != "" {
@@ -164,7 +164,7 @@ func (c *counts) invoked(e event.ActionDone) {
 	}
 }
 
-// actionName names an action by all of its parts.
+// actionName is an action's address and its parts.
 type actionName struct {
 	Addr            string `json:"addr"`
 	Module          string `json:"module"`
@@ -196,7 +196,7 @@ type triggerLine struct {
 	Failure  string           `json:"on_failure,omitempty"`
 }
 
-// invocations writes a line for each action that would be invoked.
+// invocations writes a line for each action to be invoked.
 func (l *lines) invocations(list []*plan.Invocation) {
 	for _, i := range slices.SortedStableFunc(slices.Values(list), plan.CompareInvocations) {
 		line := invocationLine{Action: actionOf(i.Action)}
@@ -209,7 +209,7 @@ func (l *lines) invocations(list []*plan.Invocation) {
 	}
 }
 
-// actionHook is the payload of what happens to an action.
+// actionHook is the payload of an action's events.
 type actionHook struct {
 	Action    actionName     `json:"action"`
 	Message   string         `json:"message,omitempty"`
@@ -226,7 +226,7 @@ type lifecycleHook struct {
 	Failure  string           `json:"on_failure,omitempty"`
 }
 
-// action writes an event of an action as a line, and reports whether it was one.
+// action writes an event of an action as a line, and reports whether e was one.
 func (l *lines) action(e event.Event) bool {
 	var i *plan.Invocation
 	var kind, message string

@@ -14,12 +14,12 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// reasons says in a few words why objects are lost.
+// reasons explains briefly why objects are destroyed or replaced.
 type reasons struct {
 	w *planWriter
-	// counts holds, by resource, how many instances it has now.
+	// counts holds, by resource, its present number of instances.
 	counts map[addr.AbsResource]int
-	// followers holds, by resource, the changes whose configuration waits for it.
+	// followers holds, by resource, the changes whose configuration depends on it.
 	followers map[addr.ConfigResource][]*plan.Change
 }
 
@@ -62,7 +62,7 @@ func (r *reasons) why(c *plan.Change) string {
 	return ""
 }
 
-// forcing returns the differences that made an update impossible, the first two of them.
+// forcing returns the first two of the differences that made an update impossible.
 func (r *reasons) forcing(c *plan.Change) string {
 	var found []lossCause
 	compareBlock(r.w.schema(c), r.w.sides(c), nil).forcing("", &found)
@@ -105,7 +105,7 @@ func (n *blockNode) forcing(path string, found *[]lossCause) {
 	}
 }
 
-// forcing collects the parts that force a replacement, each as near to what changes as it can be told.
+// forcing collects the parts that force a replacement, as precisely as they are known.
 func (n *node) forcing(path string, found *[]lossCause) {
 	switch {
 	case n.op == same:
@@ -118,7 +118,7 @@ func (n *node) forcing(path string, found *[]lossCause) {
 	}
 }
 
-// nearest goes down to the one part that changes, where it is one.
+// nearest descends while only one part changes, and returns the innermost such part.
 func nearest(path string, n *node) lossCause {
 	for n.op == update && n.kind != bag {
 		at, changes := 0, 0
@@ -136,7 +136,7 @@ func nearest(path string, n *node) lossCause {
 	return lossCause{path, n}
 }
 
-// step returns what leads to a part of a value.
+// step returns the path step of the child with index i.
 func (n *node) step(i int) string {
 	switch n.kind {
 	case sequence, bag:
@@ -203,7 +203,7 @@ func (c lossCause) text(r *renderer) string {
 	return strings.Join(parts, ", ")
 }
 
-// oneSide writes a scalar in a few characters; a longer one loses its middle.
+// oneSide writes a scalar in a few characters, without its middle if it is longer.
 func oneSide(v cty.Value) string {
 	const most = 30
 	if isAbsent(v) {
@@ -217,8 +217,8 @@ func oneSide(v cty.Value) string {
 	return string(runes[:most/2]) + "..." + string(runes[len(runes)-most/2+3:])
 }
 
-// countsOf returns how many instances resources with count have now. A plan of a part of the configuration, or one that
-// failed, does not know.
+// countsOf returns the present number of instances of resources with count. It is not known for a targeted or failed
+// plan.
 func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 	if p.Partial() || p.Errored || len(p.LeftOut) > 0 {
 		return nil
@@ -239,8 +239,8 @@ func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 	return counts
 }
 
-// followers returns, by resource, the updates and replacements whose configuration cannot be known before the resource
-// is changed. An attribute that a provider may not compute is unknown for that reason alone.
+// followers returns, by resource, the updates and replacements whose configuration is unknown until the resource has
+// changed. An attribute that a provider cannot compute is unknown only for that reason.
 func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block,
 ) map[addr.ConfigResource][]*plan.Change {
 	by := map[addr.ConfigResource][]*plan.Change{}
@@ -255,7 +255,7 @@ func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block
 	return by
 }
 
-// waits reports whether a part of an object that only its configuration decides is not known yet.
+// waits reports whether a part of an object that only its configuration decides is unknown.
 func waits(b *provider.Block, c *plan.Change) bool {
 	if c.After.Value == cty.NilVal || c.After.Value.IsNull() || !c.After.Value.IsKnown() {
 		return false
@@ -269,7 +269,7 @@ func waits(b *provider.Block, c *plan.Change) bool {
 	return false
 }
 
-// following returns a sentence about what changes with the objects of a row; "" where nothing does.
+// following returns a sentence about the changes that depend on the objects of a row, or "" if there are none.
 func (r *reasons) following(row *row) string {
 	if row.fate != replaced {
 		return ""
@@ -298,8 +298,8 @@ func (r *reasons) following(row *row) string {
 	return "(" + inWords(names) + " " + verb + " with it)"
 }
 
-// causes returns the objects that an update is made for alone, in words; "" where the object's own configuration has
-// another value too, or where that cannot be told.
+// causes returns the names of the objects whose changes are the only reason for an update, or "" if the object's own
+// configuration has changed too or the reason is not known.
 func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
 	if c.Action != plan.Update || !n.onlyWaits(w.schema(c)) {
 		return ""
@@ -317,13 +317,13 @@ func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
 	return inWords(names)
 }
 
-// onlyWaits reports whether all that differs of what a configuration decides is not known yet.
+// onlyWaits reports whether all differences in the parts that a configuration decides are unknown values.
 func (n *blockNode) onlyWaits(b *provider.Block) bool {
 	some := false
 	for i, a := range n.attributes {
 		schema := b.Attributes[n.names[i]]
 		switch {
-		case a.op == same, a.kind == unknown && schema.Computed: // which the provider decides
+		case a.op == same, a.kind == unknown && schema.Computed: // decided by the provider
 		case !a.onlyWaits():
 			return false
 		default:
@@ -353,7 +353,7 @@ func (n *node) onlyWaits() bool {
 	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.onlyWaits() })
 }
 
-// changing returns the resources that a plan changes, so that what refers to them may have to wait.
+// changing returns the resources that a plan changes, and whose dependents may therefore have unknown values.
 func changing(changes []*plan.Change) map[addr.ConfigResource]bool {
 	some := make(map[addr.ConfigResource]bool, len(changes))
 	for _, c := range changes {
@@ -364,7 +364,7 @@ func changing(changes []*plan.Change) map[addr.ConfigResource]bool {
 	return some
 }
 
-// inWords joins names as a sentence does.
+// inWords joins names as in a sentence.
 func inWords(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// many is a plan that updates n objects of terraform_data.
+// many returns a plan that updates n objects of terraform_data.
 func many(n int) *plan.Plan {
 	ty := cty.Object(map[string]cty.Type{"id": cty.String, "input": cty.DynamicPseudoType,
 		"output": cty.DynamicPseudoType, "triggers_replace": cty.DynamicPseudoType})
@@ -53,7 +53,7 @@ func BenchmarkPlanText(b *testing.B) {
 	}
 }
 
-// BenchmarkPlanTextWithSecrets shows what it costs to look for secrets in all values, with one of them and with many.
+// BenchmarkPlanTextWithSecrets measures the search for secrets in all values, with one secret and with many.
 func BenchmarkPlanTextWithSecrets(b *testing.B) {
 	schemas := tfjsontest.Schemas(b)
 	p := many(10_000)

@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// blockNode is the difference of a block: of a resource, or nested in one.
+// blockNode is the difference of a resource's block or a nested block.
 type blockNode struct {
 	op      op
 	replace bool
-	// secret blocks are not shown; exposure is as in node.
+	// secret blocks are not shown. For exposure, see node.
 	secret   bool
 	exposure int8
 
@@ -30,15 +30,15 @@ type blockGroup struct {
 	// labels holds the labels of the blocks if these form a map.
 	labels []string
 	blocks []*blockNode
-	// matched are the blocks of a set where those that are alike are compared with each other; nil for none.
+	// matched are the blocks of a set with similar ones paired, or nil if there are no pairs.
 	matched []*blockNode
-	// pending blocks are not known yet: neither their number nor their content.
+	// pending blocks are unknown: neither their number nor their content is known.
 	pending   bool
 	pendingOp op
 }
 
-// compareBlock returns the difference of two objects of a schema. relevant, when it is not nil, names the attributes
-// and blocks that count: all others are taken for unchanged.
+// compareBlock returns the difference of two objects of a schema. If relevant is not nil, it selects attributes and
+// blocks; all others are treated as unchanged.
 func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	n := &blockNode{op: s.container(), replace: s.replace.isHere()}
 	parent := n.op
@@ -73,7 +73,7 @@ func compareBlock(b *provider.Block, s sides, relevant *pathSet) *blockNode {
 	return n
 }
 
-// empty reports whether there is nothing to write between the braces.
+// empty reports whether there is nothing between the braces.
 func (n *blockNode) empty() bool { return !n.secret && len(n.attributes) == 0 && len(n.groups) == 0 }
 
 func (n *blockNode) changed(o op) {
@@ -99,7 +99,7 @@ func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
 		if c.isEmpty() {
 			return
 		}
-		// A set of blocks is secret as a whole, and with it each of them.
+		// If a set of blocks is sensitive, so is each of the blocks.
 		c.hadSecret, c.secret = widen(s.hadSecret, c.hadSecret), widen(s.secret, c.secret)
 		g.labels = append(g.labels, label)
 		g.blocks = append(g.blocks, compareOneBlock(&nb.Block, c))
@@ -139,7 +139,7 @@ func compareBlocks(name string, nb *provider.NestedBlock, s sides) blockGroup {
 	return g
 }
 
-// widen returns the secrets of a part: those of the whole where these cover all of it.
+// widen returns the secrets of a part, or those of the whole value if they cover all of it.
 func widen(whole, part *tfjson.Secrets) *tfjson.Secrets {
 	if whole.Self() {
 		return whole
@@ -161,7 +161,7 @@ func compareOneBlock(b *provider.Block, s sides) *blockNode {
 	return n
 }
 
-// block writes the content of a block between its braces and the closing one, without the header.
+// block writes the content of a block and the closing brace, without the header.
 func (r *renderer) block(n *blockNode, depth int, all bool) {
 	if n.secret {
 		r.pad(4*depth + 2)
@@ -246,7 +246,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 	}
 }
 
-// objectSides returns the sides of a whole object: a null one is absent.
+// objectSides returns the sides of an object. A null object is absent.
 func objectSides(before, after cty.Value, hadSecret, secret *tfjson.Secrets) sides {
 	return sides{before: nullAsAbsent(before), after: nullAsAbsent(after), hadSecret: hadSecret, secret: secret}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// For any number of diagnostics of several kinds, mixed, each is either shown, in its order, or counted.
+// Among any diagnostics of several kinds, each is either shown, in order, or counted.
 func TestBoundedShowsOrCountsEach(t *testing.T) {
 	for _, n := range []int{0, 1, 49, 50, 51, 52, 2000} {
 		var list diag.List
@@ -42,8 +42,8 @@ func TestBoundedShowsOrCountsEach(t *testing.T) {
 	}
 }
 
-// What a check of the user's says is shown, however often.
-func TestBoundedLeavesOutNothingThatStandsApart(t *testing.T) {
+// All failures of a user's checks are shown, regardless of their number.
+func TestBoundedKeepsDiagnosticsThatStandApart(t *testing.T) {
 	var list diag.List
 	for range 3 * mostOfKind {
 		list = list.Warnf(nil, "Check failed", "")
@@ -53,7 +53,7 @@ func TestBoundedLeavesOutNothingThatStandsApart(t *testing.T) {
 	}
 }
 
-// The text and the lines of JSON are bounded; warnings that are folded together count as they did.
+// Both the text and the JSON lines are bounded. Grouped warnings are counted as before.
 func TestViewsBoundWhatTheyShow(t *testing.T) {
 	var list diag.List
 	for i := range 2000 {

@@ -14,19 +14,19 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A plan scrolls away and its end stays: the closing block below the counts lists what is destroyed, replaced and
-// forgotten, with reasons, and the index above the details of a long plan lists everything that changes.
+// The text of a plan scrolls away, and its end stays visible: the closing block below the counts lists what is
+// destroyed, replaced and forgotten, with reasons. The index above the details of a long plan lists all changes.
 
 const (
-	// indexAbove is how many changes a plan has before an index stands above its details.
+	// indexAbove is the number of changes above which a plan has an index.
 	indexAbove = 20
-	// keysOfRow is how many instance keys, or ranges of them, a row has room for.
+	// keysOfRow is the maximum number of instance keys, or ranges of them, in a row.
 	keysOfRow = 3
-	// maxRows bounds the index and the closing block. The details have everything.
+	// maxRows limits the index and the closing block. The details are complete.
 	maxRows = 100
 )
 
-// fate is what becomes of an object, in the order in which a reader has to see it.
+// fate is the outcome for an object, in the order of importance to a reader.
 type fate uint8
 
 const (
@@ -35,14 +35,14 @@ const (
 	forgotten
 	changed
 	created
-	taken // over, by an import
+	taken // by an import
 	moved
 	readLater
-	unprotected // in addition to what becomes of it otherwise
+	unprotected // in addition to another fate
 	unaffected
 )
 
-// words say what becomes of objects: in the closing block, and in the index.
+// words are the words for fates, in the closing block and in the index.
 var words = [...]struct{ closing, index string }{
 	destroyed: {"Destroyed", "destroy"}, replaced: {"Replaced", "replace"}, forgotten: {"Forgotten", "forget"},
 	changed: {"Changed", "update"}, created: {"Created", "create"}, taken: {"Imported", "import"},
@@ -72,15 +72,15 @@ func fateOf(c *plan.Change) fate {
 	return unaffected
 }
 
-// row is a line of the index or the closing block: instances of one resource to which the same happens.
+// row is a line of the index or the closing block: instances of one resource with the same fate and reason.
 type row struct {
 	fate    fate
 	changes []*plan.Change
 	why     string
 }
 
-// rows returns a row for each group of changes that say the same, ordered by fate and, in it, as the changes are.
-// why returns the reason for a change in a few words.
+// rows groups changes with the same text into rows, ordered by fate and then as the changes are. why returns a short
+// reason for a change.
 func rows(changes []*plan.Change, why func(*plan.Change) string) []row {
 	var list []row
 	for f := destroyed; f < unaffected; f++ {
@@ -93,7 +93,7 @@ func rows(changes []*plan.Change, why func(*plan.Change) string) []row {
 	return list
 }
 
-// withRow returns rows with a change: in the last one where that says the same.
+// withRow adds a change to the last row if that has the same text, and else to a new one.
 func withRow(list []row, f fate, c *plan.Change, why string) []row {
 	if n := len(list); n > 0 && list[n-1].takes(c, f, why) {
 		list[n-1].changes = append(list[n-1].changes, c)
@@ -102,7 +102,7 @@ func withRow(list []row, f fate, c *plan.Change, why string) []row {
 	return append(list, row{f, []*plan.Change{c}, why})
 }
 
-// takes reports whether a change belongs to the row too.
+// takes reports whether a change belongs to the row.
 func (r *row) takes(c *plan.Change, f fate, why string) bool {
 	first := r.changes[0]
 	return r.fate == f && r.why == why && first.Object.Deposed == "" && c.Object.Deposed == "" &&
@@ -113,7 +113,7 @@ func (r *row) takes(c *plan.Change, f fate, why string) bool {
 // address returns the addresses of a row: web[0..4], or web["a"], ["b"] and 3 more.
 func (r *row) address() string { return r.addressOf(keysOfRow) }
 
-// addressOf is address with more keys.
+// addressOf is like address, with up to shown keys.
 func (r *row) addressOf(shown int) string {
 	first := r.changes[0].Object
 	if len(r.changes) == 1 {
@@ -126,7 +126,7 @@ func (r *row) addressOf(shown int) string {
 	return clean(first.Instance.AbsResource().String()) + keyList(keys, shown)
 }
 
-// keyList writes several instance keys of one resource. Numbers in a row become a range.
+// keyList writes several instance keys of one resource. Consecutive numbers become a range.
 func keyList(keys []addr.Key, shown int) string {
 	var parts []string
 	for i := 0; i < len(keys); {
@@ -153,7 +153,7 @@ func keyList(keys []addr.Key, shown int) string {
 	return strings.Join(parts, ", ")
 }
 
-// index lists all changes of a long plan, a line for each object or group, destructions first.
+// index lists all changes of a long plan, one line for each object or group, destructions first.
 func (w *planWriter) index(changes []*plan.Change) {
 	if len(changes) <= indexAbove && !w.o.IndexOnly {
 		return
@@ -177,7 +177,7 @@ func (w *planWriter) index(changes []*plan.Change) {
 	}
 }
 
-// word writes the first column of a row. Only words of loss have a colour, so that they are found by eye.
+// word writes the first column of a row. Only words for losses are colored, so that they are easy to find.
 func (w *planWriter) word(f fate, word string, width int) {
 	text := word
 	if f <= forgotten {
@@ -194,8 +194,8 @@ func left(list []row) (n int) {
 	return n
 }
 
-// closing writes the block at the end of a plan: what it destroys, replaces, forgets and does not protect any more, and
-// why. There is none where nothing of that happens.
+// closing writes the block at the end of a plan with what it destroys, replaces, forgets or stops protecting, and why.
+// Without any of these it writes nothing.
 func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 	var lost []*plan.Change
 	for _, c := range changes {
@@ -226,10 +226,10 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 	}
 }
 
-// wordWidth is the first column of the closing block: the longest of its words and the space around it.
+// wordWidth is the width of the first column of the closing block: that of its longest word.
 const wordWidth = len("Destroyed")
 
-// addressWidth returns the width of the second column: that of the longest address that leaves room for a third one.
+// addressWidth returns the width of the second column: that of the longest address that leaves room for a third column.
 func (w *planWriter) addressWidth(list []row) (width int) {
 	for i := range min(len(list), maxRows) {
 		if n := utf8.RuneCountInString(list[i].address()); n <= w.o.width()/2 {
@@ -239,7 +239,7 @@ func (w *planWriter) addressWidth(list []row) (width int) {
 	return width
 }
 
-// wordedRow writes a row with its reason beside it, or below it where the terminal is too narrow.
+// wordedRow writes a row with its reason beside it, or below it if the terminal is too narrow.
 func (w *planWriter) wordedRow(r *row, word string, width int) {
 	address := r.address()
 	w.word(r.fate, word, wordWidth)
@@ -257,12 +257,12 @@ func (w *planWriter) wordedRow(r *row, word string, width int) {
 	w.WriteByte('\n')
 }
 
-// fits reports whether a reason has room in the third column.
+// fits reports whether a reason fits in the third column.
 func (w *planWriter) fits(width int, why string) bool {
 	return wordWidth+width+8+utf8.RuneCountInString(why) < w.o.width()
 }
 
-// note writes a line of its own below a row: in the third column if it fits there, and else in the second.
+// note writes a separate line below a row: in the third column if it fits there, and else in the second.
 func (w *planWriter) note(text string, width int) {
 	indent := wordWidth + 7
 	if w.fits(width, text) {
@@ -274,11 +274,11 @@ func (w *planWriter) note(text string, width int) {
 	}
 }
 
-// mostDone bounds the rows of what an apply did: its lines of progress have everything.
+// mostDone limits the rows of completed changes after an apply. The progress lines are complete.
 const mostDone = 10
 
-// balance writes what an apply did and did not do: the objects that are done, those that failed, each with its error,
-// and those that were not tried, with what they waited for.
+// balance writes the outcome of an apply: the objects that are done, those that failed, each with its error, and those
+// that were not attempted, with the objects that blocked them.
 func (w *planWriter) balance(b balance.Balance, e Ending) {
 	if len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
 		return
@@ -313,7 +313,7 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 	})
 }
 
-// errorsOf returns the first error of each object, with its number if there are several errors.
+// errorsOf returns the first error of each object, with its number if the errors are numbered.
 func errorsOf(problems diag.List) map[string]string {
 	out, list := map[string]string{}, problems.OnlyErrors().Sorted()
 	for _, d := range list {
@@ -328,7 +328,7 @@ func errorsOf(problems diag.List) map[string]string {
 	return out
 }
 
-// accomplished writes what an apply that came to no end has done.
+// accomplished writes the completed changes of an apply that did not finish.
 func (w *planWriter) accomplished(changes []*plan.Change) {
 	list := rows(tfjson.SortedChanges(changes), func(*plan.Change) string { return "" })
 	width := w.addressWidth(list)
@@ -341,7 +341,7 @@ func (w *planWriter) accomplished(changes []*plan.Change) {
 	}
 }
 
-// unfinished writes objects that have something in common.
+// unfinished writes a list of objects with the same outcome.
 func (w *planWriter) unfinished(word string, objects []addr.Object, why func(addr.Object) string) {
 	changes := make([]*plan.Change, len(objects))
 	for i, o := range objects {

@@ -26,7 +26,7 @@ var (
 		plan.ReplaceBecauseCannotUpdate}
 )
 
-// randomChange makes a change of some instance of one of a few resources.
+// randomChange returns a change of a random instance of one of a few resources.
 func randomChange(r *rand.Rand) *plan.Change {
 	module := addr.ModuleInstance{}
 	if r.IntN(3) == 0 {
@@ -77,7 +77,7 @@ func randomPlan(r *rand.Rand) *plan.Plan {
 
 var keyInRow = regexp.MustCompile(`\[(\d+)\.\.(\d+)\]|\["[^"]*"\]|\[\d+\]`)
 
-// named returns the addresses that a row of the closing block stands for, and how many more it counts.
+// named returns the addresses in a row of the closing block, and how many more it counts.
 func named(text string) (addresses []string, more int) {
 	text = strings.TrimSpace(text)
 	if _, count, ok := strings.Cut(text, " and "); ok {
@@ -108,9 +108,9 @@ func named(text string) (addresses []string, more int) {
 	return addresses, more
 }
 
-// Whatever a plan destroys, replaces, forgets or does not protect any more stands in its closing block under that word,
-// and nothing else does.
-func TestTheEndOfAPlanNamesEverythingThatIsLost(t *testing.T) {
+// The closing block lists everything that a plan destroys, replaces, forgets or stops protecting, under the right word,
+// and nothing else.
+func TestClosingBlockListsAllLosses(t *testing.T) {
 	rowOf := regexp.MustCompile(`(?m)^  (Destroyed|Replaced|Forgotten|Unguarded) +(.*)$`)
 	for seed := range uint64(500) {
 		p := randomPlan(rand.New(rand.NewPCG(seed, 1)))

@@ -15,11 +15,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// A provider may copy a secret into an attribute that nobody has declared as sensitive, as terraform_data copies its
-// input into its output. So the strings that are known to be secret are hidden wherever a value is written for people.
-// Documents and lines for programs keep the marks that they have.
+// A provider may copy a secret into an attribute that is not declared as sensitive, as terraform_data copies its input
+// to its output. Known secret strings are therefore hidden in all values shown to people. Documents and JSON lines keep
+// their own marks.
 
-// concealing returns what hides secrets in values; nil where there is nothing to hide.
+// concealing returns the function that hides secrets in values, or nil if there are none to hide.
 func (o Options) concealing() func(string) (string, bool) {
 	if o.ShowSensitive {
 		return nil
@@ -27,8 +27,8 @@ func (o Options) concealing() func(string) (string, bool) {
 	return o.Secrets.Values()
 }
 
-// conceal returns the difference of two scalars without secrets. A value in which nothing else is, and two that differ
-// in secrets alone, are secrets themselves.
+// conceal returns the difference of two scalars without secrets. A value that consists of a secret, and two values that
+// differ only in secrets, are secret themselves.
 func (r *renderer) conceal(n *node) *node {
 	if r.hide == nil {
 		return n
@@ -49,7 +49,7 @@ func (r *renderer) conceal(n *node) *node {
 	return &c
 }
 
-// concealed returns a scalar without secrets, and reports whether it had some, and nothing else.
+// concealed returns a scalar without secrets, and reports whether it had any, and whether it had nothing else.
 func (r *renderer) concealed(v cty.Value) (shown cty.Value, some, whole bool) {
 	switch {
 	case isAbsent(v) || v.IsNull() || !v.IsKnown():
@@ -67,8 +67,8 @@ func (r *renderer) concealed(v cty.Value) (shown cty.Value, some, whole bool) {
 	return cty.StringVal(text), true, whole
 }
 
-// Public returns a value as people may see it: a part that is a secret is marked, and one that holds a secret has lost
-// it.
+// Public returns a value without secrets: a part that is a secret is marked as sensitive, and secrets are removed from
+// longer strings.
 func (o Options) Public(v cty.Value) cty.Value {
 	r := renderer{hide: o.concealing()}
 	return r.publicly(v)
@@ -102,7 +102,7 @@ func (r *renderer) publicly(v cty.Value) cty.Value {
 	return shown
 }
 
-// publicNames returns the parts of a map or object with names without secrets, each name once.
+// publicNames returns the members of a map or object under names without secrets. The names stay unique.
 func (r *renderer) publicNames(parts map[string]cty.Value) map[string]cty.Value {
 	out := make(map[string]cty.Value, len(parts))
 	for _, key := range slices.Sorted(maps.Keys(parts)) {
@@ -115,7 +115,7 @@ func (r *renderer) publicNames(parts map[string]cty.Value) map[string]cty.Value 
 	return out
 }
 
-// name returns a key of a map or object without secrets.
+// name returns a key of a map or object, without secrets.
 func (r *renderer) name(key string) string {
 	if r.hide != nil {
 		key, _ = r.hide(key)
@@ -123,7 +123,8 @@ func (r *renderer) name(key string) string {
 	return key
 }
 
-// learnPlan adds what a plan says to be sensitive to the secrets, and what its configuration calls nonsensitive.
+// learnPlan adds the sensitive values of a plan to the known secrets, and the values that its configuration declares as
+// nonsensitive to the exceptions.
 func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
 	if o.ShowSensitive {
 		return
@@ -151,8 +152,8 @@ func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
 	}
 }
 
-// learnOutput adds a sensitive output. One that is a collection is sensitive as a whole because of one part, and
-// nothing says which.
+// learnOutput adds a sensitive output. A collection is skipped: it is sensitive because of one part, and which part is
+// not known.
 func (o Options) learnOutput(v cty.Value) {
 	if v != cty.NilVal && v.Type().IsPrimitiveType() {
 		o.learn(v, []cty.Path{{}})
@@ -175,8 +176,8 @@ func (o Options) learnObject(b *provider.Block, v cty.Value, paths []cty.Path) {
 	o.learn(v, paths)
 }
 
-// learnState adds what a state has as sensitive to the secrets. An object that does not fit its schema is passed over:
-// whoever shows it says so.
+// learnState adds the sensitive values of a state to the known secrets. An object that does not match its schema is
+// skipped; the code that shows it reports the problem.
 func (o Options) learnState(s *state.State, schemas tfjson.Schemas) {
 	if o.ShowSensitive {
 		return
@@ -213,7 +214,7 @@ func (o Options) learnStored(r *state.Resource, object *state.Object, schemas tf
 	}
 }
 
-// learnUntyped adds what an object has as sensitive in a form without its schema, in which maps are objects.
+// learnUntyped adds the sensitive values of an object that is decoded without its schema, so that maps are objects.
 func (o Options) learnUntyped(object *state.Object) {
 	ty, err := ctyjson.ImpliedType(object.Attributes)
 	if err != nil {
@@ -239,7 +240,7 @@ func (o Options) learnUntyped(object *state.Object) {
 	}
 }
 
-// member returns the part of an object or tuple that a step leads to, or NilVal.
+// member returns the part of an object or tuple at a step, or NilVal.
 func member(v cty.Value, name string, step cty.PathStep) cty.Value {
 	switch ty := v.Type(); {
 	case ty.IsObjectType() && ty.HasAttribute(name):
@@ -252,5 +253,5 @@ func member(v cty.Value, name string, step cty.PathStep) cty.Value {
 	return cty.NilVal
 }
 
-// LearnState adds what a state has as sensitive to the secrets, as far as that can be told without schemas.
+// LearnState adds the sensitive values of a state to the known secrets, as far as they can be found without schemas.
 func LearnState(o Options, s *state.State) { o.learnState(s, nil) }

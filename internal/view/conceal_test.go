@@ -21,13 +21,13 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// leaking makes values of every kind that hold a secret, or a text made of it, somewhere.
+// leaking generates values of every kind that contain a secret, or a text derived from it.
 type leaking struct {
 	r      *rand.Rand
 	secret string
 }
 
-// text returns a string with the secret in it, in one of the forms that it may have.
+// text returns a string that contains the secret in one of its possible forms.
 func (l leaking) text() string {
 	s := l.secret
 	switch l.r.IntN(8) {
@@ -52,7 +52,7 @@ func (l leaking) text() string {
 	return s
 }
 
-// value returns a value with such strings.
+// value returns a value with strings of text in it.
 func (l leaking) value(depth int) cty.Value {
 	kind := l.r.IntN(8)
 	if depth == 0 {
@@ -73,9 +73,8 @@ func (l leaking) value(depth int) cty.Value {
 	return cty.StringVal(l.text())
 }
 
-// The secret of a sensitive attribute is copied, in every form and into every kind of value, to where it is not
-// declared: as before, after and both, under every action, as drift, outputs and in the state. It is found in no text
-// for people.
+// A sensitive value is copied, in every form and into every kind of value, to undeclared places: before, after and
+// both, in every action, in drift, outputs and the state. No text for people shows it.
 func TestCopiesOfSecretsNeverShow(t *testing.T) {
 	block := &provider.Block{Attributes: map[string]*provider.Attribute{
 		"in": {Type: cty.String, Sensitive: true, Optional: true}, "out": {Type: cty.DynamicPseudoType, Computed: true},
@@ -153,7 +152,7 @@ func TestCopiesOfSecretsNeverShow(t *testing.T) {
 	}
 }
 
-// withoutOutputs returns a state without the outputs: they are shown as their authors declare them.
+// withoutOutputs returns a state without its outputs, which are shown as their authors declare them.
 func withoutOutputs(s *state.State) *state.State {
 	b := s.Builder()
 	for _, name := range s.OutputNames() {
@@ -162,8 +161,8 @@ func withoutOutputs(s *state.State) *state.State {
 	return b.State()
 }
 
-// What the configuration calls nonsensitive is shown, also from a saved plan.
-func TestWhatIsCalledNonsensitiveIsShown(t *testing.T) {
+// Values declared as nonsensitive are shown, in saved plans as well.
+func TestNonsensitiveValuesAreShown(t *testing.T) {
 	secret := cty.StringVal("not a secret " + tfjsontest.Canary)
 	pl := &plan.Plan{Variables: map[string]plan.Variable{"v": {Value: secret, Sensitive: true}},
 		Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Create, Before: cty.NullVal(cty.String), After: secret}}}

@@ -13,31 +13,32 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Detail holds the parts of the text of a plan or state about one object, for a page that arranges them in its own
-// way. Body and Full have escape sequences for colours.
+// Detail holds the parts of the text of a plan or state about one object, for pages with a layout of their own. Body
+// and Full contain escape sequences for colors.
 type Detail struct {
 	Object addr.Object
 	// Change is nil for an object of a state.
 	Change *plan.Change
-	// Fate is a word as in the index of a plan, such as "destroy"; empty for an object that stays as it is.
+	// Fate is a word as in the index of a plan, such as "destroy", or empty for an unchanged object.
 	Fate string
-	// Headline and Remarks are the lines above the block. Why is the reason in a few words, and Because lists the
-	// resources whose changes are the reason.
+	// Headline and Remarks are the lines above the block. Why is a short reason, and Because lists the resources whose
+	// changes are the reason.
 	Headline string
 	Remarks  []string
 	Why      string
 	Because  []addr.ConfigResource
-	// Body is the block as people read it. Full is the block with the parts that Body cuts; empty if it cuts none.
+	// Body is the block as a terminal shows it. Full is the block with the parts that Body abbreviates, or empty if
+	// there are none.
 	Body, Full string
 }
 
-// Details explains plans and states in parts. It knows their secrets, and shows none.
+// Details returns the text of plans and states in parts, without secrets.
 type Details struct {
 	brief, full planWriter
 	why         reasons
 }
 
-// NewDetails returns the details of a plan. Of the options it takes the names of the program and the secrets.
+// NewDetails returns the details of a plan. It uses the program names and the secrets of the options.
 func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
 	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
 	o.learnPlan(p, schemas)
@@ -54,7 +55,7 @@ func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
 	return d
 }
 
-// Change returns the details of a change that does something.
+// Change returns the details of a change that is not a no-op.
 func (d *Details) Change(c *plan.Change) Detail {
 	out := Detail{Object: c.Object, Change: c}
 	f := fateOf(c)
@@ -76,13 +77,13 @@ func (d *Details) Change(c *plan.Change) Detail {
 	return out
 }
 
-// parts returns what is written about a change: the lines above its block, and the block.
+// parts returns the lines above the block of a change, and the block.
 func (w *planWriter) parts(c *plan.Change) (head, body string) {
 	w.Reset()
 	defer w.Reset()
 	n := w.change(c)
 	text := w.String()
-	if c.Action == plan.Forget { // two lines, which are not counted
+	if c.Action == plan.Forget { // two lines, not counted
 		for n = 0; strings.HasPrefix(withoutStyle(text[n:]), " #"); {
 			n += strings.IndexByte(text[n:], '\n') + 1
 		}
@@ -90,7 +91,7 @@ func (w *planWriter) parts(c *plan.Change) (head, body string) {
 	return text[:n], text[n:]
 }
 
-// headlines takes the lines above a block apart.
+// headlines splits the lines above a block.
 func headlines(head string) (headline string, remarks []string) {
 	for line := range strings.Lines(withoutStyle(head)) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "# ")
@@ -103,8 +104,8 @@ func headlines(head string) (headline string, remarks []string) {
 	return headline, remarks
 }
 
-// because returns the resources that a change is made for: those among its dependencies that change, if its own
-// configuration waits for them or names them as triggers.
+// because returns the resources that cause a change: those of its dependencies that change, if its own configuration
+// depends on them or names them as triggers.
 func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
 	if c.Action != plan.Update && c.Action != plan.Read && !c.Action.IsReplace() {
 		return nil
@@ -121,7 +122,7 @@ func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
 	return out
 }
 
-// differing returns in words which arguments and blocks an update changes, the first few of them.
+// differing returns the names of the first few arguments and blocks that an update changes.
 func (w *planWriter) differing(c *plan.Change) string {
 	const shown = 4
 	n := compareBlock(w.schema(c), w.sides(c), nil)
@@ -145,7 +146,7 @@ func (w *planWriter) differing(c *plan.Change) string {
 	return "changes " + inWords(names)
 }
 
-// Drift returns the details of what was changed outside, and whether there is anything to show.
+// Drift returns the details of a change made outside, and reports whether there is anything to show.
 func (d *Details) Drift(c *plan.Change) (Detail, bool) {
 	w := &d.brief
 	w.Reset()
@@ -166,16 +167,16 @@ func (d *Details) Drift(c *plan.Change) (Detail, bool) {
 	return out, true
 }
 
-// Shown returns the changes of a plan that do something, in the order of its text.
+// Shown returns the changes of a plan that are not no-ops, in the order of its text.
 func Shown(p *plan.Plan) []*plan.Change { return shownChanges(p) }
 
-// Summary returns the counts of a plan as a line without colours, such as "Plan: 1 to add, 0 to change, 0 to destroy".
+// Summary returns the counts of a plan as a line without colors, such as "Plan: 1 to add, 0 to change, 0 to destroy".
 func Summary(p *plan.Plan) string { return markdownTitle(p) }
 
 // OutputDetail is the change of a root output value.
 type OutputDetail struct {
 	Name, Fate string
-	// Body is its line in the text of the plan, or more than one.
+	// Body is the text of the output in the plan, of one or more lines.
 	Body string
 }
 
@@ -198,7 +199,7 @@ func (d *Details) Outputs(p *plan.Plan) (list []OutputDetail) {
 	return list
 }
 
-// Text returns a text that may hold anything as it can be shown: without secrets, and harmless.
+// Text returns an arbitrary text without secrets and control characters.
 func (d *Details) Text(text string) string { return clean(d.brief.o.Secrets.Redact(text)) }
 
 // Problem returns a diagnostic as text.
@@ -208,7 +209,7 @@ func (d *Details) Problem(problem *diag.Diagnostic) string {
 	return o.Secrets.Redact(strings.TrimSpace(Diagnostics(o, diag.List{problem})))
 }
 
-// StateDetails explains the objects of a state, as Details does for a plan.
+// StateDetails returns the text of a state's objects in parts, as Details does for a plan.
 type StateDetails struct {
 	w stateWriter
 	s *state.State
@@ -248,5 +249,5 @@ func (d *StateDetails) Outputs() (list []OutputDetail) {
 	return list
 }
 
-// Text is Details.Text for a state.
+// Text is like Details.Text, for a state.
 func (d *StateDetails) Text(text string) string { return clean(d.w.o.Secrets.Redact(text)) }

@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// details returns all that the parts of a plan and a state say.
+// details returns all texts in the details of a plan and a state.
 func details(t *testing.T, p *plan.Plan, s *state.State, schemas tfjson.Schemas) string {
 	t.Helper()
 	var b strings.Builder
@@ -45,7 +45,7 @@ func said(d Detail) string {
 	return fmt.Sprintln(d.Fate, d.Headline, d.Remarks, d.Why, d.Because, d.Body, d.Full)
 }
 
-// The parts of a change are those of the text: put together they are what a terminal shows.
+// The parts of a change, put together, are the text that a terminal shows.
 func TestDetailsAreThePartsOfTheText(t *testing.T) {
 	for seed := range uint64(300) {
 		p := randomPlan(rand.New(rand.NewPCG(seed, 9)))
@@ -75,7 +75,7 @@ func TestDetailsAreThePartsOfTheText(t *testing.T) {
 	}
 }
 
-// A problem is shown without frame and colours.
+// A problem is shown without a frame and colors.
 func TestAProblemIsPlainText(t *testing.T) {
 	d := NewDetails(Options{Color: true}, &plan.Plan{}, nil)
 	problem := diag.List{}.Errorf(nil, "It fails", "For a reason.")[0]

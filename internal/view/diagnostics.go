@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
-// Diagnostics returns problems as text, in their order: each begins with an empty line, or is framed if the options
-// select colour. Warnings with the same summary are shown once, and counted.
+// Diagnostics returns problems as text, in order. Each begins with an empty line, or is framed if the options select
+// color. Warnings with the same summary are shown once, and counted.
 func Diagnostics(o Options, list diag.List) string {
 	var b strings.Builder
 	w := diagnosticWriter{style: style{o.Color}, width: o.width(), more: o.more}
@@ -30,8 +30,8 @@ func Diagnostics(o Options, list diag.List) string {
 	return b.String()
 }
 
-// Annotations returns the lines that have a service show problems beside the lines of files; empty without a service
-// that does so.
+// Annotations returns the lines that make a CI service show problems beside lines of files, or "" if the service does
+// not support them.
 func Annotations(o Options, list diag.List) string {
 	var b strings.Builder
 	for _, d := range o.Heard(list) {
@@ -49,27 +49,27 @@ func (o Options) sources() map[string][]byte {
 	return o.Sources()
 }
 
-// group is a diagnostic with the number of similar ones that it stands for.
+// group is a diagnostic and the number of similar ones that it represents.
 type group struct {
 	first  *diag.Diagnostic
 	others int
 }
 
-// doNotConsolidate is implemented by the Extra of a diagnostic to have each of its kind shown.
+// doNotConsolidate is implemented by the Extra of a diagnostic that must not be grouped with others.
 type doNotConsolidate interface{ DoNotConsolidateDiagnostic() bool }
 
-// Deprecations is a choice of warnings of deprecated variables and output values of modules.
+// Deprecations selects warnings about deprecated variables and output values of modules.
 type Deprecations uint8
 
 // The choices.
 const (
 	AllDeprecations   Deprecations = iota
-	LocalDeprecations              // those of modules in local directories
+	LocalDeprecations              // only of modules in local directories
 	NoDeprecations
 )
 
-// Heard returns the problems that the text has: all but the consequences of others, and the warnings of deprecations
-// that are not wanted.
+// Heard returns the problems that the text shows: all except for the consequences of others, and deprecation warnings
+// that are not selected.
 func (o Options) Heard(list diag.List) diag.List {
 	var out diag.List
 	if !o.AllDiagnostics {
@@ -84,9 +84,9 @@ func (o Options) Heard(list diag.List) diag.List {
 	return out
 }
 
-// grouped folds warnings with the same summary together: a deprecated argument that is used a hundred times is one
-// thing to know. Those that point nowhere are often different behind the same summary, and stay apart. Of these and of
-// errors, the first of a kind are shown and the others counted.
+// grouped groups warnings with the same summary: a deprecated argument that is used a hundred times needs one warning.
+// Those without a location often differ despite their summary, and are not grouped. Of these and of errors, the first
+// of each kind are shown and the others counted.
 func grouped(o Options, list diag.List) []group {
 	var out []group
 	at := map[sameTitle]int{}
@@ -112,7 +112,7 @@ func grouped(o Options, list diag.List) []group {
 	return out
 }
 
-// foldable reports whether a diagnostic is shown once for all with its summary.
+// foldable reports whether warnings with the same summary are shown as one.
 func (o Options) foldable(d *diag.Diagnostic) bool {
 	if d.Subject == nil || standsApart(d) {
 		return false
@@ -123,7 +123,7 @@ func (o Options) foldable(d *diag.Diagnostic) bool {
 	return o.ConsolidateErrors
 }
 
-// standsApart reports whether a diagnostic is worth reading though there are others of its kind.
+// standsApart reports whether a diagnostic must be shown even if there are many of its kind.
 func standsApart(d *diag.Diagnostic) bool {
 	extra, ok := d.Extra.(doNotConsolidate)
 	return ok && extra.DoNotConsolidateDiagnostic()
@@ -133,12 +133,12 @@ type diagnosticWriter struct {
 	style
 	width int
 	more  func(code string) string
-	// number is that of the next problem, by which the balance refers to it; 0 for none. It is not in the title, which
-	// programs search for.
+	// number is the number of the next problem, which the balance refers to, or 0 for none. It is not in the title,
+	// which programs search for.
 	number int
 }
 
-// more returns where to read more about the problems of a code.
+// more returns where to read more about a problem's code.
 func (o Options) more(code string) string {
 	if o.Embedded {
 		return "Code: " + code
@@ -146,7 +146,7 @@ func (o Options) more(code string) string {
 	return "More: " + o.program() + " explain " + code
 }
 
-// fixed returns how a line should probably be; number 0 means that nobody knows.
+// fixed returns the suggested line; number 0 means that there is no suggestion.
 func fixed(number int, code string) string {
 	if number == 0 {
 		return ""
@@ -154,7 +154,7 @@ func fixed(number int, code string) string {
 	return fmt.Sprintf("Change line %d to:\n    %s\n", number, clean(code))
 }
 
-// diagnostic returns one problem with its frame or without; below is what follows the text, such as the difference of a
+// diagnostic returns one problem with its frame or without. below follows the text, such as the difference of a
 // comparison.
 func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others int) string {
 	color, word := red, "Error: "
@@ -201,8 +201,8 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others i
 	return framed.String()
 }
 
-// heading returns a summary that may have several lines: providers hand on the errors of others in it. Those below the
-// first are indented, so that none looks like the beginning of another diagnostic.
+// heading returns a summary, which may have several lines, because providers include the errors of others. All lines
+// after the first are indented, so that none resembles the beginning of another diagnostic.
 func heading(summary string) string {
 	lines := strings.Split(strings.TrimSpace(clean(summary)), "\n")
 	for i := range lines {
@@ -221,7 +221,7 @@ func similar(n int, what string) string {
 	return fmt.Sprintf("(and %d more similar %ss elsewhere)", n, what)
 }
 
-// place returns the place of the problem, with the lines of source and the values of the operands.
+// place returns the location of the problem, with the source lines and the values of the operands.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
 	if d.Address != "" {
@@ -252,15 +252,15 @@ func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 // Limits of an excerpt. A generated file may be a single line of megabytes.
 const (
 	longestLine = 1000 // bytes
-	lineMargin  = 200  // the context on either side of the subject in a longer line
+	lineMargin  = 200  // the context on each side of the subject in a longer line
 	mostLines   = 200
 	numberWidth = len("   1: ")
 )
 
-// excerpt writes the lines of source, the subject underlined where there is colour.
+// excerpt writes the source lines, with the subject underlined if there is color.
 func (w diagnosticWriter) excerpt(b *strings.Builder, s *tfjson.Snippet) {
 	code, offset := s.Code, 0
-	// A problem of a line break is shown behind the end of the line, without the next one.
+	// A problem at a line break is shown after the end of the line, without the next one.
 	broken := strings.TrimSpace(subjectOf(s)) == "" && strings.Contains(subjectOf(s), "\n")
 	if broken {
 		code = s.Code[:s.HighlightStartOffset]
@@ -292,9 +292,8 @@ func subjectOf(s *tfjson.Snippet) string {
 	return s.Code[min(s.HighlightStartOffset, len(s.Code)):min(s.HighlightEndOffset, len(s.Code))]
 }
 
-// pointer returns a line that points at the subject in the line above it, where no colour does and the subject is a
-// part of the line. The header of a block is as good as a line, and a pointer that reaches over the edge of the screen
-// points at nothing.
+// pointer returns a line that marks the subject in the line above it, or "" if color does, if the subject is the entire
+// line or the header of a block, or if the marker does not fit on the screen.
 func (w diagnosticWriter) pointer(before, subject, after string) string {
 	rest := strings.TrimSpace(after)
 	if w.on || subject == "" || strings.TrimSpace(before) == "" && (rest == "" || rest == "{") {
@@ -311,7 +310,7 @@ func (w diagnosticWriter) pointer(before, subject, after string) string {
 		strings.Repeat("^", length) + "\n"
 }
 
-// cutStart and cutEnd leave one end of a long text.
+// cutStart and cutEnd keep one end of a long text.
 func cutStart(text string) string {
 	if len(text) <= lineMargin {
 		return text
@@ -375,21 +374,22 @@ func CompactWarnings(o Options, list diag.List) string {
 	return b.String()
 }
 
-// Limits for diagnostics with the same severity and summary: nobody reads two thousand of them.
+// Limits for diagnostics with the same severity and summary, of which there may be thousands.
 const (
 	mostOfKind = 50 // in full
-	mostPlaces = 3  // of those that are counted
+	mostPlaces = 3  // of the counted ones
 )
 
-// sameTitle is the key by which diagnostics are counted together.
+// sameTitle is the key that groups diagnostics for counting.
 type sameTitle struct {
 	severity diag.Severity
 	summary  string
 }
 
-// bounded returns the first diagnostics of each kind, and behind the last of these one diagnostic that counts the
-// others. A kind is a severity and a summary. Members for which apart reports true are neither counted nor left out.
-// Documents for editors and other programs, such as that of `validate -json`, are not bounded: each has a place there.
+// bounded returns the first diagnostics of each kind, and after the last of these one diagnostic that counts the
+// others. A kind is a severity and a summary. Diagnostics for which apart returns true are always kept, and not
+// counted. Documents for programs, such as that of `validate -json`, are not bounded, because each problem has a
+// location there.
 func bounded(list diag.List, apart func(*diag.Diagnostic) bool) diag.List {
 	if len(list) <= mostOfKind {
 		return list
@@ -426,7 +426,7 @@ func bounded(list diag.List, apart func(*diag.Diagnostic) bool) diag.List {
 	return out
 }
 
-// placeOf returns in a few words where a problem is; "" if it is not known.
+// placeOf returns a short description of the location of a problem, or "" if it is not known.
 func placeOf(d *diag.Diagnostic) string {
 	switch {
 	case d.Address != "":
@@ -437,12 +437,12 @@ func placeOf(d *diag.Diagnostic) string {
 	return ""
 }
 
-// asserts is implemented by the Extra of a diagnostic about an assertion that does not hold: of a comparison in it both
-// sides are worth seeing.
+// asserts is implemented by the Extra of a diagnostic about a failed assertion, for which the two sides of a comparison
+// are shown.
 type asserts interface{ AssertsCondition() bool }
 
-// sidesOf returns the difference of the sides of each comparison that makes an assertion false; empty if it is not one
-// of a == b, or of several of these with && between them.
+// sidesOf returns the difference of the sides of each comparison that makes an assertion false, or "" if it is not one
+// of a == b, or of several of these joined by &&.
 func (o Options) sidesOf(d *diag.Diagnostic) string {
 	if a, ok := d.Extra.(asserts); !ok || !a.AssertsCondition() || d.Expression == nil {
 		return ""
@@ -470,8 +470,7 @@ func comparisons(e hcl.Expression) []*hclsyntax.BinaryOpExpr {
 	return nil
 }
 
-// difference returns what a comparison that is false looks like: its sides as a change from the left one to the right
-// one. Nothing of a side is shown that is not public.
+// difference returns the sides of a failed comparison as a change from the left one to the right one, without secrets.
 func (o Options) difference(e *hclsyntax.BinaryOpExpr, d *diag.Diagnostic) string {
 	left, problems := e.LHS.Value(d.EvalContext)
 	right, more := e.RHS.Value(d.EvalContext)
@@ -480,7 +479,7 @@ func (o Options) difference(e *hclsyntax.BinaryOpExpr, d *diag.Diagnostic) strin
 	}
 	for _, side := range []cty.Value{left, right} {
 		if value.HasDeepSensitive(side) || value.HasDeepEphemeral(side) {
-			return "" // the operands are named as such above
+			return "" // the operands are already shown above
 		}
 	}
 	left, _ = left.UnmarkDeep()
@@ -505,7 +504,7 @@ func (o Options) difference(e *hclsyntax.BinaryOpExpr, d *diag.Diagnostic) strin
 	return r.String() + "\n"
 }
 
-// hidingIn returns what hides secrets in the values of a diagnostic.
+// hidingIn returns the function that hides secrets in the values of a diagnostic.
 func (o Options) hidingIn(d *diag.Diagnostic) func(string) (string, bool) {
 	known := o.concealing()
 	if d.Redact == nil || o.ShowSensitive {

@@ -22,7 +22,7 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write golden files")
 
-// golden compares with a file, or writes it.
+// golden compares got with a file, or updates the file.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *updateGolden {
@@ -40,7 +40,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// cause is the Extra of a diagnostic that says what it comes from.
+// cause is the Extra of a diagnostic about an unknown or a sensitive value.
 type cause struct{ unknown, sensitive bool }
 
 func (c cause) DiagnosticCausedByUnknown() bool   { return c.unknown }
@@ -63,7 +63,7 @@ var evalContext = &hcl.EvalContext{
 		"cidr": stdlib.StrlenFunc},
 }
 
-// found evaluates every attribute of a file and collects what goes wrong.
+// found evaluates every attribute of a file and returns the problems.
 func found(t *testing.T, source string) diag.List {
 	t.Helper()
 	file, diags := hclsyntax.ParseConfig([]byte(source), "main.tf", hcl.InitialPos)
@@ -80,7 +80,7 @@ func found(t *testing.T, source string) diag.List {
 			e := attributes[name].Expr
 			_, diags := e.Value(evalContext)
 			list = list.AppendHCL(diags)
-			if name == "refused" { // as an engine does that finds a value which it cannot use
+			if name == "refused" { // like an engine that finds an unusable value
 				rng := e.Range()
 				list = append(list, &diag.Diagnostic{
 					Severity: diag.Error, Summary: "Invalid for_each argument",
@@ -174,7 +174,7 @@ func TestDiagnosticsText(t *testing.T) {
 	}
 }
 
-func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
+func TestDiagnosticsGoToTheRightStream(t *testing.T) {
 	list := diag.List{{Severity: diag.Error, Summary: "E"}, {Severity: diag.Warning, Summary: "W", Detail: "Long."}}
 	var out, errs bytes.Buffer
 	v := New(Options{Out: &out, Err: &errs, CompactWarnings: true})
@@ -190,7 +190,7 @@ func TestDiagnosticsGoWhereTheyBelong(t *testing.T) {
 	}
 }
 
-func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
+func TestExcerptsOfLongLinesAreCutAroundTheSubject(t *testing.T) {
 	const million = 1000000
 	source := "locals {\n  a = " + strings.Repeat("[", million) + "\n}\n"
 	at := hcl.Pos{Line: 2, Column: 1015, Byte: 1024}
@@ -206,8 +206,8 @@ func TestExcerptOfEndlessLineIsCutAroundTheSubject(t *testing.T) {
 	}
 }
 
-// A problem of a line break points behind its line, once, and a line of megabytes is cut as for any other problem.
-func TestLineBreaksArePointedAtOnce(t *testing.T) {
+// A problem at a line break is marked after the line, once. A line of megabytes is cut as for any other problem.
+func TestProblemsAtLineBreaksAreMarkedOnce(t *testing.T) {
 	source := []byte("a {\n  b = \"" + strings.Repeat("x", 1<<20) + "\n}\n")
 	at := func(n, line int) hcl.Pos { return hcl.Pos{Line: line, Column: 1, Byte: n} }
 	end := bytes.LastIndex(source, []byte("\n}"))

@@ -22,7 +22,7 @@ const (
 	remove
 )
 
-// kind is how a difference is written.
+// kind is the form of a difference.
 type kind uint8
 
 const (
@@ -36,35 +36,35 @@ const (
 	secret         // sensitive before or after
 	writeOnly      // never stored
 	copied         // the same as the attribute input
-	retyped        // a value of another shape
+	retyped        // a value with a different structure
 )
 
 // node is the difference between two values, as a tree.
 type node struct {
 	kind kind
 	op   op
-	// replace means that this part made an update impossible.
+	// replace means that this part forces a replacement.
 	replace bool
 
 	before, after cty.Value // of scalars; NilVal where absent
 	names         []string  // of mapping, object and nested, beside children
 	children      []*node
-	// was is the value that an unknown or retyped value replaces, is the new value of a retyped one.
+	// was is the value that an unknown or retyped value replaces; is is the new value of a retyped one.
 	was, is *node
 
-	// reordered means that a list has the same elements as before, in another order.
+	// reordered means that a list has the same elements as before in a different order.
 	reordered bool
-	// matched are the children of a set where elements that are alike are compared with each other.
+	// matched are the children of a set with similar elements paired.
 	matched []*node
-	// ofNested and ofObjects report the kind of the elements of a collection.
+	// ofNested and ofObjects report what the elements of a collection are.
 	ofNested, ofObjects bool
-	// exposure means that a secret becomes one (+1) or stops being one (-1) and unchanged that nothing else happens to
-	// it.
+	// exposure is +1 if a value becomes sensitive and -1 if it stops being sensitive. unchanged means that nothing else
+	// changes.
 	exposure  int8
 	unchanged bool
 }
 
-// sides is one place in two values. An absent side is NilVal.
+// sides is a pair of values at the same path. An absent side is NilVal.
 type sides struct {
 	before, after     cty.Value
 	hadSecret, secret *tfjson.Secrets
@@ -130,7 +130,7 @@ func (p *pathSet) isHere() bool { return p != nil && p.here }
 
 func isAbsent(v cty.Value) bool { return v == cty.NilVal }
 
-// nullAsAbsent returns NilVal for null: what attributes and parts of objects mean by it.
+// nullAsAbsent returns NilVal for null, which means absent for attributes and parts of objects.
 func nullAsAbsent(v cty.Value) cty.Value {
 	if v != cty.NilVal && v.IsNull() {
 		return cty.NilVal
@@ -138,7 +138,7 @@ func nullAsAbsent(v cty.Value) cty.Value {
 	return v
 }
 
-// part takes a member out of an object or map; NilVal when it has none.
+// part returns a member of an object or map, or NilVal if there is none.
 func part(v cty.Value, name string) cty.Value {
 	if isAbsent(v) || v.IsNull() || !v.IsKnown() {
 		return cty.NilVal
@@ -162,17 +162,17 @@ func (s sides) part(name string) sides {
 		s.replace.at(name)}
 }
 
-// attribute is part with null meaning absent.
+// attribute is like part, with null meaning absent.
 func (s sides) attribute(name string) sides {
 	c := s.part(name)
 	c.before, c.after = nullAsAbsent(c.before), nullAsAbsent(c.after)
 	return c
 }
 
-// isEmpty reports that neither side has anything: such parts are not shown at all.
+// isEmpty reports whether both sides are absent. Such parts are not shown.
 func (s sides) isEmpty() bool { return isAbsent(s.before) && isAbsent(s.after) }
 
-// op returns what happens where nothing but presence and equality count.
+// op returns the operation, based only on presence and equality.
 func (s sides) op() op {
 	switch {
 	case isAbsent(s.before):
@@ -185,7 +185,7 @@ func (s sides) op() op {
 	return update
 }
 
-// compareAttribute returns the difference of an attribute; nil when it is on neither side.
+// compareAttribute returns the difference of an attribute, or nil if it is absent on both sides.
 func compareAttribute(a *provider.Attribute, s sides, parent op) *node {
 	if a.WriteOnly {
 		return &node{kind: writeOnly, op: writeOnlyOp(parent), replace: s.replace.isHere()}
@@ -209,7 +209,8 @@ func writeOnlyOp(parent op) op {
 	return same
 }
 
-// hidden returns the difference of a value that cannot be shown: secret or not known yet. It is nil for any other.
+// hidden returns the difference of a value that is not shown, because it is secret or unknown, or nil for any other
+// value.
 func (s sides) hidden(ty cty.Type) *node {
 	if s.hadSecret.Self() || s.secret.Self() {
 		n := &node{kind: secret, op: s.op(), replace: s.replace.isHere()}
@@ -257,7 +258,7 @@ func compare(ty cty.Type, s sides) *node {
 	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after, replace: s.replace.isHere()}
 }
 
-// shape returns which JSON kind a value of a dynamic attribute has.
+// shape returns the kind of the value of a dynamic attribute in JSON.
 func shape(v cty.Value) kind {
 	switch ty := v.Type(); {
 	case v.IsNull() || !v.IsKnown():
@@ -270,8 +271,8 @@ func shape(v cty.Value) kind {
 	return scalar
 }
 
-// compareDynamic compares values without a schema: by their JSON form, where lists, sets and tuples are one kind, and
-// maps and objects another. Here a null is a value, and the reason of a replacement is only known for the whole.
+// compareDynamic compares values without a schema by their JSON form, in which lists, sets and tuples are one kind, and
+// maps and objects another. Here null is a value, and the reason for a replacement is only known for the whole value.
 func compareDynamic(s sides) *node {
 	n := compareShapes(s)
 	n.replace = s.replace.isHere()
@@ -306,7 +307,7 @@ func compareShapes(s sides) *node {
 	return &node{kind: scalar, op: s.op(), before: s.before, after: s.after}
 }
 
-// memberNames returns the names of the members of either side in order.
+// memberNames returns the names of the members of either side, sorted.
 func memberNames(values ...cty.Value) []string {
 	var names []string
 	for _, v := range values {
@@ -327,8 +328,7 @@ func memberNames(values ...cty.Value) []string {
 	return slices.Compact(names)
 }
 
-// compareMembers returns a node with the result of compare for each name; names without a difference to speak of (nil)
-// are left out.
+// compareMembers returns a node with the result of compare for each name. Names for which it is nil are left out.
 func compareMembers(s sides, k kind, names []string, compare func(string, sides) *node) *node {
 	n := &node{kind: k, op: s.container(), replace: s.replace.isHere()}
 	for _, name := range names {
@@ -345,7 +345,7 @@ func compareMembers(s sides, k kind, names []string, compare func(string, sides)
 	return n
 }
 
-// container is the op of a collection before its parts are known.
+// container returns the op of a collection before its parts are compared.
 func (s sides) container() op {
 	switch {
 	case isAbsent(s.before) || s.before.IsNull() && !isAbsent(s.after) && !s.after.IsNull():
@@ -377,7 +377,7 @@ func compareObject(ty cty.Type, s sides) *node {
 	})
 }
 
-// compareNested compares the value of an attribute that is made of objects with attributes of their own.
+// compareNested compares the value of an attribute that consists of objects with their own attributes.
 func compareNested(o *provider.NestedObject, s sides) *node {
 	one := func(s sides) *node {
 		if n := s.hidden(o.ObjectType()); n != nil {

@@ -13,11 +13,11 @@ import (
 type item struct {
 	value   cty.Value
 	secrets *tfjson.Secrets
-	// id is the same for items that are the same, on both sides.
+	// id is equal for equal items, on both sides.
 	id int
 }
 
-// items takes a sequence or set apart.
+// items returns the elements of a sequence or set.
 func items(v cty.Value, secrets *tfjson.Secrets) []item {
 	if isAbsent(v) || v.IsNull() || !v.IsKnown() {
 		return nil
@@ -29,7 +29,7 @@ func items(v cty.Value, secrets *tfjson.Secrets) []item {
 	return out
 }
 
-// number assigns items ids. Secret items are only the same as equal secret ones; unknown ones are the same as none.
+// number assigns ids to items. Secret items equal only equal secret ones; unknown items equal no others.
 func number(lists ...[]item) {
 	type class struct {
 		item
@@ -60,7 +60,7 @@ func number(lists ...[]item) {
 	}
 }
 
-// compareBag compares sets: what is gone, then what is new, without order.
+// compareBag compares sets: first removed, then added elements, regardless of order.
 func compareBag(s sides, element func(sides) *node) *node {
 	n := &node{kind: bag, op: s.container(), replace: s.replace.isHere()}
 	plain, matched := bagSides(s)
@@ -73,8 +73,8 @@ func compareBag(s sides, element func(sides) *node) *node {
 	return n
 }
 
-// bagSides returns what becomes of the elements of a set: each stays, goes or comes. matched has those that are alike
-// together instead, as one that changes; it is nil where there are none.
+// bagSides returns the elements of a set as kept, removed or added. matched has similar elements paired as changes
+// instead, and is nil if there are no pairs.
 func bagSides(s sides) (plain, matched []sides) {
 	before, after := items(s.before, nil), items(s.after, nil)
 	number(before, after)
@@ -124,11 +124,11 @@ func bagSides(s sides) (plain, matched []sides) {
 	return plain, matched
 }
 
-// mostMatched is how many elements of each side are compared with each other.
+// mostMatched limits how many elements of each side are compared with each other.
 const mostMatched = 64
 
-// bestMatches pairs objects that have at least half of their parts in common, those that have most of them first. The
-// result is by the index of the old ones.
+// bestMatches pairs objects that have at least half of their parts in common, best matches first. The result is indexed
+// by the old ones.
 func bestMatches(gone, fresh []cty.Value) map[int]int {
 	if len(gone) > mostMatched || len(fresh) > mostMatched {
 		return nil
@@ -152,7 +152,7 @@ func bestMatches(gone, fresh []cty.Value) map[int]int {
 	return partner
 }
 
-// inCommon counts the parts of two objects that are equal, and all that are set in one of them.
+// inCommon counts the equal parts of two objects, and the parts that are set in either.
 func inCommon(a, b cty.Value) (common, all int) {
 	if !isObjectValue(a) || !isObjectValue(b) || !a.IsKnown() || !b.IsKnown() {
 		return 0, 0
@@ -178,8 +178,8 @@ func (n *node) add(c *node) {
 }
 
 // compareElements compares sequences. element returns the difference of two elements, of which one index may be -1;
-// objects reports whether two elements are objects, which are better compared with each other than shown as one gone
-// and one new. Sets come here too, in dynamic values, so elements are found among the items and never by index.
+// objects reports whether two elements are objects, which are better compared with each other than shown as removed and
+// added. Sets in dynamic values are compared here too, so elements are looked up among the items and never by index.
 func compareElements(s sides, element func(i, j int, s sides) *node, objects func(before, after item) bool) *node {
 	n := &node{kind: sequence, op: s.container(), replace: s.replace.isHere()}
 	before, after := items(s.before, s.hadSecret), items(s.after, s.secret)
@@ -217,7 +217,7 @@ func compareElements(s sides, element func(i, j int, s sides) *node, objects fun
 	return n
 }
 
-// sameItems reports whether two lists have the same items, each as often.
+// sameItems reports whether two lists have the same items, each equally often.
 func sameItems(before, after []item) bool {
 	counts := map[int]int{}
 	for _, b := range before {
@@ -234,8 +234,8 @@ func sameItems(before, after []item) bool {
 	return true
 }
 
-// byPosition reports that two sequences are best compared element by element: when they are equally long and something
-// that was there is not there any more, elements were changed rather than moved.
+// byPosition reports whether two sequences are best compared element by element: if they have the same length and an
+// element is gone, elements were changed rather than moved.
 func byPosition(before, after []item) bool {
 	if len(before) != len(after) {
 		return false
@@ -252,7 +252,7 @@ func byPosition(before, after []item) bool {
 	return false
 }
 
-// align calls add for what is gone (i, -1), new (-1, j) or on both sides (i, j), along a longest common subsequence.
+// align calls add for removed (i, -1), added (-1, j) and common (i, j) elements, along a longest common subsequence.
 func align(before, after []item, objects func(before, after item) bool, add func(i, j int)) {
 	common := longestCommon(before, after)
 	i, j, k := 0, 0, 0
@@ -278,7 +278,7 @@ func align(before, after []item, objects func(before, after item) bool, add func
 }
 
 // tableLimit limits the table of longestCommon. Longer sequences are compared without their common ends, and if that is
-// not enough, as if the rest had nothing in common: nobody reads a diff of that length closely.
+// not enough, as if the rest had nothing in common.
 const tableLimit = 4 << 20
 
 func longestCommon(before, after []item) []int {
@@ -303,7 +303,7 @@ func longestCommon(before, after []item) []int {
 	return head
 }
 
-// commonByTable is the textbook algorithm; of several longest subsequences it takes the one that ends earliest in
+// commonByTable is the textbook algorithm. Of several longest subsequences it selects the one that ends earliest in
 // after.
 func commonByTable(before, after []item) []int {
 	width := len(after) + 1

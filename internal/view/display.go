@@ -11,11 +11,11 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// signs are drawn before the tasks of the live display, as they are in plans.
+// signs are drawn before the tasks of the live display, as in plans.
 var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.Read: "<"}
 
-// display shows an event on the live display. Beginnings are only visible there; ended operations leave a line, and so
-// does the output of programs.
+// display shows an event on the live display. Starts are only visible there; ended operations leave a line, as does the
+// output of programs.
 func (t *text) display(e event.Event) {
 	switch e := e.(type) {
 	case event.Total:
@@ -72,7 +72,7 @@ func (t *text) display(e event.Event) {
 
 func waitKey(o addr.Object) string { return "wait " + o.String() }
 
-// expect notes which objects a plan replaces: that is one change for people, and two operations.
+// expect records which objects a plan replaces: a replacement is one change, and two operations.
 func (t *text) expect(p *plan.Plan) {
 	halves := map[addr.AbsResourceInstance]bool{}
 	for _, c := range p.Changes {
@@ -91,7 +91,7 @@ func (t *text) replacements() int {
 	return len(t.halves)
 }
 
-// half reports whether the operation that has ended is the first one of a replacement.
+// half reports whether the ended operation is the first one of a replacement.
 func (t *text) half(a addr.AbsResourceInstance) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +100,7 @@ func (t *text) half(a addr.AbsResourceInstance) bool {
 	return first
 }
 
-// digested counts the operations of an event for a digest, and shows all other events but beginnings.
+// digested counts the operations of an event for a digest, and shows all other events except for starts.
 func (t *text) digested(e event.Event) {
 	switch e := e.(type) {
 	case event.RefreshStart:
@@ -117,7 +117,7 @@ func (t *text) digested(e event.Event) {
 	}
 }
 
-// groupOf returns the resource of an object, with whose other instances it is told together.
+// groupOf returns the resource of an object, which groups its instances.
 func groupOf(o addr.Object) string { return clean(o.Instance.AbsResource().String()) }
 
 var refreshing = digest.Verbs{Under: "refreshing", Done: "refreshed"}
@@ -127,13 +127,13 @@ var digestVerbs = map[plan.Action]digest.Verbs{
 	plan.Delete: {Under: "destroying", Done: "destroyed"}, plan.Read: {Under: "reading", Done: "read"},
 }
 
-// sayOutput shows the end of a program's line as the last message.
+// sayOutput shows the end of a line of a program's output as the last message.
 func (t *text) sayOutput(o addr.Object, line string) {
 	lines := outputLines(line)
 	t.say(o, strings.ReplaceAll(lines[len(lines)-1], "\t", " "))
 }
 
-// ended returns the line that something leaves behind.
+// ended returns the line that an ended operation leaves.
 func (t *text) ended(o addr.Object, what string, failed bool) string {
 	code := bold
 	if failed {

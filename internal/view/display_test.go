@@ -20,9 +20,9 @@ import (
 
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 
-// TestTheLiveDisplayLeavesALogOfWhatEnded checks what is written when the display is on: beginnings only while
-// something runs, a line for each end, output as it comes, and diagnostics in one piece.
-func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
+// TestTheLiveDisplayLeavesALogOfEndedOperations checks the output with the live display: starts only show during a run,
+// each end leaves a line, output is written as it arrives, and diagnostics are in one piece.
+func TestTheLiveDisplayLeavesALogOfEndedOperations(t *testing.T) {
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Out: &out, Size: func() (int, int) { return 80, 24 }})
@@ -58,8 +58,8 @@ func TestTheLiveDisplayLeavesALogOfWhatEnded(t *testing.T) {
 	}
 }
 
-// A replacement is one change of the plan, whatever its order and also of a saved plan; what failed is counted.
-func TestTheLiveDisplayCountsAsThePlanDoes(t *testing.T) {
+// A replacement counts as one change of the plan, whatever its order, with saved plans too; failures are counted.
+func TestTheLiveDisplayCountsReplacementsOnce(t *testing.T) {
 	for _, saved := range []bool{false, true} {
 		var out bytes.Buffer
 		synctest.Test(t, func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestTheEndOfAnApplyIsABalance shows the end of an apply with all that can become of an object, at the widths of
-// common terminals, in colour and without; below it the ends of an apply whose state could not be written, and of one
-// that was only interrupted.
-func TestTheEndOfAnApplyIsABalance(t *testing.T) {
+// TestFailedAppliesEndWithABalance shows the end of an apply with all possible outcomes of objects, at the widths of
+// common terminals, in color and without; after it the ends of an apply whose state could not be written, and of an
+// interrupted one.
+func TestFailedAppliesEndWithABalance(t *testing.T) {
 	p, fail := &plan.Plan{}, map[int]bool{}
 	add := func(name string, key addr.Key, a plan.Action, depends ...string) int {
 		at := func(name string) addr.AbsResource {

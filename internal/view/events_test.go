@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// Events without a line in either display. An import is no part of Terraform's JSON lines; the total counts on a
-// terminal; the end of a provisioner is the end of its output.
+// Events without a line in either display. Terraform's JSON lines have no imports; the total is only for terminals; the
+// end of a provisioner is the end of its output.
 var (
 	silentInText = []string{"ProvisionDone"}
 	silentInJSON = []string{"ImportDone", "ImportPrepare", "ImportStart", "Total", "WaitingDone"}
 )
 
-// A new event must be shown, or somebody must have decided that it is not.
-func TestEveryEventIsShownOrSilentByIntent(t *testing.T) {
+// Each event is shown by both views or listed as an exception.
+func TestEveryEventIsShownOrExcluded(t *testing.T) {
 	var events []string
 	cases := map[string]map[string]bool{"text": {}, "lines": {}} // by receiver
 	for _, f := range parsed(t, "../../event", ".") {
@@ -82,7 +82,7 @@ func parsed(t *testing.T, dirs ...string) (files []*ast.File) {
 	return files
 }
 
-// exprName returns a name as it is written, with its package or star.
+// exprName returns a name in source form, with its package or star.
 func exprName(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

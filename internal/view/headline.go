@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// change writes one change: what happens to which object, why, and its block. It returns the number of bytes before the
-// block.
+// change writes one change: its headline with the object and the reason, and its block. It returns the number of bytes
+// before the block.
 func (w *planWriter) change(c *plan.Change) int {
 	before := w.Len()
 	if c.Action == plan.Forget {
@@ -32,14 +32,14 @@ func (w *planWriter) change(c *plan.Change) int {
 		w.remark("(because of changes to %s)", causes)
 	}
 	head := w.Len() - before
-	// An object that is taken over is shown whole: its owner sees it for the first time.
+	// An imported object is shown in full: its owner sees it for the first time.
 	w.resource(c, n, c.Action, c.Importing != nil)
 	w.triggered(c.Object.Instance)
 	return head
 }
 
-// withoutCopies leaves the present output of a terraform_data out where it repeats the present input: both change, or
-// go, together.
+// withoutCopies leaves out the present output of a terraform_data if it equals the present input: both change or are
+// removed together.
 func (n *blockNode) withoutCopies(c *plan.Change) {
 	if c.Provider.Provider != addr.BuiltinProvider("terraform") || c.Before.Value == cty.NilVal ||
 		c.Before.Value.IsNull() {
@@ -58,7 +58,7 @@ func (n *blockNode) withoutCopies(c *plan.Change) {
 	}
 }
 
-// worthLeavingOut reports whether a value is longer than what says that it is repeated.
+// worthLeavingOut reports whether a value is longer than the note that replaces it.
 func worthLeavingOut(v cty.Value) bool {
 	return !v.IsNull() && v.IsKnown() && (!v.Type().IsPrimitiveType() || isText(v) && len(v.AsString()) > 24)
 }
@@ -138,7 +138,7 @@ func (w *planWriter) importedFrom(i *plan.Importing) string {
 	return quoted(w.name(i.ID))
 }
 
-// reasonText returns why an object goes or is read late.
+// reasonText returns why an object is removed or read during apply.
 func reasonText(c *plan.Change) string {
 	a := c.Object.Instance
 	switch c.Reason {
@@ -176,7 +176,7 @@ func reasonText(c *plan.Change) string {
 	return ""
 }
 
-// forget writes an object that is left alone from now on: as it is, one column to the left of changes.
+// forget writes an object that is no longer managed: unchanged, and one column to the left of changes.
 func (w *planWriter) forget(c *plan.Change) {
 	w.WriteString(" " + w.in(bold, "# "+clean(c.Object.String())+" will no longer be managed by "+w.o.title()+
 		", but will not be destroyed") + "\n")
@@ -189,7 +189,7 @@ func (w *planWriter) forget(c *plan.Change) {
 	w.WriteByte('\n')
 }
 
-// blockOf returns the schema of a resource; nil when it is not there.
+// blockOf returns the schema of a resource, or nil if it is not available.
 func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider.Block {
 	rt := schemas.ResourceType(p, r)
 	if rt == nil {
@@ -198,7 +198,8 @@ func blockOf(schemas tfjson.Schemas, p addr.Provider, r addr.Resource) *provider
 	return rt.Block
 }
 
-// blockFromType returns a schema for objects without an available one: everything is an attribute.
+// blockFromType returns a schema derived from a type, in which everything is an attribute, for objects without an
+// available schema.
 func blockFromType(ty cty.Type) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}}
 	if ty == cty.NilType || !ty.IsObjectType() {
@@ -222,21 +223,21 @@ func sortedOutputs(outputs []*plan.OutputChange) []*plan.OutputChange {
 	return sorted
 }
 
-// openGroups is how many different changes of instances of one resource are kept to find more that are like them.
+// openGroups limits how many different changes of instances of one resource are kept for comparison with later ones.
 const openGroups = 64
 
-// keysOfGroup is how many instance keys, or ranges of them, are named of those that change in the same way.
+// keysOfGroup limits how many instance keys, or ranges of them, are listed for equal changes.
 const keysOfGroup = 20
 
-// alike is a change with others that say the same of other instances.
+// alike is a change, with the changes of other instances that have the same text.
 type alike struct {
 	first     *plan.Change
-	own, body string // the text with its headline, and without
+	own, body string // the text with its headline, and without it
 	more      []*plan.Change
 }
 
-// changes writes all changes. For people at a terminal, instances of one resource with equal changes are written once,
-// wherever they stand among the others: nobody reads ten thousand equal blocks. Other readers get each of them.
+// changes writes all changes. For terminals, instances of one resource with equal changes are written once, even if
+// they are not adjacent. For other outputs each is written.
 func (w *planWriter) changes(list []*plan.Change) {
 	var open []*alike
 	for _, c := range list {
@@ -267,7 +268,7 @@ func (w *planWriter) changes(list []*plan.Change) {
 	w.groups(open)
 }
 
-// sameInstances reports whether two changes are of one resource and for one reason, without details of the single
+// sameInstances reports whether two changes are of one resource and have the same reason, without details of a single
 // instance.
 func sameInstances(a, b *plan.Change) bool {
 	return a.Object.Instance.AbsResource() == b.Object.Instance.AbsResource() && a.Action == b.Action &&
@@ -276,7 +277,7 @@ func sameInstances(a, b *plan.Change) bool {
 		!hasMoved(b) && a.NotImported == nil && b.NotImported == nil
 }
 
-// groups writes changes, each with the addresses of those that are like it.
+// groups writes changes, each with the addresses of the equal ones.
 func (w *planWriter) groups(list []*alike) {
 	for _, g := range list {
 		w.WriteString(g.own)

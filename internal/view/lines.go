@@ -21,12 +21,12 @@ import (
 // uiVersion is the version of the JSON lines.
 const uiVersion = "1.3"
 
-// lines is the View for programs: one JSON object a line.
+// lines is the View for programs: one JSON object per line.
 type lines struct {
 	o     Options
 	watch *watch
 
-	mu   sync.Mutex // holds Out
+	mu   sync.Mutex // guards Out
 	done counts
 }
 
@@ -39,7 +39,7 @@ func newLines(o Options) *lines {
 	return l
 }
 
-// line holds the members of every line; the payload is beside it under a name of its own.
+// line holds the members of every line; the payload is an additional member.
 func (l *lines) write(level, message, kind, name string, payload any, more ...any) {
 	doc := map[string]any{
 		"@level": level, "@message": message, "@module": l.o.tool().Command() + ".ui",
@@ -61,8 +61,7 @@ func (l *lines) write(level, message, kind, name string, payload any, more ...an
 	_, _ = l.o.Out.Write(b)
 }
 
-// escapeUnsafe escapes characters that a terminal might obey and JSON leaves as they are. All of them are inside of
-// strings.
+// escapeUnsafe escapes characters that JSON permits and a terminal might interpret. All of them are inside strings.
 func escapeUnsafe(b []byte) []byte {
 	if bytes.IndexFunc(b, func(r rune) bool { return r >= 0x7f && unsafeRune(r) }) < 0 {
 		return b
@@ -84,25 +83,24 @@ func escapeUnsafe(b []byte) []byte {
 	return out
 }
 
-// WriteLine writes one line of the JSON form, for reports of other packages. members come in pairs of a name and a
-// value.
+// WriteLine writes one line of the JSON form, for reports of other packages. members are pairs of a name and a value.
 func WriteLine(o Options, level, message, kind string, members ...any) {
 	(&lines{o: o}).write(level, message, kind, "", nil, members...)
 }
 
-// WriteDiagnostics writes problems as such lines, each with more members.
+// WriteDiagnostics writes problems as JSON lines with additional members.
 func WriteDiagnostics(o Options, list diag.List, members ...any) {
 	(&lines{o: o}).diagnostics(list, members...)
 }
 
-// WriteVersion writes the first line.
+// WriteVersion writes the version line, which is the first one.
 func WriteVersion(o Options) { (&lines{o: o}).Start() }
 
 func (l *lines) info(message, kind, name string, payload any, more ...any) {
 	l.write("info", message, kind, name, payload, more...)
 }
 
-// resource names an instance by all of its parts.
+// resource is an instance's address and its parts.
 type resource struct {
 	Addr            string `json:"addr"`
 	Module          string `json:"module"`
@@ -132,7 +130,7 @@ func resourceOf(a addr.AbsResourceInstance) resource {
 	return r
 }
 
-// hook is the payload of what happens to one object.
+// hook is the payload of an object's events.
 type hook struct {
 	Resource       resource `json:"resource"`
 	Action         string   `json:"action,omitempty"`
@@ -156,13 +154,13 @@ func whole(d time.Duration) *float64 {
 
 // Start writes the version line.
 func (l *lines) Start() {
-	// Programs that read the lines know no other names than those of Terraform and OpenTofu.
+	// Programs that read the lines only recognize the names of Terraform and OpenTofu.
 	f := l.o.tool()
 	version := cmp.Or(l.o.LanguageVersion, state.LanguageVersion)
 	l.info(f.Title()+" "+version, "version", f.Command(), version, "ui", uiVersion)
 }
 
-// Close ends the progress lines.
+// Close stops the progress lines.
 func (l *lines) Close() { l.watch.stop() }
 
 // Send writes an event as a line, if there is one for it.
@@ -265,7 +263,7 @@ func (l *lines) ended(e event.OperationDone) {
 	l.info(e.Object.Instance.String()+": "+message, kind, "hook", h)
 }
 
-// Diagnostics writes each problem as a line.
+// Diagnostics writes one line for each problem.
 func (l *lines) Diagnostics(list diag.List) { l.diagnostics(list.Sorted()) }
 
 func (l *lines) diagnostics(list diag.List, more ...any) {
@@ -281,11 +279,10 @@ func (l *lines) diagnostics(list diag.List, more ...any) {
 	}
 }
 
-// NextStep is for people.
+// NextStep writes nothing: it is only for people.
 func (l *lines) NextStep(NextStep) {}
 
-// Tell writes a line of the type that the text has. The time in lines of init has no fractions, unlike that of all
-// others.
+// Tell writes a line of the notice's type. The time in lines of init has no fractions, unlike in all other lines.
 func (l *lines) Tell(s Notice) {
 	message := s.message()
 	switch {

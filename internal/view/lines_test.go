@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// docs reads JSON lines, without their time. The versions that recorded lines tell are ours.
+// docs parses JSON lines and removes their times. Versions in recorded lines are replaced by ours.
 func docs(t *testing.T, text string) []map[string]any {
 	t.Helper()
 	var out []map[string]any
@@ -39,7 +39,7 @@ func docs(t *testing.T, text string) []map[string]any {
 	return out
 }
 
-// ofTypes returns the lines of some types in an order of their own: that of the original has no meaning.
+// ofTypes returns the lines of some types in a fixed order, because the original order has no meaning.
 func ofTypes(all []map[string]any, types ...string) []string {
 	var out []string
 	for _, d := range all {
@@ -78,7 +78,7 @@ func TestPlanLinesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// replay turns recorded lines back into the events behind them.
+// replay sends the events that correspond to recorded lines.
 func replay(t *testing.T, all []map[string]any, send func(event.Event)) {
 	t.Helper()
 	word := func(m map[string]any, key string) string { s, _ := m[key].(string); return s }
@@ -287,7 +287,7 @@ func TestEphemeralAndImportEvents(t *testing.T) {
 	}
 }
 
-func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
+func TestOutputWithCarriageReturnsIsShownInFull(t *testing.T) {
 	var out bytes.Buffer
 	v := New(Options{Out: &out})
 	v.Send(event.ProvisionOutput{Object: objectAt(t, "t_x.a"), Type: "local-exec", Line: "10%\r\t50%\r\r100%\x1b[K\r"})
@@ -298,7 +298,7 @@ func TestOutputThatGoesBackOverItsLineIsShownInFull(t *testing.T) {
 	}
 }
 
-func TestJoinersStayInWordsThatNeedThem(t *testing.T) {
+func TestJoinersAreKeptInWordsThatNeedThem(t *testing.T) {
 	for in, want := range map[string]string{
 		"pay\u200dpal": `pay\u200dpal`, "\u200dx": `\u200dx`, "👩\u200d💻": "👩\u200d💻", "می\u200cخواهم": "می\u200cخواهم",
 		"soft\u00adhyphen": `soft\u00adhyphen`,

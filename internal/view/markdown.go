@@ -11,14 +11,13 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// LeastMarkdown is the least number of bytes that Markdown can be limited to.
+// LeastMarkdown is the smallest limit of Markdown, in bytes.
 const LeastMarkdown = 1000
 
-// Markdown writes a plan as Markdown for a comment or a page: a headline with the counts, a table with a row for each
-// change or group of equal ones, destructions first, and the plan as text, folded, in a fenced block. With a limit
-// other than 0 it has no more bytes than that, and says what it leaves out. Conditions that do not hold come first. A
-// hash of the plan's file, which apply can ask for, stands at the end. Of the options it takes Out, the names of the
-// program and the secrets.
+// Markdown writes a plan as Markdown for a comment or a page: failed conditions, a headline with the counts, a table
+// with a row for each change or group of equal ones, destructions first, the plan as text in a collapsed, fenced block,
+// and the hash of the plan's file, which apply can verify. A limit other than 0 is the maximum number of bytes; the
+// text then reports what it leaves out. Of the options it uses Out, the names of the program and the secrets.
 func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash string) error {
 	var text bytes.Buffer
 	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets})
@@ -42,7 +41,7 @@ func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash s
 	return err
 }
 
-// markdownChecks lists the conditions of check blocks, resources and outputs that do not hold, the first of them.
+// markdownChecks lists the first failed conditions of check blocks, resources and outputs.
 func markdownChecks(p *plan.Plan) string {
 	const most, longest = 10, 200
 	var lines []string
@@ -65,7 +64,7 @@ func markdownChecks(p *plan.Plan) string {
 	return "**Checks that fail:**\n\n" + strings.Join(lines, "") + "\n"
 }
 
-// markdownTable writes rows into so many bytes, -1 for any number.
+// markdownTable writes rows in at most limit bytes, or without a limit if it is -1.
 func markdownTable(list []markdownRow, limit int) string {
 	if len(list) == 0 {
 		return ""
@@ -87,7 +86,7 @@ func markdownTable(list []markdownRow, limit int) string {
 	return b.String() + "\n"
 }
 
-// markdownDetails writes the text of a plan, folded, into so many bytes, -1 for any number.
+// markdownDetails writes the collapsed text of a plan in at most limit bytes, or without a limit if it is -1.
 func markdownDetails(plain string, limit int) string {
 	fence := strings.Repeat("`", max(3, longestRun(plain, '`')+1))
 	const head, note = "<details><summary>Details</summary>\n\n", "\n... and %d more lines"
@@ -177,7 +176,7 @@ func codeCell(text string) string {
 	return fence + space + strings.ReplaceAll(text, "|", `\|`) + space + fence
 }
 
-// textCell writes text that may hold anything in a cell of a table.
+// textCell escapes arbitrary text for a table cell.
 func textCell(text string) string {
 	return strings.NewReplacer("\n", " ", "|", `\|`, "<", "&lt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`).Replace(
 		text)

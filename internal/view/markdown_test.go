@@ -12,9 +12,9 @@ import (
 
 var moreObjects = regexp.MustCompile(`and (\d+) more`)
 
-// Of random plans the Markdown has no more bytes than it may, names or counts each change once, has what is lost first,
-// and closes what it opens.
-func TestMarkdownOfAnySizeIsWholeAndCountsEverything(t *testing.T) {
+// For random plans the Markdown is within its limit, lists or counts each change once, lists losses first, and closes
+// all elements.
+func TestMarkdownIsValidAndCompleteAtAnySize(t *testing.T) {
 	order := map[string]int{"delete": 0, "replace": 1, "forget": 2, "update": 3, "create": 4}
 	cut := 0
 	for seed := range uint64(400) {

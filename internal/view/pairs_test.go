@@ -11,22 +11,20 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// pairs generates schemas, values of them, and changed values. Every string and number in a value holds a token that is
-// in no other, so that a text tells which of them it shows. What is made follows from bytes: those of a seed, or those
-// of a fuzzer.
+// pairs generates schemas, values, and changed values. Every string and number in a value contains a unique token,
+// which shows which values a text contains. The choices depend only on bytes, those of a seed or of a fuzzer.
 type pairs struct {
 	data  []byte
 	count int
-	// disordered are tokens of sequences in which more than one thing happened: which elements are taken for moved is
-	// free.
+	// disordered are tokens of sequences with several changes, for which the choice of moved elements is not specified.
 	disordered map[string]bool
 	known      bool // no value is unknown
-	blocks     bool // what is changed are nested blocks, which are compared place by place
+	blocks     bool // the changes are in nested blocks, which are compared by position
 }
 
 func newPairs(data []byte) *pairs { return &pairs{data: data, disordered: map[string]bool{}} }
 
-// n returns a number below limit; without further bytes always 0, which is the simplest choice everywhere.
+// n returns a number below limit, or 0, the simplest choice, if there are no more bytes.
 func (p *pairs) n(limit int) int {
 	if len(p.data) == 0 {
 		return 0
@@ -42,7 +40,7 @@ func (p *pairs) next() int { p.count++; return p.count }
 
 func (p *pairs) token() string { return fmt.Sprintf("tok%dx", p.next()) }
 
-// typ generates a type. Dynamic parts may stand anywhere but below sets, where no schema has them.
+// typ generates a type. Dynamic parts may occur anywhere except within sets, as in schemas.
 func (p *pairs) typ(depth int, dynamic bool) cty.Type {
 	kinds := 10
 	if depth == 0 {
@@ -79,7 +77,7 @@ func (p *pairs) typ(depth int, dynamic bool) cty.Type {
 	return cty.String
 }
 
-// concrete returns a type without dynamic parts, as values have them.
+// concrete returns a type without dynamic parts, as values have.
 func (p *pairs) concrete(ty cty.Type) cty.Type {
 	switch {
 	case ty == cty.DynamicPseudoType:
@@ -106,10 +104,10 @@ func (p *pairs) concrete(ty cty.Type) cty.Type {
 	return ty
 }
 
-// enough is how many names and leaves a pair gets before no collection gets further elements.
+// enough is the number of names and leaves of a pair after which collections do not grow.
 const enough = 400
 
-// some returns how many elements something gets: below limit.
+// some returns a number of elements below limit.
 func (p *pairs) some(limit int) int {
 	if p.count > enough {
 		return 0
@@ -117,7 +115,7 @@ func (p *pairs) some(limit int) int {
 	return p.n(limit)
 }
 
-// value returns a value of a type, all of whose leaves are new.
+// value returns a value of a type with new leaves.
 func (p *pairs) value(ty cty.Type) cty.Value {
 	ty = p.concrete(ty)
 	if p.one(12) {
@@ -169,7 +167,7 @@ func (p *pairs) text() cty.Value {
 	return cty.StringVal(p.token())
 }
 
-// longLine generates a text of one line of which only excerpts are shown on terminals.
+// longLine generates a long one-line text, of which terminals only show excerpts.
 func (p *pairs) longLine() cty.Value {
 	words := "the quick brown fox jumps over "
 	text := strings.Repeat(words, 2)
@@ -198,7 +196,7 @@ func collectionOf(ty cty.Type, vals []cty.Value) cty.Value {
 	return cty.ListVal(vals)
 }
 
-// mutate returns the new value of a value whose declared type may be dynamic.
+// mutate returns a changed value; its declared type may be dynamic.
 func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	switch p.n(10) {
 	case 0, 1, 2:
@@ -257,7 +255,7 @@ func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	return p.collection(v)
 }
 
-// memberType returns the declared type of a member of a tuple or object, where there is one.
+// memberType returns the declared type of a member of a tuple or object, or that of v if there is none.
 func memberType(ty cty.Type, i int, name string, v cty.Value) cty.Type {
 	switch {
 	case ty.IsTupleType():
@@ -277,11 +275,11 @@ func (p *pairs) retext(v cty.Value) cty.Value {
 	return cty.StringVal(strings.ReplaceAll(v.AsString(), tokens[p.n(len(tokens))], p.token()))
 }
 
-// collection changes a list or set: by elements that come, go, change or move, and by several of these together.
+// collection changes a list or set: elements are added, removed, changed or moved, or several of these.
 func (p *pairs) collection(v cty.Value) cty.Value {
 	ty, vals := v.Type(), v.AsValueSlice()
 	happened := 0
-	if p.one(2) { // change, each at its place
+	if p.one(2) { // each is changed at its position
 		for i := range vals {
 			if p.one(2) {
 				vals[i] = p.mutate(ty.ElementType(), vals[i])
@@ -313,8 +311,8 @@ func (p *pairs) collection(v cty.Value) cty.Value {
 	return out
 }
 
-// block generates a schema. Dynamic attributes are in blocks directly below the outermost, where object and changed
-// know what they make of collections of such blocks.
+// block generates a schema. Dynamic attributes are in blocks directly within the outermost, where object and changed
+// represent collections of such blocks correctly.
 func (p *pairs) block(depth int, dynamic bool) *provider.Block {
 	b := &provider.Block{Attributes: map[string]*provider.Attribute{}, Blocks: map[string]*provider.NestedBlock{}}
 	for range 1 + p.n(4) {
@@ -416,7 +414,7 @@ func (p *pairs) changed(b *provider.Block, v cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// paths chooses places in a value: what is sensitive there, or what forces a replacement. None leads into a set.
+// paths selects paths in a value to be sensitive or to force a replacement. None leads into a set.
 func (p *pairs) paths(v cty.Value) []cty.Path {
 	var all, chosen []cty.Path
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {

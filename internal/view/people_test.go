@@ -18,7 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// atTerminal returns the text of a plan that changes the attribute v of an object, as people see it at a terminal.
+// atTerminal returns the text of a plan that changes the attribute v of an object, as a terminal shows it.
 func atTerminal(before, after cty.Value, o Options) string {
 	ty := cty.Object(map[string]cty.Type{"v": cty.DynamicPseudoType})
 	of := func(v cty.Value) plan.Value {
@@ -44,7 +44,7 @@ var (
 	excerptSide = regexp.MustCompile(`^ *([-+]) (\.\.\.)?(".*")(\.\.\.)?$`)
 )
 
-// Applying the excerpts that a person sees of two long lines to the old one gives the new one.
+// Applying the excerpts of two long lines to the old one yields the new one.
 func TestExcerptsGiveTheNewText(t *testing.T) {
 	excerpts := 0
 	for seed := range uint64(300) {
@@ -99,7 +99,7 @@ func TestExcerptsGiveTheNewText(t *testing.T) {
 	}
 }
 
-// What people see of long, reordered and similar values, beside what logs have.
+// The texts of long, reordered and similar values on terminals and in logs.
 func TestDifferencesForPeople(t *testing.T) {
 	long := strings.Repeat("sudo apt-get install -y package && ", 5)
 	object := func(name string, port int64) cty.Value {

@@ -22,7 +22,7 @@ type planWriter struct {
 	out     io.Writer
 	o       Options
 	schemas tfjson.Schemas
-	// invocations are the actions that changes trigger, by the object.
+	// invocations are the triggered actions, by the object that triggers them.
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
 	// changing are the resources that the plan changes.
 	changing map[addr.ConfigResource]bool
@@ -85,8 +85,8 @@ func (w *planWriter) plan(p *plan.Plan) {
 	}
 }
 
-// leftOut lists the objects that the plan leaves alone: the interrupted creations, with the commands that resolve them,
-// and their dependents.
+// leftOut lists the objects that the plan leaves alone: interrupted creations, with the commands that resolve them, and
+// their dependents.
 func (w *planWriter) leftOut(p *plan.Plan) {
 	if len(p.LeftOut) == 0 {
 		return
@@ -114,10 +114,10 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 	}
 }
 
-// unreadShown is how many instances that were not read are named; JSON names all.
+// unreadShown limits how many instances that were not read are listed. JSON lists all of them.
 const unreadShown = 10
 
-// unread lists the real objects that the plan did not read, with the reason.
+// unread lists the existing objects that the plan did not read, with the reason.
 func (w *planWriter) unread(p *plan.Plan) {
 	var minimal []addr.AbsResourceInstance
 	for _, a := range p.Unread {
@@ -129,7 +129,7 @@ func (w *planWriter) unread(p *plan.Plan) {
 	w.unreadFor(p.UnreadBySetting, "because tombolo.hcl sets refresh = false")
 }
 
-// unreadFor names the objects that were not read for one reason.
+// unreadFor lists the objects that were not read for one reason.
 func (w *planWriter) unreadFor(list []addr.AbsResourceInstance, why string) {
 	n := len(list)
 	if n == 0 {
@@ -149,7 +149,7 @@ func (w *planWriter) unreadFor(list []addr.AbsResourceInstance, why string) {
 	}
 }
 
-// summaryText counts what apply would do.
+// summaryText returns the counts of what apply would do.
 func summaryText(s plan.Summary) string {
 	text := fmt.Sprintf(" %d to add, %d to change, %d to destroy.", s.Add, s.Change, s.Destroy)
 	if s.Invoke > 0 {
@@ -161,8 +161,8 @@ func summaryText(s plan.Summary) string {
 	return text
 }
 
-// shownChanges returns the changes worth showing, in order. A refresh-only plan shows what happened outside, and
-// changes nothing itself.
+// shownChanges returns the changes to show, in order. A refresh-only plan shows the changes made outside, and has no
+// others.
 func shownChanges(p *plan.Plan) []*plan.Change {
 	if p.Mode == plan.RefreshOnly {
 		return nil
@@ -223,7 +223,7 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	}
 }
 
-// managed counts the managed objects of a state.
+// managed returns the number of managed objects in a state.
 func managed(s *state.State) (n int) {
 	for _, r := range s.Resources() {
 		if r.Addr.Resource.Mode == addr.Managed {
@@ -237,7 +237,7 @@ func (w *planWriter) rule() {
 	w.WriteString("\n" + w.in(gray, strings.Repeat("─", w.o.width()-1)) + "\n")
 }
 
-// drift writes what changed outside since the last run, as far as it matters to the plan, and reports whether there was
+// drift writes the changes made outside since the last run that are relevant to the plan, and reports whether there are
 // any.
 func (w *planWriter) drift(p *plan.Plan) bool {
 	relevant := map[addr.AbsResourceInstance][]cty.Path{}
@@ -256,7 +256,7 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 		}
 		n := compareBlock(w.schema(c), w.sides(c), counts)
 		if w.brief && n.op != same {
-			n = compareBlock(w.schema(c), w.sides(c), nil) // what is left out here would look unchanged
+			n = compareBlock(w.schema(c), w.sides(c), nil) // what is left out would look unchanged
 		}
 		marksAlone := n.op == same && c.Action == plan.Update && p.Mode == plan.RefreshOnly
 		if n.op == same && !hasMoved(c) && !marksAlone || !n.anyChange() && n.op == remove {
@@ -356,7 +356,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 			w.WriteString(w.sign(l.action) + " " + l.text + "\n")
 		}
 	}
-	if used[plan.Forget] && w.o.Size != nil { // what scripts read has no such line
+	if used[plan.Forget] && w.o.Size != nil { // text for scripts has no such line
 		w.WriteString(w.sign(plan.Forget) + " forget (no longer managed, but not destroyed)\n")
 	}
 }
@@ -457,8 +457,8 @@ func (w *planWriter) outputs(outputs []*plan.OutputChange) string {
 	return r.String()
 }
 
-// compareOutput returns the difference of an output value. Of a sensitive one it is only that there is one, unless all
-// is shown.
+// compareOutput returns the difference of an output value. Unless all is set, the difference of a sensitive one has no
+// values.
 func compareOutput(o *plan.OutputChange, all bool) *node {
 	s := sides{before: nullAsAbsent(o.Before), after: nullAsAbsent(o.After)}
 	if s.isEmpty() {
@@ -466,7 +466,7 @@ func compareOutput(o *plan.OutputChange, all bool) *node {
 	}
 	n := compare(cty.DynamicPseudoType, s)
 	if n.op == same || all || !o.Sensitive && !o.BeforeSensitive {
-		return n // no plan shows that only the type changes, or what is sensitive
+		return n // plans do not show changes of only the type or the sensitivity
 	}
 	return &node{kind: secret, op: s.op()}
 }

@@ -38,7 +38,7 @@ func TestPlanTextIsAsRecorded(t *testing.T) {
 	}
 }
 
-// creations are plans to create instances 0 to n-1 of t_x.a, with an input that depends on the index.
+// creations returns a plan to create instances 0 to n-1 of t_x.a, with an input that depends on the index.
 func creations(n int, input func(i int) string) *plan.Plan {
 	p := &plan.Plan{}
 	ty := cty.Object(map[string]cty.Type{"input": cty.String})
@@ -61,7 +61,7 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 		o     Options
 		n     int
 		input func(int) string
-		want  int // headlines
+		want  int // number of headlines
 		more  string
 	}{
 		{"terminal", Options{Size: terminal}, 1000, func(int) string { return "x" }, 1,
@@ -92,7 +92,7 @@ func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 	}
 }
 
-func TestLongTextsShowTheNeighbourhoodOfChanges(t *testing.T) {
+func TestLongTextsShowTheContextOfChanges(t *testing.T) {
 	text := func(change func(i int) string) cty.Value {
 		var b strings.Builder
 		for i := range 40 {

@@ -22,7 +22,7 @@ type changeLine struct {
 	Reason           string     `json:"reason,omitempty"`
 	Importing        *importing `json:"importing,omitempty"`
 	GeneratedConfig  string     `json:"generated_config,omitempty"`
-	// NotImported is a member of our own: what an optional import did not find.
+	// NotImported is an additional member of Tombolo: the optional import that found no object.
 	NotImported *importing `json:"not_imported,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type importing struct {
 	Unknown bool   `json:"unknown,omitempty"`
 }
 
-// lineOf describes a change; ok is false for one that is not worth a line.
+// lineOf returns the line of a change; ok is false if it needs none.
 func lineOf(c *plan.Change) (line changeLine, ok bool) {
 	line = changeLine{
 		Resource: resourceOf(c.Object.Instance), Action: c.Action.String(), Reason: lineReason(c.Reason),
@@ -67,7 +67,7 @@ func importingOf(i *plan.Importing) *importing {
 	return &importing{Unknown: i.Unknown, ID: i.Shown()}
 }
 
-// lineReason returns the word for a reason in this format, which names those of replacements in its own way.
+// lineReason returns the word for a reason in this format, in which those of replacements have other names.
 func lineReason(r plan.Reason) string {
 	switch r {
 	case plan.ReplaceBecauseTainted:
@@ -88,21 +88,22 @@ type summaryLine struct {
 	Change int `json:"change"`
 	Import int `json:"import"`
 	Remove int `json:"remove"`
-	// Invoke is always there in Terraform; OpenTofu does not know it.
+	// Invoke is always set in Terraform; OpenTofu does not have it.
 	Invoke *int `json:"action_invocation,omitempty"`
 	Failed int  `json:"action_fail,omitempty"`
 	// Forget is an additional member of OpenTofu.
 	Forget    *int   `json:"forget,omitempty"`
 	Operation string `json:"operation"`
-	// LeftOut is a member of our own: the objects that the plan leaves alone, as in the plan document.
+	// LeftOut is an additional member of Tombolo: the objects that the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
-	// Unread is another: the instances whose real objects were not read.
+	// Unread is another one: the instances whose real objects were not read.
 	Unread []string `json:"unread,omitempty"`
-	// UnreadBySetting has those of them that the project excepts.
+	// UnreadBySetting has those of them that the project's settings exclude.
 	UnreadBySetting []string `json:"unread_by_setting,omitempty"`
 }
 
-// forgotten counts the objects that leave the state and stay in the world, where programs know the member.
+// forgotten returns the number of objects that are removed from the state and not destroyed, or nil for tools without
+// this member.
 func (l *lines) forgotten(p *plan.Plan) *int {
 	if l.o.tool() != flavor.OpenTofu {
 		return nil
@@ -150,7 +151,7 @@ type outputLine struct {
 	Value     json.RawMessage `json:"value,omitempty"`
 }
 
-// Plan writes what would change.
+// Plan writes the planned changes.
 func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	for _, c := range tfjson.SortedChanges(p.Drift) {
 		if line, ok := lineOf(c); ok {
@@ -178,8 +179,8 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.info(fmt.Sprintf("Outputs: %d", len(outputs)), "outputs", "outputs", outputs)
 }
 
-// Saved writes a line for each change that an apply performs. Moves and imports alone were shown with the plan, and
-// have no operation (moved/saved_json).
+// Saved writes a line for each change that an apply performs. Moves, and imports without changes, were shown with the
+// plan and have no operation (moved/saved_json).
 func (l *lines) Saved(p *plan.Plan) {
 	l.planned(slices.DeleteFunc(slices.Clone(shownChanges(p)), func(c *plan.Change) bool {
 		return c.Action == plan.NoOp
@@ -195,7 +196,7 @@ func (l *lines) planned(changes []*plan.Change) {
 	}
 }
 
-// Incomplete writes nothing: the errors have said it.
+// Incomplete writes nothing: the errors are already written.
 func (l *lines) Incomplete(Ending) {}
 
 // Applied writes the counts of changes and the root output values, sensitive ones without their values.

@@ -12,10 +12,10 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// stillEvery is how often a running operation is mentioned.
+// stillEvery is the interval at which a running operation is reported.
 const stillEvery = 10 * time.Second
 
-// verbs are the words for an action: while it runs, when it still runs, when it is done.
+// verbs are the words for an action: when it starts, while it runs, when it is done, and when it has failed.
 type verbs struct{ start, still, done, failed string }
 
 var verbsOf = map[plan.Action]verbs{
@@ -25,7 +25,7 @@ var verbsOf = map[plan.Action]verbs{
 	plan.Read:   {"Reading", "reading", "Read complete", "Read errored"},
 }
 
-// verbsOfOp are those of the operations of ephemeral objects.
+// verbsOfOp are the verbs for operations of ephemeral objects.
 var verbsOfOp = map[event.EphemeralOp]verbs{
 	event.Open:  {"Opening", "opening", "Opening complete", "Opening errored"},
 	event.Renew: {"Renewing", "renewing", "Renewal complete", "Renewal errored"},
@@ -40,7 +40,7 @@ func ephemeralText(e event.EphemeralDone) string {
 	return text + " after " + seconds(e.Elapsed)
 }
 
-// identity returns ` [id=...]`, or nothing.
+// identity returns ` [id=...]`, or "".
 func identity(id event.ID) string {
 	if id.Key == "" {
 		return ""
@@ -78,7 +78,7 @@ func stillText(e event.OperationStart, elapsed time.Duration) string {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// counts holds the numbers of operations of a run, from its events. Invoked actions include failed ones.
+// counts holds the numbers of operations of a run, according to its events. Invoked actions include failed ones.
 type counts struct{ add, change, destroy, invoke, failed int }
 
 func (c *counts) done(e event.OperationDone) {
@@ -95,7 +95,7 @@ func (c *counts) done(e event.OperationDone) {
 	}
 }
 
-// watch mentions operations that take long. One goroutine serves all of them; it runs while there are any, and stop
+// watch reports operations that take long. One goroutine handles all of them; it runs while there are any, and stop
 // waits for its end.
 type watch struct {
 	now  func() time.Time
@@ -113,7 +113,7 @@ type watched struct {
 
 type operation struct {
 	event.OperationStart
-	told int // how many times it was mentioned
+	told int // how many times it was reported
 }
 
 func newWatch(now func() time.Time, tell func(event.OperationStart, time.Duration)) *watch {
@@ -156,7 +156,7 @@ func (w *watch) remind() {
 	}
 }
 
-// due returns the operations that have to be mentioned now.
+// due returns the operations that are to be reported now.
 func (w *watch) due() []operation {
 	now := w.now()
 	w.mu.Lock()

@@ -64,11 +64,11 @@ func TestCloseEndsTheGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Out: &bytes.Buffer{}, JSON: true})
 		v.Send(event.OperationStart{Object: objectAt(t, "terraform_data.a"), Action: plan.Create})
-		v.Close() // synctest fails the test when a goroutine is left
+		v.Close() // synctest fails the test if a goroutine is left
 	})
 }
 
-func TestTheEndTellsWhatWasDone(t *testing.T) {
+func TestEndOfAnApplyIsReported(t *testing.T) {
 	done := []event.Event{
 		event.OperationDone{Object: objectAt(t, "t_x.a"), Action: plan.Create},
 		event.OperationDone{Object: objectAt(t, "t_x.b"), Action: plan.Create, Failed: true},
@@ -113,7 +113,7 @@ func TestTheEndTellsWhatWasDone(t *testing.T) {
 	}
 }
 
-func TestNextStepTellsHowToApply(t *testing.T) {
+func TestNextStepShowsHowToApply(t *testing.T) {
 	todo := &plan.Plan{Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Create}}}
 	rule := "\n" + strings.Repeat("─", 77) + "\n"
 	for _, c := range []struct {

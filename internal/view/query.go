@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Lists shows a row for each object that was found, and names the lists that found nothing.
+// Lists shows a row for each object that was found, and names the lists without results.
 func (t *text) Lists(lists []*plan.List) {
 	var b strings.Builder
 	var empty []string
@@ -44,7 +44,7 @@ func (t *text) Lists(lists []*plan.List) {
 	t.write(t.o.Out, b.String())
 }
 
-// list shows that a search is under way on a live display, and reports whether the event was one of a search.
+// list shows a running search on the live display, and reports whether e was an event of a search.
 func (t *text) list(e event.Event) bool {
 	switch e := e.(type) {
 	case event.ListStart:
@@ -63,10 +63,10 @@ func (t *text) list(e event.Event) bool {
 	return true
 }
 
-// listKey names a search among the tasks of a live display.
+// listKey returns the key of a search's task on the live display.
 func listKey(l *plan.List) string { return "list " + l.Addr.String() }
 
-// Lists writes nothing: the events have written a line for each object.
+// Lists writes nothing: a line for each object was written when its event arrived.
 func (l *lines) Lists([]*plan.List) {}
 
 // listLine is the payload of the lines of a search.
@@ -91,13 +91,13 @@ type foundLine struct {
 	ImportConfig    string   `json:"import_config,omitempty"`
 }
 
-// jsonText is JSON that is written as it is.
+// jsonText is JSON that is written unchanged.
 type jsonText []byte
 
 // MarshalJSON implements json.Marshaler.
 func (j jsonText) MarshalJSON() ([]byte, error) { return j, nil }
 
-// list writes an event of a search as a line, and reports whether it was one.
+// list writes an event of a search as a line, and reports whether e was one.
 func (l *lines) list(e event.Event) bool {
 	switch e := e.(type) {
 	case event.ListStart:
@@ -124,8 +124,8 @@ func (l *lines) list(e event.Event) bool {
 
 func typeOf(a addr.AbsResourceInstance) string { return a.Resource.Type }
 
-// withoutSecrets returns a value as JSON, with null in place of what is sensitive, and the paths of that. There is
-// nothing for what is null as a whole.
+// withoutSecrets returns a value as JSON, with null for sensitive parts, and the paths of these. It returns nil for a
+// null value.
 func withoutSecrets(v plan.Value) (doc jsonText, paths []string) {
 	if v.Value == cty.NilVal || v.Value.IsNull() {
 		return nil, nil

@@ -11,20 +11,20 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// renderer writes differences as text. Depth counts levels of four columns; the sign of a change stands two columns
-// before its line's text.
+// renderer writes differences as text. Depth counts levels of four columns; the sign of a change is two columns before
+// its line's text.
 type renderer struct {
 	bytes.Buffer
 	style
-	// brief leaves out parts that people at a terminal do not read; scripts and logs get everything.
+	// brief leaves out details that terminals do not show; scripts and logs get everything.
 	brief bool
-	// hide, unless it is nil, replaces secrets in values; see conceal.go.
+	// hide, if not nil, replaces secrets in values; see conceal.go.
 	hide func(string) (shown string, whole bool)
 }
 
-// how selects how to write a part.
+// how controls how a part is written.
 type how struct {
-	// quietNull leaves out the ` -> null` behind what is removed.
+	// quietNull leaves out the ` -> null` after removed values.
 	quietNull bool
 	// all shows unchanged parts too.
 	all bool
@@ -32,7 +32,7 @@ type how struct {
 
 func (r *renderer) pad(columns int) { r.WriteString(strings.Repeat(" ", max(0, columns))) }
 
-// lead begins a line: the sign of the change and the space up to the depth.
+// lead begins a line with the indentation and the sign of the change.
 func (r *renderer) lead(depth int, o op) {
 	if o == same {
 		r.pad(4 * depth)
@@ -79,7 +79,7 @@ func (r *renderer) nullNote(n *node, h how) string {
 	return " -> " + r.in(gray, "null")
 }
 
-// value writes a difference behind `name = `, without a line end.
+// value writes a difference after `name = `, without a newline.
 func (r *renderer) value(n *node, depth int, h how) {
 	switch n.kind {
 	case scalar:
@@ -118,10 +118,10 @@ func (r *renderer) value(n *node, depth int, h how) {
 	}
 }
 
-// maxFormer is how many lines of a value are worth showing that nothing can be compared with yet.
+// maxFormer limits how many lines of a value are shown if it becomes unknown.
 const maxFormer = 12
 
-// former writes a value that becomes unknown, a long one by its first and last line alone.
+// former writes a value that becomes unknown, and only the first and last lines of a long one.
 func (r *renderer) former(n *node, depth int) {
 	whole := renderer{style: r.style, hide: r.hide}
 	whole.value(n, depth, how{quietNull: true})
@@ -137,7 +137,7 @@ func (r *renderer) former(n *node, depth int) {
 	r.WriteString(text[strings.LastIndexByte(text, '\n'):])
 }
 
-// warnings writes a warning before a line: that its sensitivity changes.
+// warnings writes a warning before a line whose sensitivity changes.
 func (r *renderer) warnings(n *node, depth int, what string) {
 	if n.exposure == 0 {
 		return
@@ -166,7 +166,7 @@ func (r *renderer) warnings(n *node, depth int, what string) {
 	r.WriteString("# " + lines[1] + "\n")
 }
 
-// sequence writes a list: of what is unchanged only the neighbours of changes are shown.
+// sequence writes a list. Of unchanged elements, only the neighbors of changes are shown.
 func (r *renderer) sequence(n *node, depth int, h how) {
 	if len(n.children) == 0 {
 		r.WriteString("[]" + r.nullNote(n, h) + r.replaceNote(n))
@@ -286,10 +286,10 @@ func (r *renderer) object(n *node, depth int, h how) {
 	r.WriteString("}" + r.nullNote(n, h))
 }
 
-// important names are always shown: they distinguish objects.
+// important reports whether a name is always shown, because it identifies objects.
 func important(name string) bool { return name == "id" || name == "name" || name == "tags" }
 
-// members writes the parts of an object, one a line.
+// members writes the parts of an object, one per line.
 func (r *renderer) members(n *node, depth int, h how) {
 	keys := make([]string, len(n.names))
 	width := 0
@@ -314,7 +314,7 @@ func (r *renderer) members(n *node, depth int, h how) {
 	r.hiddenCount(depth, hidden, "attribute")
 }
 
-// memberName writes a name without quotes where the language permits that.
+// memberName returns a name, without quotes if the language permits that.
 func memberName(name string) string {
 	if hclsyntax.ValidIdentifier(name) {
 		return clean(name)
@@ -322,10 +322,10 @@ func memberName(name string) string {
 	return quoted(name)
 }
 
-// quoted writes a string in quotes; template sequences stay as they are, because this is for reading.
+// quoted returns a string in quotes. Template sequences are not escaped, because the text is only for reading.
 func quoted(s string) string { return strconv.Quote(s) }
 
-// literal writes one scalar.
+// literal returns a scalar as text.
 func literal(v cty.Value) string {
 	switch ty := v.Type(); {
 	case v.IsNull():

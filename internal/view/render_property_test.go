@@ -20,11 +20,11 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// tokenPattern finds the tokens of package pairs in texts and values.
+// tokenPattern matches the tokens of pairs in texts and values.
 var tokenPattern = regexp.MustCompile(`tok\d+x|\b7\d{6}\b`)
 
-// leaves returns the tokens of a value with the places where they are: elements of sequences and sets have none of
-// their own.
+// leaves returns the tokens of a value with their paths. Elements of sequences and sets have the path of the
+// collection.
 func leaves(v cty.Value) map[string]string {
 	found := map[string]string{}
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
@@ -63,7 +63,7 @@ func place(path cty.Path) string {
 	return b.String() + "/"
 }
 
-// onlyIn returns the tokens of one value that the other has not.
+// onlyIn returns the tokens of one value that the other does not have.
 func onlyIn(v, other cty.Value) map[string]string {
 	out, others := leaves(v), leaves(other)
 	for token := range out {
@@ -74,8 +74,9 @@ func onlyIn(v, other cty.Value) map[string]string {
 	return out
 }
 
-// inChangedSets returns the tokens of elements of sets that are not in the set on the other side, and of those of sets
-// in dynamic values of which as many come as go: these are compared place by place, as the lists that they are in JSON.
+// inChangedSets returns the tokens of elements of sets that are not in the set on the other side, and those of sets in
+// dynamic values with equal numbers of added and removed elements, which are compared by position, like the lists that
+// they are in JSON.
 func inChangedSets(v, other cty.Value) map[string]bool {
 	out := map[string]bool{}
 	add := func(v cty.Value) {
@@ -101,7 +102,7 @@ func inChangedSets(v, other cty.Value) map[string]bool {
 	return out
 }
 
-// secretPlaces returns the places of what is sensitive on either side.
+// secretPlaces returns the paths of sensitive parts on either side.
 func secretPlaces(b *provider.Block, values ...plan.Value) (places []string) {
 	for _, v := range values {
 		if v.Value == cty.NilVal || v.Value.IsNull() {
@@ -118,7 +119,7 @@ func under(at string, places []string) bool {
 	return slices.ContainsFunc(places, func(p string) bool { return strings.HasPrefix(at, p) })
 }
 
-// secretTokens returns the tokens in what is sensitive in a value.
+// secretTokens returns the tokens in the sensitive parts of a value.
 func secretTokens(b *provider.Block, v plan.Value) map[string]bool {
 	out := map[string]bool{}
 	if v.Value.IsNull() {
@@ -134,7 +135,7 @@ func secretTokens(b *provider.Block, v plan.Value) map[string]bool {
 	return out
 }
 
-// pending returns the places of blocks that are not known yet: what they were is not shown.
+// pending returns the paths of unknown blocks, whose prior content is not shown.
 func pending(b *provider.Block, v cty.Value) (places []string) {
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() && len(path) > 0 {
@@ -147,7 +148,7 @@ func pending(b *provider.Block, v cty.Value) (places []string) {
 	return places
 }
 
-// unknownPlaces returns the places of what is not known yet.
+// unknownPlaces returns the paths of unknown parts.
 func unknownPlaces(v cty.Value) (places []string) {
 	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if !v.IsKnown() {
@@ -160,7 +161,7 @@ func unknownPlaces(v cty.Value) (places []string) {
 
 var signed = regexp.MustCompile(`^(?:│ )? *(?:[-+~]|-/\+|\+/-) `)
 
-// shown returns which tokens a text shows, and which of them on lines with the sign of a change.
+// shown returns the tokens in a text, and those of them on lines with the sign of a change.
 func shown(text string) (all, changed map[string]bool) {
 	all, changed = map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -174,7 +175,7 @@ func shown(text string) (all, changed map[string]bool) {
 	return all, changed
 }
 
-// checkDifference checks a text that shows how one value becomes another. Hidden places are those of secrets.
+// checkDifference checks a text that shows the change of a value. Hidden paths are those of secrets.
 func checkDifference(t *testing.T, p *pairs, what, text string, before, after cty.Value, hidden []string) {
 	t.Helper()
 	all, changed := shown(text)
@@ -198,7 +199,8 @@ func checkDifference(t *testing.T, p *pairs, what, text string, before, after ct
 	}
 }
 
-// inJSON reports whether a token is a part of a text that may have changed elsewhere: one line of it may hold both.
+// inJSON reports whether a token is in a JSON text that may have changed elsewhere, in which case one line may contain
+// both changes.
 func inJSON(v cty.Value, token string) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
@@ -244,7 +246,7 @@ func renderPair(t *testing.T, data []byte) {
 		Provider: addr.AbsProviderConfig{Provider: source},
 		Before:   before, After: after, Type: ty, ReplacePaths: replace,
 	}
-	// What is a secret on one side and none on the other may be shown for that one.
+	// A value that is secret on only one side may be shown for the other side.
 	secret, open := map[string]bool{}, map[string]bool{}
 	for _, v := range []plan.Value{before, after} {
 		own := secretTokens(b, v)
@@ -280,10 +282,10 @@ func renderPair(t *testing.T, data []byte) {
 			view.Plan(pl, schemas)
 			view.Close()
 			quiet(what, out.String())
-			// What is forgotten stays as it is, so nothing of it is shown as removed.
+			// A forgotten object is unchanged, so nothing of it is shown as removed.
 			if !o.JSON && !o.Color && action != plan.Forget && (mode == plan.Normal || action == plan.Update) {
 				left := hidden
-				if o.Size != nil { // of what is not known yet the present value is cut
+				if o.Size != nil { // the present value of an unknown one is abbreviated
 					left = append(slices.Clip(hidden), unknownPlaces(after.Value)...)
 				}
 				checkDifference(t, p, what, out.String(), before.Value, after.Value, left)
@@ -293,7 +295,7 @@ func renderPair(t *testing.T, data []byte) {
 	renderStored(t, b, stored, schemas, object)
 }
 
-// renderStored shows a state with an object in it: all of it, nothing as changed, no secret.
+// renderStored shows a state with an object, and checks that all of it is shown, nothing as changed, and no secret.
 func renderStored(t *testing.T, b *provider.Block, v plan.Value, schemas tfjson.Schemas, object addr.Object) {
 	t.Helper()
 	source := addr.AbsProviderConfig{Provider: addr.DefaultProvider("t")}
@@ -326,7 +328,7 @@ func renderStored(t *testing.T, b *provider.Block, v plan.Value, schemas tfjson.
 	}
 }
 
-// renderOutputs shows values of any type as outputs: in a plan and as they are stored.
+// renderOutputs shows values of any type as outputs, in a plan and in a state.
 func renderOutputs(t *testing.T, data []byte) {
 	p := newPairs(data)
 	p.known = p.one(4)

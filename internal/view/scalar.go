@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// scalar writes the difference of two scalars. Strings with JSON are compared as JSON values, strings of several lines
+// scalar writes the difference of two scalars. Strings with JSON are compared as JSON values, and multi-line strings
 // line by line.
 func (r *renderer) scalar(n *node, depth int, h how) {
 	if isText(n.before) || isText(n.after) {
@@ -39,14 +39,14 @@ func (r *renderer) scalar(n *node, depth int, h how) {
 	r.WriteString(r.replaceNote(n))
 }
 
-// What people at a terminal see of a value that would fill it: a text of one line from so many characters on by its
-// ends, one of several lines by so many of its first and last ones.
+// Limits above which a terminal shows only the beginning and end of a value: characters of a one-line text, lines of
+// others.
 const (
 	hugeText, textHead, textTail = 2000, 400, 200
 	hugeLines, linesHead         = 60, 20
 )
 
-// literal writes a scalar, a huge one for people by its ends.
+// literal returns a scalar as text. For terminals, a long one is abbreviated in the middle.
 func (r *renderer) literal(v cty.Value) string {
 	if !r.brief || !isText(v) || len(v.AsString()) < hugeText {
 		return literal(v)
@@ -60,7 +60,7 @@ func (r *renderer) literal(v cty.Value) string {
 	return quoted(string(runes[:textHead])) + r.in(gray, left) + quoted(string(runes[len(runes)-textTail:]))
 }
 
-// wholeText writes the lines of a text in which nothing changes, or that comes or goes as a whole.
+// wholeText writes the lines of a text that is unchanged, added or removed.
 func (r *renderer) wholeText(lines []string, depth int) {
 	write := func(list []string) {
 		for _, l := range list {
@@ -80,14 +80,14 @@ func (r *renderer) wholeText(lines []string, depth int) {
 }
 
 const (
-	// longText is how many bytes a text of one line has at least, so that only what changes of it is worth showing.
+	// longText is the minimum number of bytes of a one-line text of which only the changes are shown.
 	longText = 120
-	// maxParts is in how many places it may change.
+	// maxParts is the maximum number of changed places in it.
 	maxParts = 12
 )
 
-// excerpts writes, for people at a terminal, two long texts of one line by what differs, with a few words around it. It
-// reports false where most of them differs.
+// excerpts writes, for terminals, the differences between two long one-line texts, with a few words of context. It
+// returns false if most of the texts differs.
 func (r *renderer) excerpts(n *node, depth int) bool {
 	if !r.brief || n.op != update || !isText(n.before) || !isText(n.after) {
 		return false
@@ -122,7 +122,7 @@ func (r *renderer) excerpts(n *node, depth int) bool {
 	return true
 }
 
-// ellipsis stands for what is left out.
+// ellipsis returns an ellipsis if some text is left out.
 func ellipsis(some bool) string {
 	if some {
 		return "..."
@@ -134,7 +134,7 @@ func isText(v cty.Value) bool {
 	return !isAbsent(v) && v.IsKnown() && !v.IsNull() && v.Type() == cty.String
 }
 
-// sideOf returns the difference that adds or removes one side of a scalar alone.
+// sideOf returns the difference that only adds or removes one side of a scalar.
 func sideOf(n *node, o op) *node {
 	if o == create {
 		return &node{kind: scalar, op: create, after: n.after}
@@ -142,8 +142,8 @@ func sideOf(n *node, o op) *node {
 	return &node{kind: scalar, op: remove, before: n.before}
 }
 
-// parseEmbedded reads a string that holds a JSON object or array. What it holds is anyone's: neither its depth nor its
-// numbers may keep this program from showing it.
+// parseEmbedded parses a string that contains a JSON object or array. The text is arbitrary: neither its depth nor its
+// numbers may prevent this program from showing it.
 func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	if !isText(v) {
 		return cty.NilVal, false
@@ -153,7 +153,7 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	raw := []byte(s)
-	if !json.Valid(raw) { // which also limits the depth
+	if !json.Valid(raw) { // also limits the depth
 		return cty.NilVal, false
 	}
 	ty, err := ctyjson.ImpliedType(raw)
@@ -164,7 +164,7 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 	return parsed, err == nil
 }
 
-// embedded writes strings that hold something with a structure; it reports false when neither side does.
+// embedded writes strings with structured content, and returns false if neither side has any.
 func (r *renderer) embedded(n *node, depth int, h how) bool {
 	before, after := r.within(n.before), r.within(n.after)
 	switch {
@@ -177,12 +177,12 @@ func (r *renderer) embedded(n *node, depth int, h how) bool {
 		r.call(compareDynamic(sides{before: before.value, after: before.value}), before.function, same, depth, "")
 	case n.op == update && before.function == base64Of && after.function == base64Of &&
 		strings.TrimSpace(before.value.AsString()) == strings.TrimSpace(after.value.AsString()):
-		return false // what differs would not be seen
+		return false // the difference would not be visible
 	case n.op == update && before.function != "" && before.function == after.function:
 		r.bothEmbedded(compareDynamic(sides{before: before.value, after: after.value}), before, depth,
 			r.replaceNote(n))
 	case n.op == update && (before.function != "" || after.function != ""):
-		// One side only: each is shown as it is.
+		// Only one side has structured content: each side is shown unchanged.
 		r.value(sideOf(n, remove), depth, how{quietNull: true})
 		r.WriteString(" -> ")
 		r.value(sideOf(n, create), depth, h)
@@ -193,7 +193,7 @@ func (r *renderer) embedded(n *node, depth int, h how) bool {
 	return true
 }
 
-// bothEmbedded writes the difference of two texts with a structure, which may be none but what does not belong to it.
+// bothEmbedded writes the difference of two structured texts, which may differ only outside of their values.
 func (r *renderer) bothEmbedded(d *node, of structure, depth int, note string) {
 	if d.op == same {
 		r.call(d, of.function, same, depth, " "+r.in(gray, "# "+of.beside)+note)
@@ -202,8 +202,8 @@ func (r *renderer) bothEmbedded(d *node, of structure, depth int, note string) {
 	r.call(d, of.function, update, depth, note)
 }
 
-// call writes jsonencode(...) or the like around a value. The sign of the value itself is only written where both sides
-// have one.
+// call writes jsonencode(...) or a similar function around a value. The sign of the value itself is only written if
+// both sides have one.
 func (r *renderer) call(d *node, function string, o op, depth int, note string) {
 	if len(d.children) == 0 && (d.kind != retyped || len(d.was.children) == 0 && len(d.is.children) == 0) {
 		r.WriteString(function + "(")
@@ -222,7 +222,7 @@ func (r *renderer) call(d *node, function string, o op, depth int, note string) 
 	r.WriteByte(')')
 }
 
-// lines writes strings of several lines as a here document; it reports false without any.
+// lines writes multi-line strings as a here document, and returns false if there are none.
 func (r *renderer) lines(n *node, depth int, h how) bool {
 	multi := func(v cty.Value) bool { return isText(v) && strings.Contains(v.AsString(), "\n") }
 	if !multi(n.before) && !multi(n.after) {
@@ -251,19 +251,19 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 	return true
 }
 
-// The lines around a change that are shown, and how many unchanged ones have to be left over to be worth hiding.
+// The number of context lines around a change, and the minimum number of unchanged lines to hide.
 const (
 	contextLines = 3
 	worthHiding  = 6
 )
 
-// changedLine is a line of a text with what happens to it.
+// changedLine is a line of a text and the change to it.
 type changedLine struct {
 	op   op
 	text string
 }
 
-// changedLines writes the difference of two texts, of what is unchanged only the neighbourhood of changes.
+// changedLines writes the difference of two texts, with only the context of changes.
 func (r *renderer) changedLines(before, after []item, depth int) {
 	number(before, after)
 	var lines []changedLine
@@ -282,7 +282,7 @@ func (r *renderer) changedLines(before, after []item, depth int) {
 		for end < len(lines) && lines[end].op == same {
 			end++
 		}
-		from, to := i, end // of an unchanged run, what is hidden
+		from, to := i, end // the hidden part of an unchanged run
 		if i > 0 {
 			from += contextLines
 		}
@@ -302,7 +302,7 @@ func (r *renderer) changedLines(before, after []item, depth int) {
 	}
 }
 
-// hiddenLines writes how many lines are hidden before one and, for people, the place of that one in a document.
+// hiddenLines writes how many lines are hidden before a line and, for people, the path of that line in a document.
 func (r *renderer) hiddenLines(depth, n int, lines []changedLine, next int) {
 	place := ""
 	if r.brief && n > 0 && next < len(lines) {
@@ -328,7 +328,7 @@ func (r *renderer) textLines(lines []changedLine, depth int) {
 	}
 }
 
-// textLines cuts a string into lines; white space around the whole of it does not count.
+// textLines splits a string into lines, without leading and trailing white space.
 func textLines(v cty.Value) []string { return strings.Split(strings.TrimSpace(v.AsString()), "\n") }
 
 func textItems(v cty.Value) []item {
@@ -340,14 +340,14 @@ func textItems(v cty.Value) []item {
 	return out
 }
 
-// structure is what a text holds: function is the name of what would make the text from the value, beside says what can
-// differ between two texts with the same value. The zero value is that of a text without one.
+// structure is the structured content of a text: function is the function that would encode the value as the text,
+// beside describes how texts with the same value may differ. The zero value means no structure.
 type structure struct {
 	function, beside string
 	value            cty.Value
 }
 
-// within returns what a text holds. Scripts and logs get what is not JSON as it is.
+// within returns the structured content of a text. For scripts and logs, only JSON counts.
 func (r *renderer) within(v cty.Value) structure {
 	if parsed, ok := parseEmbedded(v); ok {
 		return structure{"jsonencode", "whitespace changes", parsed}
@@ -364,20 +364,21 @@ func (r *renderer) within(v cty.Value) structure {
 	return structure{}
 }
 
-// base64Of is the function whose texts are base64 of other texts.
+// base64Of is the function that encodes text as base64.
 const base64Of = "base64encode"
 
 const (
-	// maxStructure is how long a text is at most that is looked into.
+	// maxStructure limits the length of texts that are searched for structured content, in bytes.
 	maxStructure = 1 << 20
-	// maxBlocks limits the blocks of PEM that are told apart: there are bundles of all authorities of the world.
+	// maxBlocks limits the number of PEM blocks that are shown individually, because bundles of certificate authorities
+	// have many.
 	maxBlocks = 500
-	// minBase64 is how long base64 of text is at least: many names and words are base64 of something.
+	// minBase64 is the minimum length of base64 text: many names and words are valid base64.
 	minBase64 = 24
 )
 
-// parsePEM reads a text of PEM blocks: of each its type and its fingerprint, and of a certificate what people know it
-// by. The contents are not shown, which of private keys would be harmful.
+// parsePEM parses PEM blocks. It returns the type and fingerprint of each, and for certificates also the subject and
+// similar fields. The contents are not shown, because they may be private keys.
 func parsePEM(text string) (cty.Value, bool) {
 	rest, blocks := []byte(text), []cty.Value(nil)
 	for len(blocks) <= maxBlocks {
@@ -415,11 +416,10 @@ func pemBlock(b *pem.Block) cty.Value {
 	return cty.ObjectVal(parts)
 }
 
-// validText returns a text from outside as a value.
+// validText returns arbitrary text as a value.
 func validText(s string) cty.Value { return cty.StringVal(strings.ToValidUTF8(s, "\uFFFD")) }
 
-// parseBase64 returns the text that a text is the base64 form of. Nothing is lost: the form is the only one of its
-// text.
+// parseBase64 returns the text that s encodes as base64, if that is its only encoding.
 func parseBase64(s string) (string, bool) {
 	if len(s) < minBase64 || len(s)%4 != 0 {
 		return "", false
@@ -429,7 +429,7 @@ func parseBase64(s string) (string, bool) {
 		return "", false
 	}
 	if cty.StringVal(string(raw)).AsString() != string(raw) {
-		return "", false // values have one form of each letter alone
+		return "", false // each letter has only one form in values
 	}
 	words := false
 	for _, c := range string(raw) {
@@ -443,8 +443,8 @@ func parseBase64(s string) (string, bool) {
 	return string(raw), words
 }
 
-// yamlPlace returns where in a document of YAML a line stands, such as spec.containers[name: web], as its indentation
-// tells; empty if the lines around it do not look like YAML, or if it stands at the top.
+// yamlPlace returns the path of a line in a YAML document, such as spec.containers[name: web], derived from its
+// indentation, or "" if the lines around it do not look like YAML or it is at the top level.
 func yamlPlace(lines []changedLine, at int) string {
 	depth, place := indentation(lines[at].text), ""
 	for i := at - 1; i >= 0 && depth > 0; i-- {
@@ -456,7 +456,7 @@ func yamlPlace(lines []changedLine, at int) string {
 		switch key, isKey := strings.CutSuffix(words, ":"); {
 		case strings.HasPrefix(words, "- ") && len(words) <= maxItem:
 			place = "[" + strings.TrimSuffix(words[2:], ":") + "]" + place
-			// The key of the list may be as far to the left as its items.
+			// The key of the list may be indented as little as its items.
 			depth = indent + 1
 			for i > 0 && (indentation(lines[i-1].text) > indent || strings.HasPrefix(
 				strings.TrimSpace(lines[i-1].text), "- ") && indentation(lines[i-1].text) == indent) {
@@ -474,8 +474,8 @@ func yamlPlace(lines []changedLine, at int) string {
 	return place
 }
 
-// maxItem is how long the first line of an item is at most that names it.
+// maxItem is the maximum length of an item's first line that identifies the item.
 const maxItem = 40
 
-// indentation counts the spaces that a line begins with.
+// indentation returns the number of leading spaces of a line.
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

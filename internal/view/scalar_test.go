@@ -21,10 +21,10 @@ func TestTextsOfAnyDepthAndWithAnyNumberAreShown(t *testing.T) {
 	}
 }
 
-// long finds numbers with many digits.
+// long matches numbers with large exponents.
 var long = regexp.MustCompile(`[eE][+-]?\d{4}`)
 
-// FuzzEmbedded reads texts as the JSON that they may hold: what is read can be written, and no other text is.
+// FuzzEmbedded parses texts as JSON: every accepted text can be written again, and invalid JSON is not accepted.
 func FuzzEmbedded(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `[]`, ` [1, "x", null, {"a": true}]\n`, `{"a": 1, "a": "x"}`, `{"a": 1, "a": 2}`, `{"": {}}`,
@@ -35,7 +35,7 @@ func FuzzEmbedded(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if long.MatchString(text) {
-			return // it takes the square of the exponent to write that down
+			return // writing it takes time quadratic in the exponent
 		}
 		v, ok := parseEmbedded(cty.StringVal(text))
 		if !ok {

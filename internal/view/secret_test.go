@@ -15,8 +15,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestSecretsNeverShow plants a secret at every kind of place, as before, after and both, under every action, and looks
-// for it in every output of a view.
+// TestSecretsNeverShow puts a secret in every kind of place, as before, after and both, in every action, and searches
+// every output of a view for it.
 func TestSecretsNeverShow(t *testing.T) {
 	secret := cty.StringVal("x " + tfjsontest.Canary)
 	pair := cty.ObjectVal(map[string]cty.Value{"k": secret, "open": cty.StringVal("y")})

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// State writes a whole state as text: what `show` prints without a plan file.
+// State writes a state as text: the output of `show` without a plan file.
 func State(o Options, s *state.State, schemas tfjson.Schemas) error {
 	if s.IsEmpty() {
 		_, err := io.WriteString(o.Out, "The state file is empty. No resources are represented.\n")
@@ -38,7 +38,7 @@ func State(o Options, s *state.State, schemas tfjson.Schemas) error {
 	return err
 }
 
-// Object writes one instance as text: what `state show ADDRESS` prints. Deposed objects are left out, as there.
+// Object writes one instance as text: the output of `state show ADDRESS`. Deposed objects are left out.
 func Object(o Options, s *state.State, a addr.AbsResourceInstance, schemas tfjson.Schemas) error {
 	r := s.Resource(a.AbsResource())
 	current := s.Object(addr.Object{Instance: a})
@@ -65,7 +65,7 @@ func newStateWriter(o Options, s *state.State, schemas tfjson.Schemas) stateWrit
 	return stateWriter{renderer: renderer{style: style{o.Color}, hide: o.concealing()}, o: o, schemas: schemas}
 }
 
-// module writes the resources of a module instance, and below them those of the modules that it calls.
+// module writes the resources of a module instance, and after them those of the modules that it calls.
 func (w *stateWriter) module(m addr.ModuleInstance, of map[addr.ModuleInstance][]*state.Resource,
 	children map[addr.ModuleInstance][]addr.ModuleInstance) error {
 	for i, r := range of[m] {
@@ -94,7 +94,7 @@ func (w *stateWriter) module(m addr.ModuleInstance, of map[addr.ModuleInstance][
 	return nil
 }
 
-// resource writes all objects of a resource, with an empty line between them.
+// resource writes all objects of a resource, separated by empty lines.
 func (w *stateWriter) resource(r *state.Resource) error {
 	first := true
 	write := func(a addr.Object, o *state.Object) error {

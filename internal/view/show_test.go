@@ -61,7 +61,7 @@ func TestOutputTextIsAsRecorded(t *testing.T) {
 	}
 }
 
-func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
+func TestValuesAreWrittenAsExpressions(t *testing.T) {
 	for _, c := range []struct {
 		value cty.Value
 		want  string
@@ -90,7 +90,7 @@ func TestValuesAreExpressionsThatGiveThemAgain(t *testing.T) {
 	}
 }
 
-func TestRawOutputRefusesWhatHasNoText(t *testing.T) {
+func TestRawOutputRefusesValuesWithoutText(t *testing.T) {
 	for _, c := range []struct {
 		value cty.Value
 		want  string // empty: an error

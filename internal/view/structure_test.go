@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// shownAs returns the difference of two texts as people at a terminal see it.
+// shownAs returns the difference of two texts on a terminal.
 func shownAs(before, after string) string {
 	r := renderer{brief: true}
 	r.value(compareDynamic(sides{before: cty.StringVal(before), after: cty.StringVal(after)}), 0, how{})
@@ -24,14 +24,15 @@ func TestBase64OfTextIsShownAsText(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	// What is not the only form of a text is shown as it is.
+	// A text that is not the only encoding of its value is shown unchanged.
 	for _, text := range []string{"aGVsbG8gd29ybGQsIGhlbGxvIQ=", encode("\x00\x01\x02 binary, not text at all"),
 		"abcdefghijklmnopqrstuvwxyzab", encode("e\u0301 is written in two signs here")} {
 		if _, ok := parseBase64(text); ok {
 			t.Errorf("%q is taken for base64 of text", text)
 		}
 	}
-	// Where only the space around the text differs, the texts are shown, so that the difference is seen.
+	// If only the surrounding white space of a text differs, the encoded texts are shown, so that the difference is
+	// visible.
 	if got := shownAs(encode("one two three four\n"), encode("one two three four\n\n")); !strings.Contains(got, "->") {
 		t.Errorf("the difference does not show:\n%s", got)
 	}
@@ -55,7 +56,7 @@ func TestPEMIsShownByItsBlocksWithoutContents(t *testing.T) {
 	}
 }
 
-func TestHiddenLinesOfYAMLSayWhereTheNextStands(t *testing.T) {
+func TestHiddenLinesOfYAMLShowThePathOfTheNext(t *testing.T) {
 	document := func(image string) string {
 		return "kind: Deployment\nmetadata:\n  name: web\n  labels:\n    a: b\n    c: d\n    e: f\n    g: h\nspec:\n" +
 			"  template:\n    containers:\n    - name: first\n      image: nginx\n    - name: web\n" +

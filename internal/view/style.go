@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// style writes with or without colour.
+// style writes with or without color.
 type style struct{ on bool }
 
 const (
@@ -43,13 +43,13 @@ func (s style) symbol(o op) string {
 	return " "
 }
 
-// defaultWidth is the width of text where the terminal does not say: scripts and tests expect it.
+// defaultWidth is the width of text if the terminal's width is not known. Scripts and tests expect it.
 const defaultWidth = 78
 
-// Wrap breaks the lines of a text as those of diagnostics are, for a terminal of a width or, if that is 0, none.
+// Wrap wraps the lines of a text as in diagnostics, for a terminal of a width, or for no terminal if it is 0.
 func Wrap(text string, width int) string { return wrap(text, cmp.Or(width, defaultWidth)) }
 
-// unbroken holds what programs look for in errors, to run a command again. Lines are not broken in it.
+// unbroken holds messages that programs search for in errors in order to repeat a command. They are not wrapped.
 var unbroken = []string{
 	"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host",
 	"Could not download module code from",
@@ -59,7 +59,7 @@ var unbroken = []string{
 	"no available releases match",
 }
 
-// glue stands for a space at which a line is not broken; text that is shown has no such character.
+// glue replaces a space at which a line must not be wrapped. Texts do not contain this character.
 const glue = "\x00"
 
 var together = sync.OnceValue(func() *strings.Replacer {
@@ -70,8 +70,8 @@ var together = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// wrap breaks the lines of a text at spaces so that they fit the width. Lines that begin with a space are taken for
-// examples and stay as they are, and so do words that are too long.
+// wrap wraps the lines of a text at spaces so that they fit the width. Lines that begin with a space are examples and
+// stay unchanged, as do words that are too long.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/40)
@@ -107,9 +107,9 @@ func wrapLine(b *strings.Builder, line string, width int) {
 	}
 }
 
-// clean makes text from outside harmless for a terminal and honest for a reader: control characters other than line end
-// and tab, those that change the direction of writing and those that cannot be seen become visible escapes. Carriage
-// returns at line ends are dropped.
+// clean makes external text safe for terminals and readers: control characters other than newline and tab, characters
+// that change the direction of writing and invisible characters become visible escapes. Carriage returns at line ends
+// are dropped.
 func clean(s string) string {
 	i := firstUnsafe(s)
 	if i < 0 {
@@ -128,7 +128,7 @@ func clean(s string) string {
 		case r == '\r':
 			b.WriteString(`\r`)
 		case isJoiner(r) && before >= 0x80 && before != utf8.RuneError:
-			b.WriteString(s[i : i+size]) // part of a word or picture that has no other spelling
+			b.WriteString(s[i : i+size]) // part of a word or emoji that has no other spelling
 		case unsafeRune(r):
 			b.WriteString(escaped(r))
 		default:
@@ -147,11 +147,11 @@ func escaped(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// isJoiner returns the two invisible characters that writings other than Latin need inside of words.
+// isJoiner reports whether r is one of the two invisible characters that scripts other than Latin need within words.
 func isJoiner(r rune) bool { return r == 0x200c || r == 0x200d }
 
-// Clean is for commands that write a text by themselves: it makes text from outside harmless, as this package does
-// everywhere.
+// Clean makes external text safe for terminals, as this package does everywhere. It is for commands that write a text
+// themselves.
 func Clean(s string) string { return clean(s) }
 
 // CleanLine is Clean for text on one line.
@@ -166,8 +166,8 @@ func cleanLine(s string) string {
 	return s
 }
 
-// outputLines splits a line of a program's output at carriage returns, as progress bars print them: each part is a line
-// of its own, empty ones are left out. Tabs stay.
+// outputLines splits a line of a program's output at carriage returns, which progress bars print. Empty parts are
+// removed, and tabs are kept.
 func outputLines(s string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.TrimRight(s, "\r\n"), "\r") {
@@ -197,12 +197,12 @@ func unsafeRune(r rune) bool {
 	case r < 0x20 || r >= 0x7f && r < 0xa0:
 		return true
 	case r == 0x061c || r == 0x200e || r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x206f:
-		return true // direction, lines
+		return true // text direction, line separators
 	case r == 0x00ad, r == 0x034f, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x180e, r == 0x200b,
 		isJoiner(r),
 		r >= 0x2060 && r <= 0x2064, r == 0x3164, r == 0xfeff, r == 0xffa0, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 &&
 			r <= 0xe007f:
-		return true // not to be seen
+		return true // invisible
 	}
 	return false
 }

@@ -27,19 +27,20 @@ type text struct {
 	o Options
 	style
 	watch *watch
-	// live is the display of operations in flight, nil without a terminal for it. It has a mutex of its own, which is
-	// taken inside of mu and never around it.
+	// live is the display of operations in progress, or nil without a terminal. Its own mutex is only acquired while
+	// mu is held, never the other way around.
 	live *live.Display
-	// digest is what counts operations instead, nil where each has its lines. It takes mu inside of its own mutex.
+	// digest counts operations instead, or is nil if each has its own lines. It acquires mu while holding its own
+	// mutex.
 	digest *digest.Digest
 
 	ledger balance.Ledger
 
-	mu        sync.Mutex // holds Out and Err together, so that texts do not mix
+	mu        sync.Mutex // guards Out and Err, so that texts do not mix
 	done      counts
 	refreshed int
-	grouped   bool                              // lines of progress are in a group
-	halves    map[addr.AbsResourceInstance]bool // replaced objects of which no half is done
+	grouped   bool                              // progress lines are in a group
+	halves    map[addr.AbsResourceInstance]bool // replaced objects without a completed operation
 }
 
 func newText(o Options) *text {
@@ -57,10 +58,10 @@ func newText(o Options) *text {
 	return t
 }
 
-// Start prints nothing: people know the command that they started.
+// Start prints nothing.
 func (t *text) Start() {}
 
-// Close ends the progress lines and the live display.
+// Close stops the progress lines and the live display.
 func (t *text) Close() {
 	t.watch.stop()
 	if t.digest != nil {
@@ -72,12 +73,12 @@ func (t *text) Close() {
 	t.group(false)
 }
 
-// write writes a whole piece of text.
+// write writes a text in one piece.
 func (t *text) write(w io.Writer, s string) {
 	t.exclusively(func() { _, _ = io.WriteString(w, s) })
 }
 
-// flush tells the progress that a digest has kept back, before a text that comes after it, and ends the group.
+// flush writes the buffered progress of a digest, and ends the group, before another text.
 func (t *text) flush() {
 	if t.digest != nil {
 		t.digest.Flush()
@@ -113,10 +114,10 @@ func (t *text) line(s string) {
 	t.write(t.o.Out, s)
 }
 
-// groupName is the name of the group of the lines of progress.
+// groupName is the name of the group of progress lines.
 const groupName = "tombolo_progress"
 
-// group begins or ends the group of the lines of progress, where a service shows such groups.
+// group begins or ends the group of progress lines, if the CI service supports groups.
 func (t *text) group(begin bool) {
 	t.mu.Lock()
 	change := t.grouped != begin
@@ -202,7 +203,7 @@ func (t *text) other(e event.Event) {
 	case event.ImportDone:
 		t.line(clean(e.Object.String()) + ": Import complete" + identity(e.ID))
 	case event.Waiting:
-		if e.Attempt > 0 { // what merely waits for its turn is shown on a terminal
+		if e.Attempt > 0 { // a call that merely waits for its turn is shown on terminals
 			t.line(clean(e.Object.String()) + ": " + waitingText(e))
 		}
 	case event.ProgramOutput:
@@ -235,7 +236,7 @@ func provisionText(e event.ProvisionStart) string {
 	return "Provisioning with '" + cleanLine(e.Type) + "'..."
 }
 
-// programName returns the object of a program, to print before its lines.
+// programName returns the prefix for a program's lines: the name of its object.
 func programName(e event.ProgramOutput) string {
 	name := e.Label
 	if e.Object.Instance.Resource.Type != "" {
@@ -253,7 +254,7 @@ func programName(e event.ProgramOutput) string {
 	return name + ": "
 }
 
-// waitingText returns what a call waits for.
+// waitingText returns the reason why a call is delayed.
 func waitingText(e event.Waiting) string {
 	if e.Attempt == 0 {
 		return "Waiting: " + cleanLine(e.Why)
@@ -317,7 +318,7 @@ func (t *text) Diagnostics(list diag.List) {
 	}
 }
 
-// Plan shows what would change.
+// Plan shows the planned changes.
 func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	t.expect(p)
 	t.flush()
@@ -329,10 +330,10 @@ func (t *text) Plan(p *plan.Plan, schemas tfjson.Schemas) {
 	})
 }
 
-// Saved shows nothing: the plan was shown when it was made.
+// Saved shows nothing: the plan was already shown.
 func (t *text) Saved(p *plan.Plan) { t.expect(p) }
 
-// NextStep returns how to apply the plan.
+// NextStep shows how to apply the plan.
 func (t *text) NextStep(n NextStep) {
 	if t.o.Automation || n.Plan != nil && !n.Plan.Applyable() {
 		return
@@ -388,7 +389,7 @@ func (t *text) outputs(s *state.State) string {
 	b.WriteString("\n" + t.in(bold, t.in(green, "Outputs:")) + "\n\n")
 	o := t.o
 	o.Out = &b
-	_ = Outputs(o, s) // a builder takes everything
+	_ = Outputs(o, s) // writing to a builder does not fail
 	return b.String()
 }
 
@@ -421,7 +422,7 @@ func imports(p *plan.Plan) int {
 	return p.Summary().Import
 }
 
-// Tell shows a text of the command.
+// Tell shows a message of the command.
 func (t *text) Tell(s Notice) {
 	switch {
 	case s.Text == "":
@@ -432,8 +433,8 @@ func (t *text) Tell(s Notice) {
 	}
 }
 
-// Incomplete shows what was done, what failed, what was not tried, and what to do next. A run that was refused before
-// it began anything needs no balance.
+// Incomplete shows what was done, what failed, what was not attempted, and what to do next. A run that failed before
+// its first operation needs no balance.
 func (t *text) Incomplete(e Ending) {
 	t.flush()
 	t.mu.Lock()
@@ -463,7 +464,7 @@ func (t *text) Incomplete(e Ending) {
 	t.write(t.o.Out, w.String())
 }
 
-// kept returns a sentence with the place of the results of an apply.
+// kept returns a sentence with the location of the results of an apply.
 func (e Ending) kept() string {
 	switch {
 	case slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool { return d.Code() == notSaved }):
@@ -477,13 +478,13 @@ func (e Ending) kept() string {
 // notSaved is the code of a state that could not be written.
 const notSaved = "TB0943"
 
-// failure reports whether a problem is an error that has to be corrected, and not only an interrupt.
+// failure reports whether a problem is an error that must be corrected, rather than an interrupt.
 func failure(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code() != interrupted }
 
-// interrupted is the code of an apply that somebody has stopped.
+// interrupted is the code of an apply that was interrupted.
 const interrupted = "TB1014"
 
-// timing returns how long a run took and with what, when that was long.
+// timing returns the duration of a run and its slowest operations, if it took long.
 func (t *text) timing(b balance.Balance) string {
 	const long = 10 * time.Second
 	if b.From.IsZero() {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// What programs look for stands on one line, wherever it is in a text and however wide the terminal is. The list is
-// that of Terragrunt's rules for repeating commands, as far as their texts have spaces, and what Dependabot looks for.
-func TestWhatProgramsLookForIsOnOneLine(t *testing.T) {
+// Messages that programs search for are on one line, wherever they are in a text and however wide the terminal is. The
+// list consists of the messages with spaces in Terragrunt's retry rules, and of those that Dependabot searches for.
+func TestMessagesForProgramsAreNotWrapped(t *testing.T) {
 	for _, phrase := range []string{
 		"Client.Timeout exceeded while awaiting headers", "Connection closed by remote host",
 		"Could not download module", "The requested URL returned error: 429", "net/http: TLS handshake timeout",

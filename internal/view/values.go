@@ -13,7 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Outputs writes the root output values as text: what `output` prints. It writes nothing for a state without outputs.
+// Outputs writes the root output values as text: the output of `output`. It writes nothing for a state without outputs.
 func Outputs(o Options, s *state.State) error {
 	var b bytes.Buffer
 	r := renderer{hide: o.concealing()}
@@ -31,15 +31,14 @@ func Outputs(o Options, s *state.State) error {
 	return err
 }
 
-// OutputValue writes one value, even a sensitive one, in the syntax of the language: what `output NAME` prints.
+// OutputValue writes one value, even a sensitive one, in the syntax of the language: the output of `output NAME`.
 func OutputValue(w io.Writer, o *state.Output) error {
 	_, err := io.WriteString(w, FormatValue(o.Value)+"\n")
 	return err
 }
 
-// RawOutput writes one value as it is, without a line end: what `output -raw NAME` prints. It fails for values without
-// a single text form: null, unknown, and anything except strings, numbers and bools. The text is not filtered: it is
-// for programs.
+// RawOutput writes one value as plain text, without a newline: the output of `output -raw NAME`. It fails for null and
+// unknown values, and for anything except strings, numbers and bools. The text is not sanitized: it is for programs.
 func RawOutput(w io.Writer, name string, o *state.Output) error {
 	v := o.Value
 	var text string
@@ -69,7 +68,7 @@ func FormatValue(v cty.Value) string {
 	return b.String()
 }
 
-// writeExpression writes a value as an expression with that value, as far as there is one.
+// writeExpression writes a value as an expression that evaluates to it, as far as there is one.
 func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	if text, hidden := value.Withheld(v); hidden {
 		b.WriteString(text)
@@ -101,7 +100,7 @@ func writeExpression(b *bytes.Buffer, v cty.Value, indent int) {
 	}
 }
 
-// nullExpression returns a null so that its type shows.
+// nullExpression returns a null with its type.
 func nullExpression(ty cty.Type) string {
 	switch {
 	case ty == cty.DynamicPseudoType:
@@ -149,7 +148,7 @@ func writeMembers(b *bytes.Buffer, open, end string, v cty.Value, indent int) {
 	b.WriteString(end)
 }
 
-// writeString writes a string in quotes, or as a here document when it has several lines.
+// writeString writes a string in quotes, or as a here document if it has several lines.
 func writeString(b *bytes.Buffer, s string, indent int) {
 	if !strings.Contains(s, "\n") {
 		b.WriteString(quoted(s))
@@ -171,7 +170,7 @@ func writeString(b *bytes.Buffer, s string, indent int) {
 	pad := strings.Repeat(" ", indent)
 	b.WriteString("<<" + dash + mark + "\n")
 	for _, line := range lines {
-		text, ended := strings.CutSuffix(line, "\r") // half of a line end does no harm
+		text, ended := strings.CutSuffix(line, "\r") // a carriage return before it is harmless
 		b.WriteString(pad + clean(text))
 		if ended {
 			b.WriteByte('\r')

@@ -9,13 +9,12 @@
 //	v.NextStep(view.NextStep{PlanFile: "tfplan"})
 //
 // A View serves one run of one command. The commands that print one document (show, output, state show) call State,
-// Object, Outputs and similar functions instead; the JSON documents of those are in internal/tfjson.
+// Object, Outputs and similar functions instead; their JSON documents are in internal/tfjson.
 //
-// All text that comes from outside (addresses, values, messages of providers and programs) passes one filter for
-// control characters before it is written, and values that are marked sensitive are only written if ShowSensitive is
-// set.
+// All external text (addresses, values, messages of providers and programs) is sanitized by the same function before it
+// is written, and sensitive values are only written if ShowSensitive is set.
 //
-// Send starts at most one goroutine, which writes the "still creating" lines; Close ends it and waits for it.
+// Send starts at most one goroutine, which writes the "still creating" lines; Close stops it and waits for it.
 package view
 
 import (
@@ -36,64 +35,64 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options configures the output. Only Out is needed.
+// Options configures the output. Only Out is required.
 type Options struct {
-	// Out takes results and progress; Err errors and, in text, nothing else. A nil Err means Out.
+	// Out receives results and progress; Err receives errors and, in text, nothing else. A nil Err means Out.
 	Out, Err io.Writer
-	// JSON chooses the JSON lines form: one object a line, all of it on Out.
+	// JSON selects JSON lines: one object per line, all of it on Out.
 	JSON bool
-	// Into gets the lines of the JSON form in addition to text, if JSON is not chosen; nil for text alone.
+	// Into receives JSON lines in addition to the text, if JSON is not set; nil means only text.
 	Into io.Writer
-	// Color permits escape sequences, and with them the frame around diagnostics.
+	// Color permits escape sequences, and the frames around diagnostics.
 	Color bool
 	// Width is the number of columns to wrap text at; 0 means 78.
 	Width int
 	// Size returns the columns and rows of the terminal that Out is, and permits the live display, which moves the
-	// cursor. Nil means a line for each beginning and end, as logs want it.
+	// cursor. Nil means a line for each start and end, as in logs.
 	Size func() (columns, rows int)
-	// Full leaves nothing out on a terminal, where long values are cut and equal changes are shown once.
+	// Full disables the abbreviations on terminals, where long values are cut and equal changes are shown once.
 	Full bool
-	// Command is the command that runs, such as "apply": it decides whether an end is called an apply or a destroy.
-	// Empty means that the mode of the plan decides.
+	// Command is the running command, such as "apply", which determines whether the end is reported as an apply or a
+	// destroy. If it is empty, the mode of the plan does.
 	Command string
-	// Program is the name that the texts call the command by, such as "terraform"; empty means "tombolo".
+	// Program is the name of the command in texts, such as "terraform"; empty means "tombolo".
 	Program string
-	// Embedded means that a program shows the text whose people may not have the command.
+	// Embedded means that another program shows the text, and its users may not have the command.
 	Embedded bool
 	// Tool and LanguageVersion are the name and version in the lines for programs, such as "terraform"; empty means
 	// those of the engine.
 	Tool, LanguageVersion string
-	// Title is the name in sentences; empty means Program.
+	// Title is the program's name in sentences; empty means Program.
 	Title string
-	// StatePath is the file that -state-out named, which the end of an apply tells; empty otherwise.
+	// StatePath is the file of -state-out, which the end of an apply mentions, or empty.
 	StatePath string
-	// CI is the service in whose syntax the text has groups of lines, and annotations of the files below Repository.
+	// CI is the service whose syntax is used for groups of lines, and for annotations of the files below Repository.
 	CI         ci.Service
 	Repository string
 	// Automation leaves out advice on what to run next (TF_IN_AUTOMATION).
 	Automation bool
-	// Concise leaves the progress of operations out of the text: their beginnings, their progress and their output.
+	// Concise leaves the progress of operations out of the text, including their output.
 	Concise bool
-	// IndexOnly leaves the details of changes out of the text of a plan: its index and its closing block say what
-	// happens to which object.
+	// IndexOnly leaves the details of changes out of the text of a plan: its index and its closing block list the
+	// objects and what happens to them.
 	IndexOnly bool
-	// Digest tells progress in one line a group of objects in ten seconds, also where there is a Size.
+	// Digest reports progress in one line per group of objects every ten seconds, even if Size is set.
 	Digest bool
-	// ShowSensitive shows in the text of plans, states and outputs what is marked as sensitive. JSON lines never do.
+	// ShowSensitive shows sensitive values in the text of plans, states and outputs. JSON lines never contain them.
 	ShowSensitive bool
-	// Secrets are not shown as parts of other values either. A view adds what the plan or state has declared as
-	// sensitive; nil means that nothing else is known.
+	// Secrets are also hidden in other values. A view adds the sensitive values of the plan or state; nil means that no
+	// others are known.
 	Secrets *Secrets
-	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are, and the others counted.
+	// AllDiagnostics shows every problem in full. Otherwise the first of each kind are shown, and the others counted.
 	AllDiagnostics bool
-	// ConsolidateErrors shows errors with one title once, and counts the others, as is done with warnings unless
-	// SeparateWarnings is set. Only those with a place count as alike.
+	// ConsolidateErrors shows errors with the same title once, and counts the others, as is done with warnings unless
+	// SeparateWarnings is set. Only errors with a location are grouped.
 	ConsolidateErrors, SeparateWarnings bool
-	// Deprecations selects which warnings of deprecated variables and outputs the text has.
+	// Deprecations selects the warnings about deprecated variables and outputs in the text.
 	Deprecations Deprecations
-	// CompactWarnings shows warnings without their details when there are no errors.
+	// CompactWarnings shows warnings without their details if there are no errors.
 	CompactWarnings bool
-	// Sources returns the text of the source files, by the names that ranges carry, for showing diagnostics: usually
+	// Sources returns the text of the source files, by the file names of ranges, for excerpts in diagnostics: usually
 	// Config.Files once there is a configuration. It may be nil, and may return nil.
 	Sources func() map[string][]byte
 	// Now is the clock; nil means time.Now.
@@ -110,7 +109,7 @@ func (o Options) width() int {
 	return o.Width
 }
 
-// brief reports whether people read the text at a terminal, who want no more than they can read.
+// brief reports whether the text is for a terminal and should be abbreviated.
 func (o Options) brief() bool { return o.Size != nil && !o.Full }
 
 func (o Options) program() string {
@@ -120,10 +119,10 @@ func (o Options) program() string {
 	return o.Program
 }
 
-// tool returns the flavor of the name in lines for programs.
+// tool returns the flavor for the name in JSON lines.
 func (o Options) tool() flavor.Flavor { return flavor.OfCommand(o.Tool) }
 
-// title is the program's name as it begins a sentence.
+// title returns the program's name for the beginning of a sentence.
 func (o Options) title() string {
 	if o.Title != "" {
 		return o.Title
@@ -150,14 +149,14 @@ func (o Options) now() time.Time {
 type View interface {
 	event.Sink
 
-	// Start begins the run: the version line of the JSON form. The text form says nothing.
+	// Start begins the run: it writes the version line of the JSON form, and no text.
 	Start()
-	// Diagnostics shows problems, sorted: in text errors on Err and warnings on Out.
+	// Diagnostics shows problems, sorted: in text, errors on Err and warnings on Out.
 	Diagnostics(list diag.List)
-	// Plan shows what would change. In JSON these are the lines resource_drift, planned_change, change_summary and
+	// Plan shows the planned changes. In JSON these are the lines resource_drift, planned_change, change_summary and
 	// outputs.
 	Plan(p *plan.Plan, schemas tfjson.Schemas)
-	// Saved names the changes of a saved plan that is about to be performed: in JSON the lines planned_change. The text
+	// Saved lists the changes of a saved plan that is about to be applied: in JSON the lines planned_change. The text
 	// form prints nothing.
 	Saved(p *plan.Plan)
 	// NextStep follows Plan in the plan command: where the plan was saved and how to apply it. Nothing in JSON, or for
@@ -167,13 +166,13 @@ type View interface {
 	// output values of the new state. p is the plan that was applied.
 	Applied(p *plan.Plan, s *state.State)
 	// Incomplete ends an apply or destroy with errors, which are shown before it: what was done, what failed and what
-	// was not tried. Nothing in JSON.
+	// was not attempted. It writes nothing in JSON.
 	Incomplete(e Ending)
-	// Lists ends a query: the objects that were found. In JSON the events have told them.
+	// Lists ends a query: the objects that were found. In JSON the events have already written them.
 	Lists(lists []*plan.List)
-	// Tell shows a text of the command itself: as it is, and in JSON as a line.
+	// Tell shows a message of the command: unchanged, and in JSON as a line.
 	Tell(s Notice)
-	// Close ends the goroutine behind the progress lines. Nothing may be called after it.
+	// Close stops the goroutine of the progress lines. No method may be called after it.
 	Close()
 }
 
@@ -183,19 +182,19 @@ type Ending struct {
 	// State is the stored state.
 	State    *state.State
 	Problems diag.List
-	// Where is the place of the state as people know it; empty if nobody can tell.
+	// Where is the location of the state as users know it, or empty if it is not known.
 	Where string
 	// Saved means that the plan came from a file, which cannot be applied again.
 	Saved bool
 }
 
-// NextStep prints what the user of the plan command can do with the plan.
+// NextStep describes what the user of the plan command can do with the plan.
 type NextStep struct {
 	// Plan is the plan that was shown.
 	Plan *plan.Plan
-	// PlanFile is where the plan was saved; empty when it was not.
+	// PlanFile is where the plan was saved, or empty.
 	PlanFile string
-	// GeneratedConfig is where configuration for imported objects was written; empty when none was.
+	// GeneratedConfig is where configuration for imported objects was written, or empty.
 	GeneratedConfig string
 }
 
@@ -210,30 +209,30 @@ func New(o Options) View {
 	return newText(o)
 }
 
-// Notice is a text of the command itself, in addition to problems, plans and events.
+// Notice is a message of the command, in addition to problems, plans and events.
 type Notice struct {
-	// Text is the text for people, printed as it is; empty for a message to programs alone.
+	// Text is the text for people, printed unchanged; empty for a message only for programs.
 	Text string
 	// Message is the text for programs; empty means the text in one line.
 	Message string
-	// Kind is the type of the line for programs; empty means "log". Members are more members of the line, in pairs of a
-	// name and a value.
+	// Kind is the type of the line for programs; empty means "log". Members are additional members of the line, as
+	// pairs of a name and a value.
 	Kind    string
 	Members []any
-	// Code is by what programs know a text of the command init, whose lines have a type of their own.
+	// Code identifies a message of the command init, whose lines have their own type.
 	Code string
-	// Problem makes it an error: people find the text on Err, and programs this.
+	// Problem makes it an error: Text is then written to Err, and programs get this problem.
 	Problem *diag.Diagnostic
 }
 
-// Failure returns an error in words of the command: its first paragraph is the summary.
+// Failure returns an error with a text of the command, whose first paragraph is the summary.
 func Failure(text string) Notice {
 	summary, detail, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
 	return Notice{Text: text, Problem: &diag.Diagnostic{Severity: diag.Error,
 		Summary: strings.ReplaceAll(summary, "\n", " "), Detail: strings.TrimSpace(detail)}}
 }
 
-// message returns the text for programs. A text without words is empty.
+// message returns the text for programs, or "" if there are no words in it.
 func (s Notice) message() string {
 	switch {
 	case s.Message != "":
@@ -250,7 +249,7 @@ func (s Notice) message() string {
 	return strings.Join(lines, " ")
 }
 
-// withoutStyle returns a text without control sequences of style.
+// withoutStyle returns a text without escape sequences for styles.
 func withoutStyle(s string) string {
 	for {
 		start := strings.Index(s, "\x1b[")
@@ -274,14 +273,14 @@ func newBoth(o Options) *both {
 	return &both{newText(people), newLines(o.ForPrograms())}
 }
 
-// ForPrograms returns the options of the lines that go to Into.
+// ForPrograms returns the options for the lines that are written to Into.
 func (o Options) ForPrograms() Options {
 	o.Out, o.Err, o.Into = o.Into, nil, nil
 	o.JSON, o.Color, o.Size, o.ShowSensitive = true, false, nil, false
 	return o
 }
 
-// secrets are the parts of a value that are not shown.
+// secrets returns the parts of a value that are not shown.
 func (o Options) secrets(v cty.Value, paths []cty.Path, b *provider.Block) *tfjson.Secrets {
 	if o.ShowSensitive {
 		return nil

@@ -1,7 +1,7 @@
 // Package descriptors links our messages of the plugin protocol beside terraform-plugin-go, whose messages and files
-// have other names, and compares what travels: methods, field numbers, kinds. It is its own module, since nothing
-// else of ours needs that library; the test TestMessagesEqualThePublishedProtocol in internal/wire runs it where the
-// library is at hand.
+// have other names, and compares methods, field numbers and kinds. It is a separate module, since nothing else of ours
+// needs that library; the test TestMessagesEqualThePublishedProtocol in internal/wire runs it if the library is
+// available.
 package descriptors
 
 import (
@@ -64,7 +64,7 @@ func (c *comparison) service(ours, theirs protoreflect.ServiceDescriptor) {
 	}
 }
 
-// message compares by numbers; names of messages and fields do not travel.
+// message compares by numbers, because names of messages and fields are not encoded.
 func (c *comparison) message(where string, ours, theirs protoreflect.MessageDescriptor) {
 	pair := [2]protoreflect.FullName{ours.FullName(), theirs.FullName()}
 	if c.seen[pair] {
@@ -104,20 +104,20 @@ func (c *comparison) message(where string, ours, theirs protoreflect.MessageDesc
 	}
 }
 
-// choice reports whether a field is one of several of which only one can be set.
+// choice reports whether a field is part of a oneof.
 func choice(fd protoreflect.FieldDescriptor) bool {
 	o := fd.ContainingOneof()
 	return o != nil && !o.IsSynthetic()
 }
 
-// shared are fields of messages of ours that serve for several of theirs, not all of which have them.
+// shared are fields of our messages that correspond to several of theirs, not all of which have the field.
 var shared = map[string]bool{
 	// Terraform 1.16 has these; the framework ends at 6.10.
 	"Block.computed": true, "ClientCapabilities.store_planned_private": true,
 	"ClientCapabilities.computed_blocks_allowed": true, "PlanRequest.planned_private": true,
-	"ValidateProviderResponse.prepared":   true, // version 5 alone
-	"ValidateRequest.client_capabilities": true, // managed resources alone
-	"MetadataResponse.state_stores":       true, // version 6 alone
+	"ValidateProviderResponse.prepared":   true, // only in version 5
+	"ValidateRequest.client_capabilities": true, // only for managed resources
+	"MetadataResponse.state_stores":       true, // only in version 6
 }
 
 func (c *comparison) enum(where string, ours, theirs protoreflect.EnumDescriptor) {

@@ -27,7 +27,7 @@ func (*shapes) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{func() action.Action { return &ring{} }}
 }
 
-// ListResources returns what finds objects.
+// ListResources returns the list resources of the provider.
 func (*shapes) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{func() list.ListResource { return &found{} }}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// blocks has blocks of every kind that the framework knows, in two levels.
+// blocks has blocks of every kind in the framework, in two levels.
 type blocks struct{}
 
 type blocksModel struct {
@@ -162,7 +162,7 @@ func (*versioned) Update(ctx context.Context, req resource.UpdateRequest, resp *
 
 func (*versioned) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
 
-// former is the type that nested takes objects over from.
+// former is the type from which nested accepts moved objects.
 type former struct{}
 
 func (*former) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {

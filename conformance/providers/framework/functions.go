@@ -46,7 +46,7 @@ func (join) Run(ctx context.Context, req function.RunRequest, resp *function.Run
 	resp.Error = resp.Result.Set(ctx, strings.Join(parts, *separator))
 }
 
-// describe takes anything, also what is not known yet, and gives an object.
+// describe accepts any value, including unknown ones, and returns an object.
 type describe struct{}
 
 func (describe) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -76,7 +76,7 @@ func (describe) Run(ctx context.Context, req function.RunRequest, resp *function
 	resp.Error = resp.Result.Set(ctx, d)
 }
 
-// divide fails with an error of an argument, or one of its own.
+// divide fails with an error for an argument, or a general one.
 type divide struct{}
 
 func (divide) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -196,7 +196,7 @@ func (*token) Close(ctx context.Context, req ephemeral.CloseRequest, resp *ephem
 	note(strings.Trim(string(log), `"`), "closed")
 }
 
-// note makes a file of the event's name, so that what happened shows in the directory.
+// note creates a file named after the event, so that events are visible in the directory.
 func note(log, event string) {
 	if log != "" {
 		os.WriteFile(log+" "+event, nil, 0o666)

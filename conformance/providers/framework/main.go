@@ -1,7 +1,7 @@
-// Command framework is a provider on the public plugin framework, protocol 6, that holds one of everything the
-// framework has: attributes nested in every mode, blocks in blocks, write-only and dynamic attributes, defaults, plan
-// modifiers, private data, identities, upgrades, moves, functions, ephemeral resources, actions and lists. Its objects
-// exist in the state alone.
+// Command framework is a provider on the public plugin framework, protocol 6, with every feature of the framework:
+// attributes nested in every mode, blocks in blocks, write-only and dynamic attributes, defaults, plan modifiers,
+// private data, identities, upgrades, moves, functions, ephemeral resources, actions and lists. Its objects exist only
+// in the state.
 package main
 
 import (
@@ -29,8 +29,8 @@ func main() {
 	}
 }
 
-// shapes is the provider. Its configuration has a nested attribute and a block, and reaches resources as a prefix of
-// their ids.
+// shapes is the provider. Its configuration has a nested attribute and a block, and is passed to resources as a prefix
+// of their ids.
 type shapes struct{}
 
 type settings struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// nested has attributes that are nested in every mode, with defaults and computed parts inside.
+// nested has attributes that are nested in every mode, with defaults and computed parts.
 type nested struct{ prefix string }
 
 type nestedModel struct {
@@ -132,7 +132,7 @@ func (*nested) ValidateConfig(ctx context.Context, req resource.ValidateConfigRe
 	}
 }
 
-// ModifyPlan knows before the apply what follows from the configuration.
+// ModifyPlan sets the computed values that follow from the configuration.
 func (*nested) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		resp.Diagnostics.AddWarning("Going away", "The object is going to be destroyed.")
@@ -151,7 +151,7 @@ func (*nested) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, r
 	}
 }
 
-// make fills in what is computed.
+// make fills in computed values.
 func (r *nested) make(m *nestedModel, config nestedModel, updates int64) {
 	m.ID = types.StringValue(r.prefix + "id-" + m.Name.ValueString())
 	m.Same = m.Anything
@@ -219,7 +219,7 @@ func (*nested) Delete(ctx context.Context, req resource.DeleteRequest, resp *res
 	}
 }
 
-// ImportState takes the name as id, or the identity.
+// ImportState accepts the name as id, or the identity.
 func (*nested) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	name := req.ID
 	if name == "" {
@@ -236,7 +236,7 @@ func (*nested) ImportState(ctx context.Context, req resource.ImportStateRequest,
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("size"), 3)...)
 }
 
-// MoveState takes over objects of the former type.
+// MoveState accepts objects of the former type.
 func (*nested) MoveState(context.Context) []resource.StateMover {
 	old := formerSchema()
 	return []resource.StateMover{

@@ -1,4 +1,4 @@
-// Command consul is the agent of Consul alone: the whole program needs modules that are not published.
+// Command consul is only the agent of Consul: the complete program needs modules that are not published.
 package main
 
 import (

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package main names the server that is built with the modules beside it.
+// Package main selects the server that is built with the modules beside it.
 package main
 
 import _ "go.etcd.io/etcd/server/v3"

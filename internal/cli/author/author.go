@@ -1,5 +1,5 @@
-// Package author has the subcommands of "provider", a file each, and of "store" (store.go), for authors of providers
-// and of stores of states. They use a provider as the engine does, through provider.Provider.
+// Package author has the subcommands of "provider", one file each, and of "store" (store.go), for authors of providers
+// and of state stores. They use providers like the engine, through provider.Provider.
 package author
 
 import "github.com/tombolo-iac/tombolo/internal/cli/command"

@@ -72,7 +72,7 @@ func call(ctx context.Context, c *command.Call, subject, input string) command.O
 	return command.Done
 }
 
-// request reads the request. An empty file is a request without members.
+// request reads the request. An empty file is an empty request.
 func request(ctx context.Context, c *command.Call, input string) ([]byte, error) {
 	var text []byte
 	var err error

@@ -104,7 +104,7 @@ func isFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// offered returns the provider's schema.
+// offered returns the address and the schema of the provider to document.
 func offered(ctx context.Context, c *command.Call, source string) (addr.Provider, *provider.Schema, diag.List) {
 	var address addr.Provider
 	if source != "" {
@@ -130,7 +130,7 @@ func offeredByProgram(ctx context.Context, c *command.Call, program string, addr
 	return address, schema, diags.Extend(more)
 }
 
-// schemaOf returns the schema of a provider, and stops it.
+// schemaOf returns the schema of a provider, and closes the provider.
 func schemaOf(ctx context.Context, p provider.Provider) (*provider.Schema, diag.List) {
 	schema, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
@@ -201,7 +201,7 @@ func outdated(c *command.Call, dir string, d reference.Difference) diag.List {
 		strings.Join(lines, "\n"))
 }
 
-// write updates a directory.
+// write updates the pages in a directory.
 func write(out io.Writer, dir string, d reference.Difference) error {
 	put := func(word string, p reference.Page) error {
 		name := filepath.Join(dir, filepath.FromSlash(p.Path))

@@ -8,14 +8,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/openapi"
 )
 
-// mockServer is a server of the API of an OpenAPI document, on this machine only.
+// mockServer serves the API of an OpenAPI document on the loopback interface.
 type mockServer struct {
 	address string
 	server  *http.Server
 	done    chan struct{}
 }
 
-// mockOf starts the server of a document; its goroutine ends with Close.
+// mockOf starts the server of a document. Its goroutine ends with Close.
 func mockOf(spec string) (*mockServer, error) {
 	doc, err := openapi.Load(spec)
 	if err != nil {
@@ -34,8 +34,8 @@ func mockOf(spec string) (*mockServer, error) {
 	return m, nil
 }
 
-// Close ends the server.
+// Close stops the server.
 func (m *mockServer) Close() {
-	_ = m.server.Close() // nothing is left that could be lost
+	_ = m.server.Close() // no data can be lost
 	<-m.done
 }

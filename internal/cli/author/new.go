@@ -72,7 +72,8 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	return diags
 }
 
-// writeNew writes files into a folder, which must be new or empty: if it is not, the error ends with the advice.
+// writeNew writes files into a folder that must be new or empty. Otherwise it returns an error that ends with the
+// advice.
 func writeNew(c *command.Call, cannot, dir, advice string, files map[string][]byte) (diags diag.List) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return diags.Errorf(nil, cannot, "The folder %s is not empty. %s", dir, advice)

@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// started starts a provider that a command line names: a plugin, or the folder of a program provider. The file's name
-// is the default for the provider's name.
+// started starts a provider that the command line names: a plugin, or the folder of a program provider. The default
+// name of the provider is that of the file.
 func started(ctx context.Context, c *command.Call, program string, address addr.Provider) (addr.Provider,
 	provider.Provider, diag.List) {
 	info, err := os.Stat(program)
@@ -30,7 +30,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 			"of a provider, which must be built first, or a folder with a program provider.", program)
 	}
 	if info.IsDir() {
-		// A program is started for the first question that its manifest does not answer.
+		// A program is started only for the first request that its manifest cannot answer.
 		m, p, diags := generic.Open(program, c.RemoteState(), said(c))
 		if diags.HasErrors() {
 			return address, nil, diags

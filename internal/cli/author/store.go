@@ -66,7 +66,7 @@ func beginStore(c *command.Call, name, lang, dir string) (diags diag.List) {
 	return diags
 }
 
-// storeTest are the flags of store test.
+// storeTest holds the flags of store test.
 type storeTest struct {
 	config, secrets []string
 	run             string
@@ -175,12 +175,12 @@ func tryStore(ctx context.Context, c *command.Call, o storeTest, p program.Optio
 	return diags
 }
 
-// trial runs the suites over a program.
+// trial runs the suites with a program.
 type trial struct {
 	c       *command.Call
 	o       storeTest
 	program program.Options
-	first   remote.Driver // cleans up
+	first   remote.Driver // only for cleaning up
 	scratch *contract.Scratch
 
 	passed, failed, skipped int
@@ -207,7 +207,7 @@ func (t *trial) clear(ctx context.Context) error {
 	return t.scratch.Clear(context.WithoutCancel(ctx), t.first)
 }
 
-// stores runs the checks of the store together with the engine: runs with journals, which are killed and recovered.
+// stores runs the checks of the store and the engine together: runs with journals that are killed and recovered.
 func (t *trial) stores(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "store-test")
 	if err != nil {
@@ -221,7 +221,7 @@ func (t *trial) stores(ctx context.Context) error {
 		if !t.selected(check.Name) {
 			continue
 		}
-		// A check's leftovers on this machine, such as a journal, must not reach the next one.
+		// The local files of a check, such as a journal, must not affect the next one.
 		own, err := os.MkdirTemp(folder, "check")
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (t *trial) stores(ctx context.Context) error {
 	return nil
 }
 
-// say shows the result of a check.
+// say prints the result of a check.
 func (t *trial) say(suite, name string, problems []string, skipped bool) {
 	status := "pass"
 	switch {
@@ -278,7 +278,7 @@ func (t *trial) say(suite, name string, problems []string, skipped bool) {
 	}
 }
 
-// checkLine and summaryLine are the documents of -json.
+// checkLine and summaryLine are the JSON documents of -json.
 type (
 	checkLine struct {
 		Type     string   `json:"type"`
@@ -299,7 +299,7 @@ type (
 func (t *trial) line(v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic("store test: " + err.Error()) // of texts and numbers
+		panic("store test: " + err.Error()) // only texts and numbers
 	}
 	fmt.Fprintf(t.c.Out, "%s\n", text)
 }

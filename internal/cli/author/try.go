@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/provider/providertest"
 )
 
-// testOptions are the flags of provider test.
+// testOptions holds the flags of provider test.
 type testOptions struct {
 	record, replay string
 	mock           string
@@ -134,7 +134,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	return c.End(diags.Extend(verdict(ctx, c, t, &s, o.run != "")))
 }
 
-// selected leaves only checks whose names contain the text of -run; it reports when there are none.
+// selected removes the checks whose names do not contain the text of -run. It returns an error if none is left.
 func selected(o *providertest.Options, run string) (diags diag.List) {
 	if run == "" {
 		return nil
@@ -148,7 +148,7 @@ func selected(o *providertest.Options, run string) (diags diag.List) {
 		run, strings.Join(names, "\n  "))
 }
 
-// written writes the record to the file of -record, if there is one.
+// written writes the recording to the file of -record, if the flag is set.
 func written(tape *verify.Tape, name string) error {
 	if name == "" {
 		return nil
@@ -159,7 +159,7 @@ func written(tape *verify.Tape, name string) error {
 	})
 }
 
-// tapeFor creates or reads the record, and with it the folder of the objects.
+// tapeFor creates or reads the recording, which determines the folder of the objects.
 func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) {
 	if o.replay != "" {
 		f, err := os.Open(o.replay)
@@ -180,7 +180,7 @@ func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) 
 	return verify.NewTape(dir), func() error { return command.RemoveDir(dir) }, nil
 }
 
-// timed holds the checks that depend on how long calls take.
+// timed returns the checks that depend on the duration of calls.
 func timed(o providertest.Options) map[string]string {
 	out := map[string]string{"parallel calls": "the order of calls differs each time"}
 	for _, r := range o.Resources {
@@ -209,19 +209,19 @@ func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.
 	s.add(c, ends)
 }
 
-// grace is how long engines wait for a program to end.
+// grace is how long the engine waits for a program to exit.
 const grace = 10 * time.Second
 
-// score counts results, and keeps the program's messages since the last one.
+// score counts results, and holds the program's messages since the last result.
 type score struct {
 	passed, failed int
-	seen           map[string]string // the first check that had these problems
+	seen           map[string]string // the first check with these problems
 
 	mu    sync.Mutex
 	lines []string
 }
 
-// mostLines is the maximum number of the program's lines to show with a failed check.
+// mostLines is the maximum number of the program's lines to print with a failed check.
 const mostLines = 20
 
 func (s *score) listen(o handler.Output) {
@@ -232,7 +232,7 @@ func (s *score) listen(o handler.Output) {
 	}
 }
 
-// heard returns the last lines and forgets them.
+// heard returns the last lines and clears them.
 func (s *score) heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *score) heard() []string {
 	return lines[max(0, len(lines)-mostLines):]
 }
 
-// add counts a result and shows it.
+// add counts a result and prints it.
 func (s *score) add(c *command.Call, r providertest.Result) {
 	heard := s.heard()
 	switch {
@@ -256,7 +256,7 @@ func (s *score) add(c *command.Call, r providertest.Result) {
 	}
 }
 
-// show shows a failed check. It does not repeat what other checks have shown: often one mistake fails all of them.
+// show prints a failed check. It does not repeat problems of earlier checks: often one mistake fails all of them.
 func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
 	var list []string
 	times := map[string]int{}

@@ -1,4 +1,4 @@
-// Package clitest holds commands for testscripts of command lines that several packages need.
+// Package clitest has commands for testscripts that several packages need.
 //
 //	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: clitest.Commands(map[string]clitest.Command{"mode": mode})})
 package clitest
@@ -15,10 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Command is a command of scripts; neg is true behind an exclamation mark.
+// Command is a command of scripts; neg is true after an exclamation mark.
 type Command = func(ts *testscript.TestScript, neg bool, args []string)
 
-// patience is a long time limit, because tests also run on loaded machines.
+// patience is a long timeout, because tests also run on loaded machines.
 const patience = 2 * time.Minute
 
 // Commands returns the commands for all scripts, with further ones added.

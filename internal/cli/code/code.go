@@ -1,3 +1,3 @@
-// Package code has the commands that look at configuration alone, without state and without real objects: fmt,
+// Package code has the commands that use only the configuration, without state and without real objects: fmt and
 // validate.
 package code

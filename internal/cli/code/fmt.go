@@ -53,10 +53,10 @@ type formatting struct {
 	call                                *command.Call
 	list, write, diff, check, recursive bool
 
-	unformatted  bool // a file was not
+	unformatted  bool // a file was not formatted
 	diags        diag.List
 	replacements replace.Files
-	seen         map[string]bool // files, by name
+	seen         map[string]bool // files that were seen, by name
 }
 
 // written waits until the formatted files are on disk.
@@ -108,7 +108,7 @@ func (f *formatting) problem(summary string, err error) {
 	f.diags = f.diags.AppendError(summary, err)
 }
 
-// target formats a target of the command line. If the target does not exist, the command ends with an error.
+// target formats a target of the command line, and reports whether it exists. If not, the command fails.
 func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	path := f.relative(name)
 	info, err := os.Stat(path)
@@ -131,7 +131,7 @@ func (f *formatting) target(ctx context.Context, name string) (exists bool) {
 	return true
 }
 
-// relative names a file as seen from the working directory.
+// relative returns a file name relative to the working directory.
 func (f *formatting) relative(name string) string {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -187,7 +187,7 @@ func (f *formatting) directory(ctx context.Context, dir string) {
 }
 
 func (f *formatting) file(path string) {
-	if f.seen[path] { // and stays as it was left then
+	if f.seen[path] { // a file that was seen before is not formatted again
 		f.written()
 	}
 	f.seen[path] = true
@@ -211,7 +211,7 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return src, info.Mode().Perm(), nil
 }
 
-// text formats the text of a file, and writes, lists or compares it as the flags say.
+// text formats the content of a file, and writes, lists or compares it as the flags select.
 func (f *formatting) text(name string, src []byte, mode fs.FileMode) {
 	c := f.call
 	c.AddSources(map[string][]byte{name: src})

@@ -55,7 +55,7 @@ types. This does not read the values of variables, the state or real objects.`,
 	}
 }
 
-// validity shows the problems, and returns the outcome.
+// validity prints the problems, and returns the outcome.
 func validity(c *command.Call, diags diag.List) command.Outcome {
 	if to := c.Documents(); to != nil {
 		c.ReadSources(diags)
@@ -93,7 +93,7 @@ func validate(ctx context.Context, c *command.Call, dir string, query bool) diag
 	return diags
 }
 
-// validateTests checks the test files, and the modules that they run.
+// validateTests checks the test files and the modules that they run.
 func validateTests(ctx context.Context, c *command.Call, dir string) diag.List {
 	files, diags := c.TestFiles(dir)
 	if len(files) == 0 {

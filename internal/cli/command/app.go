@@ -13,17 +13,17 @@ type Outcome uint8
 
 // The outcomes of commands.
 const (
-	Done    Outcome = iota // everything went well
-	Changes                // it did, and the plan has changes; only with -detailed-exitcode
-	Failed                 // problems were reported
-	Misused                // wrong arguments, reported
+	Done    Outcome = iota // success
+	Changes                // success, and the plan has changes; only with -detailed-exitcode
+	Failed                 // errors were reported
+	Misused                // invalid arguments were reported
 	Unasked                // no command was given
 
-	Unformattable // fmt: problems were reported
-	Unformatted   // fmt -check: everything went well, and there are files to be formatted
+	Unformattable // fmt: errors were reported
+	Unformatted   // fmt -check: success, and files are not formatted
 )
 
-// ExitCode is the only place that knows exit codes.
+// ExitCode returns the exit code. No other code decides about exit codes.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Done:
@@ -40,7 +40,7 @@ func (o Outcome) ExitCode() int {
 	panic(fmt.Sprintf("command: unknown outcome %d", o))
 }
 
-// App is the process: its name, its input and its output. There is one; tests create their own.
+// App is the process with its name, input and output. There is only one, except in tests.
 type App struct {
 	engine.Surroundings // Program is the name of the command: "tombolo" or "terraform"
 
@@ -52,7 +52,7 @@ type App struct {
 	// Size returns the current size of the terminal Out; nil if Out is not a terminal.
 	Size func() (columns, rows int)
 
-	logWarned bool // the problem of the log was reported
+	logWarned bool // a problem with the log was reported
 }
 
 // InputAllowed reports whether the environment permits questions.
@@ -64,7 +64,7 @@ func (a *App) InputAllowed() bool {
 	return true
 }
 
-// Automated reports whether a program runs the command, so that no advice on the next command is shown.
+// Automated reports whether a program runs the command. Then no hints about the next command are printed.
 func (a *App) Automated() bool { return a.Getenv("TF_IN_AUTOMATION") != "" }
 
 // Words replaces tildes in texts of the table with the name of the program.

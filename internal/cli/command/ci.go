@@ -7,18 +7,18 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/ci"
 )
 
-// CI returns the service whose syntax the text has for groups and annotations: none unless TOMBOLO_CI asks for it,
-// because scripts read the output of jobs, too.
+// CI returns the service whose syntax is used for groups and annotations, or none if TOMBOLO_CI does not select it:
+// scripts also read the output of jobs.
 func (c *Call) CI() ci.Service {
 	s, _ := ci.Of(c.Getenv(ciVariable), c.Getenv)
 	return s
 }
 
-// ciVariable is the name of the variable that asks for the syntax of a service.
+// ciVariable is the name of the variable that selects the syntax of a service.
 const ciVariable = "TOMBOLO_CI"
 
-// Repository returns the working directory below that of the repository, with slashes: services name files so. Outside
-// of a job it is empty.
+// Repository returns the path of the working directory in the repository, with slashes, as services name files. Outside
+// of a job it returns "".
 func (c *Call) Repository() string {
 	for _, name := range []string{"GITHUB_WORKSPACE", "CI_PROJECT_DIR"} {
 		root := c.Getenv(name)
@@ -36,7 +36,7 @@ func (c *Call) Repository() string {
 	return ""
 }
 
-// ciProblem returns the problem of a value of the variable that has no effect, or nothing.
+// ciProblem returns the problem of an ineffective value of the variable, or "".
 func (c *Call) ciProblem() string {
 	name := c.Getenv(ciVariable)
 	if _, known := ci.Of(name, c.Getenv); known {

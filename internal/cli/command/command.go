@@ -39,14 +39,14 @@ type Command struct {
 	Name   string
 	Short  string // for the list of commands
 	Args   string // what follows the flags, for the usage line; completion reads its words
-	Long   string // what it does, in paragraphs; ~ stands for the name of the program and ~~ for its title
-	Main   bool   // it is listed first
-	Hidden bool   // in no list; kept for compatibility
-	Absent bool   // it only explains what to do instead
-	Mixed  bool   // flags may follow arguments, too
+	Long   string // a description, in paragraphs; ~ stands for the name of the program and ~~ for its title
+	Main   bool   // it is in the first part of the list
+	Hidden bool   // in no list; exists for compatibility
+	Absent bool   // it only explains the alternative
+	Mixed  bool   // flags may also follow arguments
 
-	Exits   string // exit codes, a line each, where they are not the usual ones
-	Example string // command lines that show its use, with ~ as in Long
+	Exits   string // exit codes, one per line, if they are not the usual ones
+	Example string // command lines as examples, with ~ as in Long
 
 	// Setup declares the flags and returns the function that runs the command; nil for a family that only has members.
 	Setup   func(c *Call) Run
@@ -62,17 +62,17 @@ type Call struct {
 	Path  string // such as "state list"
 	Flags *flag.FlagSet
 	Args  []string // what follows the flags
-	JSON  bool     // output is lines of JSON
+	JSON  bool     // output is JSON, one object per line
 	// Document means that the result is shown as a JSON document instead of text; see Documents.
 	Document bool
 
-	StatePath string // where the state is written instead of its usual place
+	StatePath string // where the state is written, if not in its usual place
 
 	cmd     *Command
 	view    view.View
-	sources map[string][]byte // the text behind ranges of diagnostics
-	secrets view.Secrets      // what must not be shown
-	// progress is what -progress says; showsProgress means that the command has the flag.
+	sources map[string][]byte // the text of files for diagnostics
+	secrets view.Secrets      // values that must not be shown
+	// progress is the value of -progress; showsProgress means that the command has the flag.
 	progress      settings.Progress
 	showsProgress bool
 
@@ -92,7 +92,7 @@ type Call struct {
 
 func (a *App) newCall(cmd *Command, path string) (*Call, Run) {
 	c := &Call{App: a, cmd: cmd, Path: path, Flags: flag.NewFlagSet(path, flag.ContinueOnError)}
-	c.Flags.SetOutput(new(bytes.Buffer)) // problems are worded in our own way
+	c.Flags.SetOutput(new(bytes.Buffer)) // flag errors have texts of our own
 	c.Flags.BoolVar(&c.noColor, "no-color", false, "Print no colors or other control sequences.")
 	c.Flags.BoolVar(&c.compact, "compact-warnings", false,
 		"If there are only warnings, show just their titles.")
@@ -118,10 +118,10 @@ func (a *App) Start(ctx context.Context, cmd *Command, path string, help bool, a
 		return Done
 	}
 	if cmd.Absent {
-		return run(ctx) // whatever value it takes
+		return run(ctx) // with any value
 	}
 	err := c.parse(args)
-	if errors.Is(err, flag.ErrHelp) { // -help follows --, or is written as -h=
+	if errors.Is(err, flag.ErrHelp) { // -help follows --, or is -h=
 		c.Help()
 		return Done
 	}
@@ -151,7 +151,7 @@ func (c *Call) parse(args []string) error {
 	}
 }
 
-// flagProblem returns the text for an error of the flag package, with a suggestion of the flag that was probably meant.
+// flagProblem returns the text for an error of the flag package, and suggests the flag that was probably meant.
 func (c *Call) flagProblem(err error) string {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
@@ -230,7 +230,7 @@ func (c *Call) TooMany(taken int) Outcome {
 	return c.Misuse("Too many command line arguments", "%s%s", what, advice)
 }
 
-// Say reports a problem in one paragraph, as the commands that read the state do.
+// Say reports a problem in one paragraph, as usual for commands that read the state.
 func (c *Call) Say(format string, args ...any) Outcome {
 	text := view.Clean(fmt.Sprintf(format, args...))
 	said := view.Failure(text)

@@ -9,7 +9,7 @@ import (
 
 // Variable is an environment variable that commands read.
 type Variable struct {
-	Name string // with NAME or HOST for a part that is free
+	Name string // with NAME or HOST for the variable part
 	Text string // with ~ as in Command.Long
 
 	// The help of commands shows the variable if they have one of these flags, or if their path begins with one of
@@ -85,7 +85,7 @@ func VariablesOf(path string, flags []Flag) []Variable {
 	return list
 }
 
-// ArgumentsVariable returns the name of the variable that has arguments for a command.
+// ArgumentsVariable returns the name of the variable with additional arguments for a command.
 func ArgumentsVariable(path string) string {
 	return "TF_CLI_ARGS_" + strings.NewReplacer(" ", "_", "-", "_").Replace(path)
 }

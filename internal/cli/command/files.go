@@ -5,16 +5,16 @@ import (
 	"os"
 )
 
-// All changes that this package itself makes on disk are in this file. Files of commands are written by
-// internal/replace, states by internal/store.
+// All files that this package itself writes are written by functions in this file. Output files of commands are written
+// by internal/replace, states by internal/store.
 
-// OpenAppend opens a file to append to, such as a log; only the owner can read a new one.
+// OpenAppend opens a file to append to, such as a log. New files can be read only by the owner.
 func OpenAppend(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-// CreateFile opens a file to be written from its beginning while a command runs. Only the owner can read a new one:
-// output for programs may be secret.
+// CreateFile creates or truncates a file that is written while a command runs. New files can be read only by the owner:
+// output for programs may contain secrets.
 func CreateFile(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 }

@@ -44,8 +44,8 @@ func (v *Variables) VariableFlags(c *Call) {
 }
 
 // ConstantFlags declares the flags of VariableFlags for a command that needs values only in sources of modules and, in
-// OpenTofu's projects, in backend settings. Terraform 1.11 reads none of them there: not even a file that is missing is
-// an error. Wrappers give every command the same options.
+// OpenTofu's projects, in backend settings. Terraform 1.11 ignores the flags on these commands, even if a file does not
+// exist; wrappers pass them to every command.
 func (c *Call) ConstantFlags() {
 	give := func(o config.Option) { c.Surroundings.Given = append(c.Surroundings.Given, o) }
 	c.Flags.Var(list{func(text string) { give(config.Option{Text: text}) }}, "var",
@@ -72,8 +72,8 @@ func (c *Call) ProgressFlags() {
 	})
 }
 
-// progressOf returns how to tell progress: as the flag says, or else the CLI configuration, whose mistakes are told
-// where it is needed.
+// progressOf returns how to show progress, from the flag or else from the CLI configuration, whose errors are reported
+// elsewhere.
 func (c *Call) progressOf() settings.Progress {
 	if !c.showsProgress || c.progress != "" {
 		return c.progress
@@ -82,7 +82,7 @@ func (c *Call) progressOf() settings.Progress {
 	return set.Progress
 }
 
-// BeConcise leaves the progress of operations out of the text, as -concise does.
+// BeConcise omits the progress of operations from the text, like -concise.
 func (c *Call) BeConcise() { c.concise = true }
 
 // DeprecationFlag declares -deprecation.
@@ -101,7 +101,7 @@ func (c *Call) DeprecationFlag() {
 	})
 }
 
-// Heard returns the problems to show in the text.
+// Heard returns the problems to show as text.
 func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
 
 // FullFlag declares -full.
@@ -186,7 +186,7 @@ func (c *Call) TestFiles(dir string) ([]*testfile.File, diag.List) {
 	return files, diags
 }
 
-// TestModule loads the module of a run that has one of its own.
+// TestModule loads the module of a run that has its own module.
 func (c *Call) TestModule(ctx context.Context, run *testfile.Run) (*config.Config, diag.List) {
 	load := c.ConfigOptions()
 	load.Module, load.Constants = run.Place(), c.Constants

@@ -13,13 +13,13 @@ import (
 // helpWidth is the width of help texts if there is no terminal.
 const helpWidth = 80
 
-// Flag is a declared flag, as help, completion and the documents see it.
+// Flag is a declared flag, for help, completion and JSON documents.
 type Flag struct {
 	Name    string
-	Value   string // placeholder of its value, such as FILE; empty for a flag that is on or off
-	Default string // empty if that is none, or off
+	Value   string // placeholder of its value, such as FILE; empty for a boolean flag
+	Default string // empty if there is no default, or for false
 	Text    string // with ~ as in Command.Long
-	Off     bool   // it is on unless set with -name=false
+	Off     bool   // a boolean flag that is true by default; disabled with -name=false
 }
 
 // Flags returns the flags that a command declares, in the order of their names.
@@ -44,7 +44,7 @@ func (c *Call) declared() (list []Flag) {
 	return list
 }
 
-// Usage returns the flag as it is written, with the placeholder of its value.
+// Usage returns the flag with the placeholder of its value.
 func (f Flag) Usage() string {
 	switch {
 	case f.Off:
@@ -66,12 +66,12 @@ func (f Flag) Description() string {
 	return f.Text + " The default is " + f.Default + "."
 }
 
-// ExitCodes returns what the exit codes of a command mean, a line each.
+// ExitCodes returns the meanings of a command's exit codes, one per line.
 func (cmd *Command) ExitCodes() string {
 	return cmp.Or(cmd.Exits, "0  The command succeeded.\n1  There were errors.")
 }
 
-// Help prints what a command does and takes.
+// Help prints the description and the flags of a command.
 func (c *Call) Help() { c.help(c.Out) }
 
 func (c *Call) help(w io.Writer) {
@@ -98,7 +98,7 @@ func (c *Call) help(w io.Writer) {
 	}
 }
 
-// FamilyHelp prints the description of a family, and its members.
+// FamilyHelp prints the description and the members of a family.
 func (a *App) FamilyHelp(cmd *Command, path string) {
 	a.usage(a.Out, cmd, path)
 	fmt.Fprintln(a.Out)
@@ -156,7 +156,7 @@ func (cmd *Command) ListMembers(w io.Writer) {
 	}
 }
 
-// Indent indents every line of a text by two blanks.
+// Indent indents every line of a text by two spaces.
 func Indent(text string) string {
 	return strings.ReplaceAll("  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  "), "\n  \n", "\n\n")
 }

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Whoever interrupts a command that waits for its input is heard, although nothing ends the reading.
-func TestReadingToTheEndCanBeInterrupted(t *testing.T) {
+// An interrupt ends a command that reads its input, even if no input arrives.
+func TestReadingAllInputCanBeInterrupted(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close() // ends the reading, after the test
+	defer w.Close() // ends the read after the test
 	ctx, cancel := context.WithCancel(t.Context())
 	in := NewInput(r)
 	go func() {
@@ -26,7 +26,7 @@ func TestReadingToTheEndCanBeInterrupted(t *testing.T) {
 	}
 }
 
-func TestReadingToTheEndReadsAll(t *testing.T) {
+func TestReadingAllInput(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

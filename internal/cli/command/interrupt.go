@@ -12,23 +12,24 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 )
 
-// errAsked is the cause of a context that a person has cancelled.
+// errAsked is the cause of a context that a signal has cancelled.
 var errAsked = errors.New("interrupted")
 
-// Running is a run that can be interrupted. It passes events from the engine to the view, so that it knows which
-// operations are in flight.
+// Running is a run that can be interrupted. It passes events from the engine to the view, and counts the operations in
+// flight.
 //
-// The first SIGINT, SIGTERM or SIGHUP ends the context: nothing new starts, and operations in flight are awaited. The
-// second ends Abort, which cuts off the calls in flight; the journal keeps them as open operations. The third ends the
-// process at once, which the journal survives, too. The process also ends if the run continues for some time after the
-// second: then something cannot be interrupted. A closed standard output is no reason to stop: see signals_unix.go.
+// The first SIGINT, SIGTERM or SIGHUP cancels the context: nothing new starts, and the run waits for operations in
+// flight. The second cancels Abort, which aborts the calls in flight; the journal keeps them as open operations. The
+// third ends the process immediately; the journal is then still valid. The process also ends if the run does not end
+// within a time limit after the second signal, because some call cannot be interrupted. A closed standard output does
+// not stop the run: see signals_unix.go.
 type Running struct {
-	// Abort ends with the second interrupt.
+	// Abort is cancelled by the second interrupt.
 	Abort context.Context
 	call  *Call
 
-	mu sync.Mutex // guards what follows
-	// inFlight counts the operations at each object: parallel runs of tests may have several, in states of their own.
+	mu sync.Mutex // guards the fields below
+	// inFlight counts the operations at each object: parallel test runs may have several, in separate states.
 	inFlight map[addr.Object]int
 
 	finish   func()
@@ -36,7 +37,7 @@ type Running struct {
 	exit     func(status int)
 }
 
-// patience is longer than the time that programs get to end by themselves.
+// patience is longer than the grace period of programs.
 const patience = 20 * time.Second
 
 // Interruptible starts a run; the caller must call End.
@@ -62,8 +63,7 @@ func (c *Call) Interruptible(ctx context.Context) (context.Context, *Running) {
 	return ctx, r
 }
 
-// Stoppable returns a run that the first interrupt ends in an orderly way, for commands without their own handling of
-// interrupts.
+// Stoppable returns a run that the first interrupt cancels, for commands that do not handle interrupts themselves.
 func (c *Call) Stoppable(run Run) Run {
 	return func(ctx context.Context) Outcome {
 		ctx, running := c.Interruptible(ctx)
@@ -98,7 +98,7 @@ func (r *Running) watch(signals <-chan os.Signal, quit <-chan struct{}, cancel, 
 	}
 }
 
-// stop shows that an interrupt was received, and cancels the contexts.
+// stop reports an interrupt and cancels the contexts.
 func (r *Running) stop(now bool) {
 	r.mu.Lock()
 	list := make([]addr.Object, 0, len(r.inFlight))
@@ -121,7 +121,7 @@ func (r *Running) Send(e event.Event) {
 	r.call.View().Send(e)
 }
 
-// Track receives events without showing them.
+// Track returns a sink that records events without showing them.
 func (r *Running) Track() event.Sink {
 	return event.Func(func(e event.Event) {
 		switch e := e.(type) {

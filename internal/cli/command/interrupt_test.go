@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestARunThatTwoInterruptsCannotEndIsEndedInTheEnd(t *testing.T) {
+func TestProcessEndsIfInterruptsCannotStopTheRun(t *testing.T) {
 	status := make(chan int, 1)
 	r := &Running{call: &Call{App: &App{Out: io.Discard, Err: io.Discard}}, patience: time.Millisecond,
 		exit: func(s int) { status <- s }}

@@ -15,9 +15,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/host"
 )
 
-// log returns the log that the environment configures: TF_LOG is its level (trace, debug, info, warn, error, json for
-// everything as JSON, off), which a more specific variable overrides for a part of the program; TF_LOG_PATH is a file
-// to append to instead of the standard error output.
+// log returns the log that the environment configures. TF_LOG is its level (trace, debug, info, warn, error, off, or
+// json for everything as JSON), which the more specific variable overrides for a part of the program. TF_LOG_PATH is a
+// file to append to instead of standard error.
 func (a *App) log(special string) *slog.Logger {
 	wish := strings.ToLower(a.Getenv(special))
 	if wish == "" {
@@ -42,7 +42,7 @@ func (a *App) log(special string) *slog.Logger {
 	return slog.New(&lineHandler{to: to, level: level, mu: new(sync.Mutex)})
 }
 
-// logFile opens the file of the log; the standard error output when there is none.
+// logFile opens the file of the log, or returns standard error if none is configured.
 func (a *App) logFile() io.Writer {
 	path := a.Getenv("TF_LOG_PATH")
 	if path == "" {
@@ -64,7 +64,7 @@ func (a *App) logWarning(format string, args ...any) {
 	a.logWarned = true
 }
 
-// LogStart begins the log with the program's version and arguments.
+// LogStart logs the program's version and arguments.
 func (a *App) LogStart(args []string) {
 	a.CoreLog, a.ProviderLog = a.log("TF_LOG_CORE"), a.log("TF_LOG_PROVIDER")
 	log := a.CoreLog
@@ -99,7 +99,7 @@ func withoutValue(setting string) string {
 	return setting
 }
 
-// logged is an event sink that also logs events, by kind and object, without values.
+// logged is an event sink that also logs the kind and the object of events, without values.
 type logged struct {
 	event.Sink
 	log *slog.Logger
@@ -130,7 +130,7 @@ func levelName(l slog.Level) string {
 	return l.String()
 }
 
-// jsonNames renames the fields of a record to their usual names in logs of plugins.
+// jsonNames renames the fields of a record to the usual names in plugin logs.
 func jsonNames(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
@@ -146,7 +146,7 @@ func jsonNames(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// lineHandler writes a record a line: time, level, message, attributes.
+// lineHandler writes a record as a line: time, level, message, attributes.
 type lineHandler struct {
 	to    io.Writer
 	level slog.Level
@@ -183,7 +183,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// unprintable matches control characters, old and new, and those that change the direction of writing.
+// unprintable reports control characters and characters that change the direction of text.
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // oneLine escapes newlines and control characters in external text.
@@ -201,5 +201,5 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &lineHandler{to: h.to, level: h.level, attrs: append(append([]slog.Attr{}, h.attrs...), attrs...), mu: h.mu}
 }
 
-// WithGroup implements slog.Handler; no group is ever opened here.
+// WithGroup implements slog.Handler. No group is ever opened here.
 func (h *lineHandler) WithGroup(string) slog.Handler { return h }

@@ -13,8 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Output is a stream that commands write to. It remembers its first error, so that a full disk does not pass for
-// success.
+// Output is a stream that commands write to. It keeps its first error, so that a full disk is not reported as success.
 type Output struct {
 	to  io.Writer
 	mu  sync.Mutex // guards err
@@ -24,8 +23,8 @@ type Output struct {
 // NewOutput returns an Output that writes to a stream.
 func NewOutput(to io.Writer) *Output { return &Output{to: to} }
 
-// Write implements io.Writer. After an error it accepts everything and writes nothing: an apply continues without its
-// output.
+// Write implements io.Writer. After an error it discards all data without an error, so that an apply continues without
+// its output.
 func (w *Output) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,7 +37,7 @@ func (w *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Err returns the first error. A reader that closed the pipe, as head does, has seen enough: that is not an error.
+// Err returns the first error. A closed pipe is not an error: readers such as head close it when they have read enough.
 func (w *Output) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -57,7 +56,7 @@ type form uint8
 
 const (
 	noForm   form = iota // nothing
-	lines                // lines of JSON while it runs
+	lines                // lines of JSON during the run
 	document             // a JSON document
 )
 
@@ -82,15 +81,15 @@ func (c *Call) DocumentFlags() {
 		"Write a JSON document to `FILE`, in addition to the text. The file may be a pipe.")
 }
 
-// InLines switches the output for programs from a document to lines, if the project decides that. Nothing may have been
-// shown before.
+// InLines switches the output for programs from a document to lines, if the project requires it. It must be called
+// before any output.
 func (c *Call) InLines() {
 	c.form = lines
 	c.JSON, c.Document = c.JSON || c.Document, false
 }
 
-// Documents returns the destination of a document for programs: the standard output with -json, the file of -json-into,
-// or nil for none.
+// Documents returns the destination of a document for programs: standard output with -json, the file of -json-into, or
+// nil.
 func (c *Call) Documents() io.Writer {
 	switch {
 	case c.Document:
@@ -101,13 +100,13 @@ func (c *Call) Documents() io.Writer {
 	return nil
 }
 
-// Tell shows a text of the command: as it is to people, and as a line to programs.
+// Tell shows a text of the command: as text for people, and as a line for programs.
 func (c *Call) Tell(format string, args ...any) {
 	c.View().Tell(view.Notice{Text: fmt.Sprintf(format, args...)})
 }
 
-// openInto opens the file of -json-into. It is written during the run, since its reader may follow it, so unlike other
-// files of commands it is not replaced as a whole at the end.
+// openInto opens the file of -json-into. Because programs may read it during the run, it is written in place and not
+// replaced at the end like other output files.
 func (c *Call) openInto() (io.Closer, diag.List) {
 	if c.intoName == "" {
 		return nil, nil
@@ -130,7 +129,7 @@ func (c *Call) openInto() (io.Closer, diag.List) {
 	return f, nil
 }
 
-// writing runs a command with the file of -json-into.
+// writing runs a command while the file of -json-into is open.
 func (c *Call) writing(run func() Outcome) Outcome {
 	file, diags := c.openInto()
 	if diags.HasErrors() {

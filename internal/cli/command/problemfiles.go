@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 )
 
-// ProblemFiles are files with the problems of a command for services, beside the output.
+// ProblemFiles are output files with the problems of a command, for services.
 type ProblemFiles struct {
 	call         *Call
 	sarif, junit string
@@ -28,7 +28,8 @@ func (c *Call) ProblemFiles() *ProblemFiles {
 	return r
 }
 
-// Write writes the files that are wanted, and returns why one could not be written. A nil receiver wants none.
+// Write writes the files that the flags select, and returns an error if one cannot be written. A nil receiver writes
+// none.
 func (r *ProblemFiles) Write(diags diag.List) (problems diag.List) {
 	if r == nil || r.sarif == "" && r.junit == "" {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// ProjectOptions hold the settings for loading a project.
+// ProjectOptions holds the settings for loading a project.
 type ProjectOptions = engine.LoadOptions
 
 // Project loads the configuration with its store.
@@ -52,7 +52,7 @@ func (c *Call) loaded(project *engine.Project, diags diag.List) (*engine.Project
 	return project, diags
 }
 
-// Values returns the variables of the root module as Given does, only their values.
+// Values is like Given, but returns only the values.
 func (c *Call) Values(ctx context.Context, root *config.Module, given []config.Option, ask bool) (map[string]cty.Value,
 	diag.List) {
 	raw, diags := c.Given(ctx, root, given, ask)
@@ -80,11 +80,11 @@ func (c *Call) ReadPlan(ctx context.Context, name string) (*plan.Plan, diag.List
 	return pl, diags
 }
 
-// maxHashed is the maximum size of a plan whose hash is asked for, in bytes: the file is read at once, so that the plan
-// is the one with the hash.
+// maxHashed is the maximum size in bytes of a plan file to hash. The file is read only once, so that the plan and the
+// hash match.
 const maxHashed = 1 << 30
 
-// ReadHashedPlan reads a saved plan and returns the hash of its file, too, such as "sha256:0123...".
+// ReadHashedPlan reads a saved plan and also returns the hash of its file, such as "sha256:0123...".
 func (c *Call) ReadHashedPlan(ctx context.Context, name string) (*plan.Plan, string, diag.List) {
 	return c.readPlan(ctx, name, func(f *os.File, size int64) (io.ReaderAt, string, error) {
 		if size > maxHashed {

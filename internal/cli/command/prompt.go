@@ -31,11 +31,11 @@ type answer struct {
 	err  error
 }
 
-// NewInput reads answers from a file.
+// NewInput returns an Input that reads from a file.
 func NewInput(f *os.File) *Input { return &Input{file: f, Reader: bufio.NewReader(f)} }
 
-// line waits for a line or the end of the context; for one caller at a time. A read that the context interrupted goes
-// on: its line answers the next question.
+// line returns the next line, or an error when the context ends. It must not be called concurrently. A read that the
+// context interrupted continues, and its line becomes the next answer.
 func (i *Input) line(ctx context.Context, secret bool) (string, error) {
 	i.once.Do(func() {
 		i.asks, i.lines = make(chan bool, 1), make(chan answer, 1)
@@ -66,7 +66,7 @@ func (i *Input) line(ctx context.Context, secret bool) (string, error) {
 	}
 }
 
-// All reads to the end, or to the end of the context. At a terminal it prints what it waits for.
+// All reads until the end of the input or of the context. At a terminal it prints what to type.
 func (i *Input) All(ctx context.Context, what string, tell io.Writer) ([]byte, error) {
 	if i.terminal() {
 		fmt.Fprintf(tell, "Reading %s from the terminal. End it with Ctrl-D, or stop with Ctrl-C.\n", what)
@@ -76,7 +76,7 @@ func (i *Input) All(ctx context.Context, what string, tell io.Writer) ([]byte, e
 		err  error
 	}
 	done := make(chan content, 1)
-	go func() { // a read that the context interrupted ends with the process
+	go func() { // after an interrupt, it ends with the process
 		text, err := io.ReadAll(i.Reader)
 		done <- content{text, err}
 	}()
@@ -92,7 +92,7 @@ var errInterrupted = errors.New("interrupted")
 
 func (i *Input) terminal() bool { return i.file != nil && term.IsTerminal(int(i.file.Fd())) }
 
-// Terminal returns the terminal that answers are typed at, or nil if they come from elsewhere.
+// Terminal returns the terminal on which answers are typed, or nil if the input is not a terminal.
 func (i *Input) Terminal() *os.File {
 	if i.terminal() {
 		return i.file
@@ -112,8 +112,8 @@ func (i *Input) read(secret bool) (string, error) {
 	return strings.TrimRight(text, "\r\n"), err
 }
 
-// Ask shows a question and returns the answer. The question is printed as it is, in one write: programs at the other
-// end of the terminal look for the name and the prompt in one read.
+// Ask shows a question and returns the answer. The question is printed verbatim in one write, because programs that
+// drive the terminal expect the name and the prompt in one read.
 func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string, error) {
 	if c.JSON {
 		return "", errors.New("questions are not possible with -json")
@@ -137,7 +137,7 @@ func (c *Call) Ask(ctx context.Context, title, text string, secret bool) (string
 	return answer, err
 }
 
-// askVariable asks for the value of an unset variable. Without an answer, the variable stays unset; this is reported
+// askVariable asks for the value of an unset variable. Without an answer the variable stays unset, which is reported
 // later.
 func (c *Call) askVariable(ctx context.Context, v *config.Variable) (string, bool) {
 	text, err := c.Ask(ctx, "var."+v.Name, v.Description, v.Sensitive || v.Ephemeral)

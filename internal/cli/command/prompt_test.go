@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// writes keeps each write as a whole.
+// writes records each write.
 type writes []string
 
 func (w *writes) Write(p []byte) (int, error) {
@@ -15,7 +15,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAQuestionArrivesAtOnceWithItsPrompt(t *testing.T) {
+func TestQuestionAndPromptAreOneWrite(t *testing.T) {
 	for text, want := range map[string]string{
 		"Who it is.": "var.who\n  Who it is.\n\n  Enter a value: ",
 		"":           "var.who\n  Enter a value: ",

@@ -25,7 +25,7 @@ func (c *Call) AddSources(more map[string][]byte) {
 	}
 }
 
-// Sources returns the text behind ranges of diagnostics.
+// Sources returns the text of files for diagnostics.
 func (c *Call) Sources() map[string][]byte { return c.sources }
 
 // ViewOptions returns the settings of this call's view.
@@ -51,9 +51,9 @@ func (c *Call) ViewOptions() view.Options {
 	return o
 }
 
-// live reports whether lines may be redrawn: on a terminal that can do it, unless its output is kept as a log. A
-// program at the other end of the terminal may read it line by line, as the CLI of CDKTF does; such programs set
-// TF_APPEND_USER_AGENT. Who asks for the display gets it there, too.
+// live reports whether lines may be redrawn: on a terminal that supports it, unless its output is kept as a log.
+// Programs such as the CLI of CDKTF read the terminal line by line; they set TF_APPEND_USER_AGENT. An explicit request
+// for the display overrides this.
 func (c *Call) live(how settings.Progress) bool {
 	kept := c.Automated() || c.Getenv("CI") != "" || c.Getenv("TF_APPEND_USER_AGENT") != ""
 	if kept && how != settings.ProgressLive {
@@ -62,8 +62,8 @@ func (c *Call) live(how settings.Progress) bool {
 	return c.Color() && c.OutTerminal && c.Size != nil && c.Getenv("TERM") != "" && c.Getenv("TERM") != "dumb"
 }
 
-// Color reports whether to use colors: on a terminal, unless they are disabled, and elsewhere if FORCE_COLOR or
-// CLICOLOR_FORCE asks for them, as in jobs whose log shows colors.
+// Color reports whether to use colors: on a terminal unless they are disabled, and elsewhere if FORCE_COLOR or
+// CLICOLOR_FORCE is set, as in jobs whose log shows colors.
 func (c *Call) Color() bool {
 	if c.JSON || c.noColor || c.Getenv("NO_COLOR") != "" {
 		return false
@@ -76,7 +76,7 @@ func (c *Call) Color() bool {
 	return c.OutTerminal && c.Getenv("TERM") != "dumb"
 }
 
-// View returns the view of this call, created on first use: then all flags are known.
+// View returns the view of this call. It is created on first use, when all flags have been parsed.
 func (c *Call) View() view.View {
 	if c.view == nil {
 		c.view = view.New(c.ViewOptions())
@@ -92,7 +92,7 @@ func (c *Call) closeView() {
 	}
 }
 
-// Report shows problems and reports whether there are no errors among them.
+// Report shows problems and reports whether none of them is an error.
 func (c *Call) Report(diags diag.List) bool {
 	if len(diags) > 0 {
 		c.ReadSources(diags)
@@ -104,7 +104,7 @@ func (c *Call) Report(diags diag.List) bool {
 // Named inserts the name of the program into the commands that problems suggest.
 func (c *Call) Named(diags diag.List) diag.List { return diags.For(c.Program) }
 
-// ReadSources reads the files of problems if no configuration has them, because it could not be loaded.
+// ReadSources reads the files of problems if no configuration was loaded.
 func (c *Call) ReadSources(diags diag.List) {
 	for _, d := range diags {
 		if d.Subject == nil || c.sources[d.Subject.Filename] != nil {
@@ -124,22 +124,22 @@ func (c *Call) End(diags diag.List) Outcome {
 	return Done
 }
 
-// Finish is End for a machine problem.
+// Finish is like End, for an error that is not a diagnostic.
 func (c *Call) Finish(summary string, err error) Outcome {
 	return c.End(diag.FromError(summary, err))
 }
 
-// Interrupted shows the operations that a killed run left open.
+// Interrupted warns about the operations that a killed run left open.
 func (c *Call) Interrupted(s *state.Snapshot) {
 	c.reportApart(engine.BlankWarning(s))
 	if s == nil || s.Running != nil {
-		return // a run that is under way has operations in flight, as it should
+		return // a run in progress may have operations in flight
 	}
 	c.reportApart(engine.InterruptedWarnings(s))
 }
 
-// reportApart shows problems that do not concern the command, on standard error: programs read the output of some
-// commands.
+// reportApart shows problems that do not concern the command, on standard error: programs parse the standard output of
+// some commands.
 func (c *Call) reportApart(diags diag.List) {
 	if len(diags) == 0 {
 		return
@@ -168,7 +168,7 @@ func (c *Call) Green(text string) string {
 	return text
 }
 
-// Settings reads the CLI configuration. Its warnings are shown at once, because they do not concern the command.
+// Settings reads the CLI configuration. Its warnings are shown immediately, because they do not concern the command.
 func (c *Call) Settings() (*settings.Settings, diag.List) {
 	set, diags := c.Surroundings.Settings()
 	if !c.warned {
@@ -178,7 +178,8 @@ func (c *Call) Settings() (*settings.Settings, diag.List) {
 	return set, diags.OnlyErrors()
 }
 
-// SeenFromHere names files relative to the working directory: the configuration names them relative to its own.
+// SeenFromHere makes file names of problems relative to the working directory instead of the directory of the
+// configuration.
 func SeenFromHere(diags diag.List, dir string) diag.List {
 	out := make(diag.List, len(diags))
 	for i, d := range diags {

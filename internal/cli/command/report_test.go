@@ -6,7 +6,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
+func TestLiveDisplayNeedsATerminal(t *testing.T) {
 	size := func() (int, int) { return 80, 24 }
 	for _, c := range []struct {
 		name     string
@@ -35,7 +35,8 @@ func TestTheLiveDisplayNeedsATerminalThatNobodyRecords(t *testing.T) {
 	}
 }
 
-// Every combination of what decides about colors: whatever disables them wins, and what forces them needs no terminal.
+// This tests every combination of settings for colors. Settings that disable colors win, and settings that force colors
+// need no terminal.
 func TestColors(t *testing.T) {
 	for bits := range 64 {
 		has := func(i int) bool { return bits>>i&1 == 1 }

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// watchSignals returns the signals that ask to stop, until release is called. Closing the console counts as SIGTERM
-// here.
+// watchSignals returns the signals that request a stop, until release is called. On Windows, closing the console counts
+// as SIGTERM.
 func watchSignals() (signals <-chan os.Signal, release func()) {
 	asked := make(chan os.Signal, 4)
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// RootModule reads only the root module, which may set the backend.
+// RootModule reads only the root module, which may configure the backend.
 func (c *Call) RootModule(ctx context.Context) (*config.Module, diag.List) {
 	root, diags := c.Surroundings.RootModule(ctx)
 	if diags.HasErrors() {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newTerminal returns the two ends of a terminal: what a person types at and what a program reads from.
+// newTerminal returns the two ends of a pseudoterminal: the one on which a person types and the one from which a
+// program reads.
 func newTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -33,8 +34,8 @@ func newTerminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// At a terminal, where nothing comes by itself, a command says what it waits for; it gets what is typed up to Ctrl-D.
-func TestReadingFromATerminalIsSaid(t *testing.T) {
+// At a terminal, a command prints what to type, and reads until Ctrl-D.
+func TestReadingFromATerminalPrintsAHint(t *testing.T) {
 	person, program := newTerminal(t)
 	if _, err := person.WriteString("typed\n\x04"); err != nil {
 		t.Fatal(err)

@@ -1,16 +1,15 @@
 // Package complete completes command lines in shells, and installs the completion.
 //
-// The protocol is the one of "complete -C" in bash, which set-ups for Terraform use as well: the shell starts the
-// program with the line in COMP_LINE and the place of the cursor in COMP_POINT, and takes the printed lines as possible
-// continuations (Answer). Install adds that to the start-up files of shells, as Terraform does; Command prints
-// functions that do a little more.
+// The protocol is that of "complete -C" in bash, which Terraform uses as well: the shell starts the program with the
+// line in COMP_LINE and the cursor position in COMP_POINT, and reads the completions from its output (Answer). Install
+// adds this to the start-up files of shells, as Terraform does; Command prints functions with a few more features.
 //
-// Nothing is declared a second time for completion: commands and flags are those of the table of commands, and the
-// placeholder of a value in the usage, such as FILE or ADDRESS, selects its continuations (values.go).
+// Nothing is declared twice: commands and flags come from the table of commands, and the placeholder of a value in the
+// usage, such as FILE or ADDRESS, selects its completions (values.go).
 //
-// Completion must not disturb typing: it prints only continuations, asks no questions, takes no lock and writes
-// nothing. If something cannot be read in time, there is no continuation. The goroutine that reads is abandoned in that
-// case, and ends with the process.
+// Completion must not disturb typing: it prints only completions, asks no questions, takes no lock and writes nothing.
+// If something cannot be read in time, nothing is completed. The goroutine that reads is then abandoned, and ends with
+// the process.
 package complete
 
 import (
@@ -26,14 +25,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// patience is how long a person waits after pressing a key.
+// patience is the maximum delay after pressing a key.
 const patience = 3 * time.Second
 
-// Asked reports whether a shell asks for continuations.
+// Asked reports whether a shell requests completions.
 func Asked(a *command.App) bool { return a.Getenv("COMP_LINE") != "" }
 
-// Answer prints the continuations of the line in the environment. The arguments are those that bash gives: the name of
-// the command, the word to complete as bash splits it, and the word before it; other shells pass none.
+// Answer prints the completions of the line in the environment. The arguments are those of bash: the name of the
+// command, the word to complete as bash splits it, and the word before it. Other shells pass none.
 func Answer(ctx context.Context, a *command.App, table []*command.Command, global []command.Flag,
 	args []string) command.Outcome {
 	line := parse(upToCursor(a.Getenv("COMP_LINE"), a.Getenv("COMP_POINT")))
@@ -46,7 +45,7 @@ func Answer(ctx context.Context, a *command.App, table []*command.Command, globa
 	go func() {
 		defer func() {
 			if recover() != nil {
-				found <- nil // a report of a bug would not be shown here
+				found <- nil // a crash report would not be shown here
 			}
 		}()
 		found <- t.continuations(ctx, line.words)
@@ -79,15 +78,15 @@ type typed struct {
 	global  []command.Flag
 	current string // the incomplete word
 
-	// The part before it:
+	// The words before it:
 	path  string           // the command, such as "state show"
-	cmd   *command.Command // nil while there is none
+	cmd   *command.Command // nil if there is none yet
 	flags []command.Flag
-	args  int    // how many arguments
+	args  int    // the number of arguments
 	state string // the value of -state
 }
 
-// continuations returns the words that the current one may become, given the words before it.
+// continuations returns the completions of the current word, given the words before it.
 func (t *typed) continuations(ctx context.Context, words []string) []string {
 	list := t.words(ctx, words)
 	list = slices.DeleteFunc(list, func(s string) bool {
@@ -98,7 +97,7 @@ func (t *typed) continuations(ctx context.Context, words []string) []string {
 	return slices.Compact(list)
 }
 
-// words returns the candidates whatever the current word begins with, unless that decides what the word is.
+// words returns the candidates without comparing them with the current word, unless it determines the kind of word.
 func (t *typed) words(ctx context.Context, words []string) []string {
 	if len(words) == 0 {
 		return nil // the name of the program itself
@@ -142,7 +141,7 @@ func names(list []*command.Command) (out []string) {
 	return out
 }
 
-// ofCommand returns continuations after a command, given the words between.
+// ofCommand returns completions after a command, given the words between.
 func (t *typed) ofCommand(ctx context.Context, words []string) []string {
 	t.flags = append(t.call.App.Flags(t.cmd, t.path), command.Flag{Name: "help"})
 	noFlags := false
@@ -191,7 +190,7 @@ func (t *typed) flag(name string) *command.Flag {
 	return nil
 }
 
-// flagWords returns the flags, or the values of the flag whose name and equals sign are there.
+// flagWords returns the flags, or the values of a flag if its name and equals sign are typed.
 func (t *typed) flagWords(ctx context.Context) (out []string) {
 	head, value, hasValue := strings.Cut(t.current, "=")
 	dashes := head[:len(head)-len(strings.TrimLeft(head, "-"))]

@@ -23,10 +23,10 @@ type place struct {
 	shell string
 	file  string
 	lines []string
-	own   bool // the file has only our lines, and is removed with them
+	own   bool // only this program writes the file; Uninstall deletes it
 }
 
-// Install sets up completion in the user's shells. A second call changes nothing.
+// Install sets up completion in the user's shells. It is idempotent.
 func Install(a *command.App) command.Outcome {
 	return change(a, "Completion is already installed", func(p place) (bool, error) {
 		return p.edit(func(content []byte) []byte {
@@ -92,12 +92,12 @@ func home(a *command.App) string {
 	if dir := a.Getenv("HOME"); dir != "" {
 		return dir
 	}
-	dir, _ := os.UserHomeDir() // without a home there are no start-up files
+	dir, _ := os.UserHomeDir() // without a home directory there are no start-up files
 	return dir
 }
 
-// places returns the start-up files of the shells that the user has set up: the same files as Terraform's, with the
-// same lines.
+// places returns the start-up files of the shells that the user has set up. The files and the lines are the same as
+// Terraform's.
 func places(a *command.App) (list []place) {
 	dir := home(a)
 	if dir == "" {
@@ -140,8 +140,7 @@ func self(a *command.App) string {
 	return path
 }
 
-// quoted quotes a path so that it is one word both for the shell that reads the line and for the one that runs the
-// command in it.
+// quoted quotes a path as one word for both the shell that reads the line and the one that runs the command in it.
 func quoted(path string) string {
 	once, _ := escape(path, 0)
 	if once == path {
@@ -156,7 +155,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// edit changes the content of the file atomically, and reports whether it differed.
+// edit changes the content of the file atomically, and reports whether it changed.
 func (p place) edit(f func([]byte) []byte) (bool, error) {
 	content, err := os.ReadFile(p.file)
 	switch {
@@ -182,8 +181,8 @@ func (p place) edit(f func([]byte) []byte) (bool, error) {
 	})
 }
 
-// appendLine appends a line unless the text has it. If the last line has no line end, neither has the new one: removing
-// the line then restores the text, byte for byte.
+// appendLine appends a line unless the text contains it. If the last line has no newline, the new line has none either,
+// so that removing it restores the text exactly.
 func appendLine(content []byte, line string) []byte {
 	for have := range bytes.Lines(content) {
 		if string(bytes.TrimRight(have, "\r\n")) == line {
@@ -196,12 +195,12 @@ func appendLine(content []byte, line string) []byte {
 	return append(content, line+"\n"...)
 }
 
-// removeLine removes a line wherever it is.
+// removeLine removes all occurrences of a line.
 func removeLine(content []byte, line string) []byte {
 	var kept []byte
 	for have := range bytes.Lines(content) {
 		switch {
-		case string(have) == line: // no line end: the line before it had none either
+		case string(have) == line: // without a newline: the line before had none either
 			kept = bytes.TrimSuffix(kept, []byte("\n"))
 		case string(bytes.TrimRight(have, "\r\n")) != line:
 			kept = append(kept, have...)

@@ -8,7 +8,7 @@ type line struct {
 	current string   // the word at the cursor, without quotes
 	raw     string   // the same as it was typed
 	quote   byte     // the quote that is open at the cursor, or 0
-	pending bool     // the last character is a backslash, and the character that it escapes is missing
+	pending bool     // the last character is a backslash, without the character that it escapes
 }
 
 // parse splits a line. The current word is empty after a space.
@@ -53,9 +53,9 @@ func parse(text string) line {
 	return l
 }
 
-// write returns a continuation in the form that the shell expects. Shells that use "complete -C" insert it as it is for
-// the current word, which is their second argument: in bash it begins after an equals sign, a colon or an opening
-// quote. Shells that pass no arguments expect the plain word.
+// write returns a completion in the form that the shell expects. Shells that use "complete -C" insert it verbatim in
+// place of the current word, which is their second argument: in bash it begins after an equals sign, a colon or an
+// opening quote. Shells that pass no arguments expect the plain word.
 func (l line) write(value string, args []string) (string, bool) {
 	rest, ok := strings.CutPrefix(value, l.current)
 	if !ok || l.pending || len(args) < 2 {

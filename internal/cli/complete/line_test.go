@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestALineIsSplitAsAShellDoes(t *testing.T) {
+func TestLinesAreSplitLikeInAShell(t *testing.T) {
 	for _, tt := range []struct {
 		text    string
 		words   []string
@@ -31,7 +31,7 @@ func TestALineIsSplitAsAShellDoes(t *testing.T) {
 	}
 }
 
-func TestAContinuationFitsWhatBashTakesForTheWord(t *testing.T) {
+func TestCompletionsReplaceTheWordOfBash(t *testing.T) {
 	for _, tt := range []struct{ text, value, word, want string }{
 		{"t pl", "plan", "pl", "plan"},
 		{"t plan -out=fi", "-out=file", "fi", "file"},
@@ -65,14 +65,14 @@ func TestTheCursorIsCountedInCharacters(t *testing.T) {
 	}
 }
 
-// FuzzLine checks that a continuation, put behind what was typed, is read as the value that it stands for.
+// FuzzLine checks that a line with a completion appended is parsed as the completed value.
 func FuzzLine(f *testing.F) {
 	for _, text := range []string{"t pl", `t show 'a["x`, `t "a\`, `t a\ b=c:`, "t -x='a'\"b", "\\"} {
 		f.Add(text, "x[\"k\"] 'y")
 	}
 	f.Fuzz(func(t *testing.T, text, rest string) {
 		if strings.ContainsAny(rest, "\n\r") {
-			return // there are no such continuations
+			return // there are no such completions
 		}
 		l := parse(text)
 		written, ok := l.write(l.current+rest, []string{"t", ""})
@@ -90,7 +90,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-func TestLinesAreTakenOutAsTheyWerePutIn(t *testing.T) {
+func TestRemovingALineRestoresTheFile(t *testing.T) {
 	for _, before := range []string{"", "\n", "x=1", "x=1\n", "x=1\n\n", "x=1\r\ny=2", "\n\n"} {
 		put := appendLine([]byte(before), "complete -C /x x")
 		if again := appendLine(append([]byte(nil), put...), "complete -C /x x"); string(again) != string(put) {

@@ -8,11 +8,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 )
 
-// shells holds the shells that have scripts.
+// shells are the shells with scripts.
 var shells = []string{"bash", "fish", "powershell", "zsh"}
 
-// scripts are the completion scripts of the shells, with NAME for the name under which the program is called and
-// PROGRAM for the program. They do the same as the lines of Install, and add no space after the name of a folder.
+// scripts are the completion scripts of the shells. NAME stands for the name under which the program is called, PROGRAM
+// for its path. They do the same as the lines of Install, and add no space after the name of a folder.
 var scripts = map[string]string{
 	"bash": `_NAME_complete() {
     local line
@@ -56,8 +56,8 @@ fi
 end
 complete -f -c NAME -a "(__complete_NAME)"
 `,
-	// Backslashes are doubled, because the line is read as other shells read theirs. What begins in quotes or needs
-	// them is put into single quotes.
+	// Backslashes are doubled, because the program splits the line like other shells. Words that begin with a quote or
+	// need quotes are put into single quotes.
 	"powershell": `Register-ArgumentCompleter -Native -CommandName 'NAME' -ScriptBlock {
     param($word, $ast, $cursor)
     $line = $ast.ToString()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The script for PowerShell has what its parser needs: every bracket is closed, and quotes come in pairs. Where there
-// is a PowerShell, a script of internal/cli runs it.
+// The script for PowerShell has balanced brackets and quotes. Where PowerShell is installed, a script of internal/cli
+// runs it.
 func TestTheScriptForPowerShellIsBalanced(t *testing.T) {
 	text := script("powershell", "tombolo", "tombolo")
 	var open []rune

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// platforms holds the platforms for which providers are usually published.
+// platforms are those for which providers are usually published.
 var platforms = []string{
 	"darwin_amd64", "darwin_arm64", "freebsd_386", "freebsd_amd64", "freebsd_arm", "freebsd_arm64",
 	"linux_386", "linux_amd64", "linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64",
@@ -62,7 +62,7 @@ func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []s
 	return nil
 }
 
-// fixed returns the placeholders that have a few fixed values.
+// fixed returns the fixed values of placeholders.
 func (t *typed) fixed() map[string][]string {
 	return map[string][]string{
 		"OS_ARCH": platforms,
@@ -73,7 +73,7 @@ func (t *typed) fixed() map[string][]string {
 }
 
 // files returns the files and folders whose paths begin with the given text. A single folder is followed by its
-// content, so that no shell takes its name for a complete word.
+// content, so that no shell treats its name as a complete word.
 func files(beginning string, wanted func(name string) bool) []string {
 	list := filesIn(beginning, wanted)
 	if len(list) == 1 && strings.HasSuffix(list[0], "/") {
@@ -177,7 +177,7 @@ func providers(s *state.State) (out []string) {
 	return out
 }
 
-// blocks returns the addresses of the root module's resources, to which an object can be imported.
+// blocks returns the addresses of the root module's resources, as targets of an import.
 func (t *typed) blocks(ctx context.Context) (out []string) {
 	root, diags := t.call.RootModule(ctx)
 	if diags.HasErrors() {

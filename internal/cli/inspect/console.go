@@ -68,7 +68,7 @@ type consoleCommand struct {
 	scope     addr.ModuleInstance
 }
 
-// enter reads the address of the scope.
+// enter parses the address of the scope.
 func (k *consoleCommand) enter(scope string) (diags diag.List) {
 	if scope == "" {
 		return nil
@@ -186,7 +186,7 @@ func (k *consoleCommand) pipe(ctx context.Context, session *console.Session) com
 	return command.Done
 }
 
-// awaited returns what a reader returns, or the end of the context. The reading itself cannot be cancelled: it
+// awaited returns the result of a read, or an error when the context ends. The read itself cannot be cancelled: it
 // continues until the process ends.
 func awaited(ctx context.Context, read func() (string, error)) (string, error) {
 	type answer struct {
@@ -238,7 +238,7 @@ func (k *consoleCommand) dialogue(ctx context.Context, session *console.Session,
 	}
 }
 
-// editor reads lines from a terminal, which can be edited and called up again.
+// editor reads lines from a terminal, with line editing and a history.
 type editor struct {
 	terminal *os.File
 	lines    *term.Terminal
@@ -251,8 +251,8 @@ func newEditor(terminal *os.File, in *bufio.Reader, out io.Writer) *editor {
 	}{in, out}, "")}
 }
 
-// read sets the terminal to raw mode only while a line is typed, so that everything else can print and be interrupted
-// as usual.
+// read sets the terminal to raw mode only while a line is typed, so that printing and interrupts work as usual
+// otherwise.
 func (e *editor) read(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.terminal.Fd())
 	before, err := term.MakeRaw(fd)

@@ -12,14 +12,14 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 )
 
-// drawing writes the dependencies of a configuration in the DOT language. Edges that follow from others are not drawn.
+// drawing renders the dependencies of a configuration in the DOT language. Transitive edges are omitted.
 type drawing struct {
 	slots []*linking.Slot
 	edges [][]int
-	more  []string // names of further nodes after the slots: see withProviders
+	more  []string // names of additional nodes, numbered after the slots: see withProviders
 }
 
-// withProviders adds nodes without a block: implied provider configurations, and the end of each one that is in use.
+// withProviders adds nodes without a block: implied provider configurations, and the end of each one that is used.
 func (d drawing) withProviders() drawing {
 	out := drawing{slots: d.slots, edges: slices.Clone(d.edges)}
 	add := func(name string, edges ...int) int {
@@ -50,7 +50,7 @@ func (d drawing) withProviders() drawing {
 	return out
 }
 
-// resources draws resources alone, each module in a box, in the form and order of Terraform.
+// resources draws only resources, each module in a box, in the form and order of Terraform.
 func (d drawing) resources() string {
 	nodes := d.sortedResources()
 	var b strings.Builder
@@ -109,13 +109,13 @@ func modeOrder(m addr.Mode) int {
 	return 1
 }
 
-// eachEdge visits the edges between chosen nodes, direct or through others, in the order of the nodes.
+// eachEdge calls visit for the edges between chosen nodes, direct or through other nodes, in the order of the nodes.
 func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
-	place := make(map[int]int, len(nodes)) // of a chosen node in their order
+	place := make(map[int]int, len(nodes)) // the position of a chosen node
 	for i, n := range nodes {
 		place[n] = i
 	}
-	// chosen nodes that are next, and that can be reached
+	// the nearest chosen nodes, and all reachable ones
 	near, all := make([]*big.Int, len(d.edges)), make([]*big.Int, len(d.edges))
 	for _, n := range d.topological() {
 		direct, far := new(big.Int), new(big.Int)
@@ -131,7 +131,7 @@ func (d drawing) eachEdge(nodes []int, visit func(from, to int)) {
 		near[n], all[n] = direct, far
 	}
 	for _, from := range nodes {
-		follows := new(big.Int) // nodes that another next one leads to
+		follows := new(big.Int) // nodes that another near node leads to
 		eachBit(near[from], func(i int) { follows.Or(follows, all[nodes[i]]) })
 		eachBit(new(big.Int).AndNot(near[from], follows), func(i int) { visit(from, nodes[i]) })
 	}
@@ -145,7 +145,7 @@ func eachBit(set *big.Int, visit func(i int)) {
 	}
 }
 
-// topological returns all slots, those that others depend on first.
+// topological returns all slots, dependencies first.
 func (d drawing) topological() []int {
 	waits, dependents := make([]int, len(d.edges)), make([][]int, len(d.edges))
 	var order []int
@@ -198,13 +198,13 @@ func (d drawing) evaluation() *picture {
 	return p
 }
 
-// drawn reports whether a slot is drawn: it is not if it only passes on a value, or is the configuration of an unused
-// provider.
+// drawn reports whether a slot is drawn. Slots that only pass on a value and configurations of unused providers are
+// not.
 func (d drawing) drawn(s *linking.Slot) bool {
 	return s.Kind != linking.SlotCallOutput && (s.Kind != linking.SlotProvider || s.Used)
 }
 
-// shape returns the label and the shape of a node; one without a shape is a point that edges lead to.
+// shape returns the label and the shape of a node. A node without a shape is a point.
 func (d drawing) shape(n int) (label, shape string) {
 	if n >= len(d.slots) {
 		if name := d.name(n); !strings.HasSuffix(name, " (close)") {
@@ -233,7 +233,7 @@ func (d drawing) name(n int) string {
 	return s.Addr()
 }
 
-// destruction draws the order in which objects are destroyed: the other way round, without data sources, which are not
+// destruction draws the order in which objects are destroyed: reversed, and without data sources, which are not
 // destroyed.
 func (d drawing) destruction() *picture {
 	nodes := slices.DeleteFunc(d.sortedResources(), func(n int) bool {

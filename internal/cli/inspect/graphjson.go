@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// graphDocument is the graph for programs. An edge leads from what waits to what it waits for.
+// graphDocument is the graph for programs. An edge leads from a node to one of its dependencies.
 type graphDocument struct {
 	FormatVersion string      `json:"format_version"`
-	Operation     string      `json:"operation,omitempty"` // as -type says; empty for resources alone
+	Operation     string      `json:"operation,omitempty"` // the value of -type; empty for resources only
 	Nodes         []graphNode `json:"nodes"`
 	Edges         []graphEdge `json:"edges"`
 }
 
 type graphNode struct {
 	ID      string `json:"id"`
-	Address string `json:"address,omitempty"` // what the node is about, if that is a part of the configuration
-	// Of resources.
+	Address string `json:"address,omitempty"` // the address of the node, if it is a part of the configuration
+	// Only for resources.
 	Module string `json:"module,omitempty"`
 	Mode   string `json:"mode,omitempty"`
 	Type   string `json:"type,omitempty"`
@@ -46,7 +46,7 @@ func (g graphDocument) text() string {
 	return b.String()
 }
 
-// jsonResources writes resources alone, in the order of the other formats.
+// jsonResources writes only resources, in the order of the other formats.
 func (d drawing) jsonResources() string {
 	var g graphDocument
 	nodes := d.sortedResources()

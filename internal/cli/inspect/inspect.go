@@ -1,3 +1,2 @@
-// Package inspect has the commands that show things and change nothing: show, output, console, graph, metadata,
-// version.
+// Package inspect has the commands that only show things: show, output, console, graph, metadata, version.
 package inspect

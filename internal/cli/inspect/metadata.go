@@ -34,7 +34,7 @@ func cmdMetadataFunctions() *command.Command {
 					return c.WrongUse("The `" + c.Program + " metadata functions` command requires the `-json` flag.\n")
 				}
 				table := funcs.Table(funcs.Options{})
-				for _, gone := range []string{"list", "map"} { // which only explain what to use instead
+				for _, gone := range []string{"list", "map"} { // which only explain the alternative
 					delete(table, gone)
 					delete(table, "core::"+gone)
 				}

@@ -8,19 +8,19 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 )
 
-// picture is a graph of an operation, before it is written in some format.
+// picture is the graph of an operation, independent of the output format.
 type picture struct {
 	nodes []node
 	edges [][2]string // names of nodes
 }
 
-// node is a node of the graph. One without a shape is a point that edges lead to.
+// node is a node of the graph. A node without a shape is a point.
 type node struct{ name, label, shape string }
 
-// rootNode is the node that waits for all others.
+// rootNode is the node that depends on all others.
 const rootNode = "root"
 
-// in writes the picture of an operation in a format.
+// in renders the picture of an operation in a format.
 func (p *picture) in(format, operation string) string {
 	switch format {
 	case "mermaid":
@@ -51,7 +51,8 @@ func dotEdge(e [2]string) string {
 	return strconv.Quote("[root] "+e[0]) + " -> " + strconv.Quote("[root] "+e[1])
 }
 
-// mermaid writes a flowchart. Its nodes have numbers: names have characters that an identifier of Mermaid may not have.
+// mermaid renders a flowchart. Its nodes are numbered, because names contain characters that identifiers of Mermaid
+// cannot.
 func (p *picture) mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
@@ -66,10 +67,10 @@ func (p *picture) mermaid() string {
 	return b.String()
 }
 
-// mermaidText quotes a label. Quotes are written as in HTML, which is what Mermaid reads inside of them.
+// mermaidText quotes a label. Quotes are escaped as in HTML, which Mermaid requires.
 func mermaidText(s string) string { return `"` + strings.ReplaceAll(s, `"`, "&quot;") + `"` }
 
-// mermaidResources draws resources alone, each module in a box, as a flowchart in the form and order of Terraform.
+// mermaidResources draws only resources, each module in a box, as a flowchart in the form and order of Terraform.
 func (d drawing) mermaidResources() string {
 	nodes := d.sortedResources()
 	var b strings.Builder

@@ -52,7 +52,7 @@ With -json, the document contains sensitive values in plain text.`,
 	}
 }
 
-// shown is the document that the options of show select.
+// shown holds the options of show that select the document.
 type shown struct {
 	state, config bool
 	plan, module  string
@@ -121,7 +121,7 @@ func showConfig(ctx context.Context, c *command.Call) command.Outcome {
 		project.Schemas(nil)))
 }
 
-// showModule shows a module by its files alone.
+// showModule shows a module from its files alone, without providers.
 func showModule(ctx context.Context, c *command.Call, dir string) command.Outcome {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return c.End(diag.List{}.Errorf(nil, "Failed to read module directory",
@@ -176,8 +176,8 @@ func (w *shown) showIn(ctx context.Context, c *command.Call, s *state.State, cur
 	return printState(c, project, s)
 }
 
-// reportOptions returns the options of a page. It has no sensitive values even if they may be shown: it is made to be
-// passed on.
+// reportOptions returns the options of a page. Sensitive values are hidden even if they may be shown, because a page is
+// meant to be shared.
 func reportOptions(c *command.Call) report.Options {
 	o := report.Options{View: c.ViewOptions(), Version: engine.Version}
 	o.View.ShowSensitive = false
@@ -195,15 +195,15 @@ func printState(c *command.Call, project *engine.Project, s *state.State) comman
 	return c.Finish("Failed to show the state", err)
 }
 
-// sealedPlan reports whether a file is an encrypted plan: unlike a state, it has no lineage outside of the encrypted
-// part.
+// sealedPlan reports whether a file is an encrypted plan. Unlike an encrypted state, it has no lineage outside of the
+// encrypted part.
 func sealedPlan(f io.ReaderAt) bool {
 	head := make([]byte, 256)
 	n, _ := f.ReadAt(head, 0)
 	return bytes.HasPrefix(head[:n], []byte(`{"meta":`))
 }
 
-// showFile distinguishes plans and states by their first bytes.
+// showFile shows a plan or a state, which it distinguishes by the first bytes.
 func (w *shown) showFile(ctx context.Context, c *command.Call, name string) command.Outcome {
 	const summary = "Failed to read the given file as a state or plan file"
 	f, _, err := command.OpenFile(name)

@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// TestServersCannotMoveFilesOfTheUser has pages and a registry name folders of this machine as the package, in every
-// way in which that can be written.
+// TestServersCannotMoveFilesOfTheUser has web pages and a registry name local folders as the package, in every
+// notation.
 func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 	own := program(t)
 	for i, pattern := range []string{
@@ -65,9 +65,9 @@ func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 	}
 }
 
-// A cloned repository may bring a provider along, which has a command to prepare it. init asks, and without an answer
-// runs nothing.
-func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
+// A cloned repository may contain a provider with a command to prepare it. init asks for approval, and runs nothing
+// without an answer.
+func TestInitDoesNotPrepareProvidersOfTheDirectory(t *testing.T) {
 	s := newSite(t, program(t), newInternet(t).Net)
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"))
 	folder := "work/terraform.d/plugins/example.com/corp/thing/1.0.0/" + here + "/"
@@ -80,11 +80,11 @@ func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	if ran := s.tree("ran"); code != 0 || len(ran) > 0 {
 		t.Errorf("init exits with %d, ran: %v\n%s", code, ran, output)
 	}
-	// The lock file has the provider now, so that whoever runs init again has had the choice.
+	// The lock file has the provider now, so running init again is a decision of the user.
 	if output, code := s.run("init"); code != 0 || len(s.tree("ran")) == 0 {
 		t.Errorf("the second init exits with %d and prepares nothing: %s", code, output)
 	}
-	// One that is not what is locked is not installed, whatever it says.
+	// A provider that does not match the lock file is not installed, with any manifest.
 	s.remove("ran", "cache", "work/.terraform")
 	s.write(folder+"other", "x")
 	if output, code := s.run("init"); code == 0 || len(s.tree("ran")) > 0 {
@@ -92,7 +92,7 @@ func TestInitRunsNothingThatCameWithTheDirectory(t *testing.T) {
 	}
 }
 
-// directories name programs in every way in which a backend or encryption settings can, in their own files.
+// directories name programs in every way in which a backend or encryption settings in files of the directory can.
 var directories = map[string]map[string]string{
 	"program": {"main.tf": `terraform {
   backend "program" {
@@ -171,13 +171,13 @@ users:
 }`, "terraform.tfstate": sealed},
 }
 
-// sealed is a state that can be opened with the key.
+// sealed is a state that can be decrypted with the key.
 const sealed = `{"serial": 1, "lineage": "x", "meta": {"key_provider.external.x": "e30="},
   "encrypted_data": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=", "encryption_version": "v0"}`
 
-// A cloned directory may name a program where nobody looks for one. Init asks, whether it has recorded the directory
-// before or the directory brings the record along, and runs what somebody has agreed to.
-func TestInitRunsNoProgramThatTheDirectoryNames(t *testing.T) {
+// A cloned directory may name a program in an unexpected place. Init asks for approval, whether the recorded backend is
+// from this user or from the directory, and runs the programs that the user has approved.
+func TestInitDoesNotRunProgramsNamedByTheDirectory(t *testing.T) {
 	own, net := program(t), newInternet(t)
 	for name, files := range directories {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestInitRunsNoProgramThatTheDirectoryNames(t *testing.T) {
 				"init -backend=false", "init -json"} {
 				output, code := s.run(strings.Fields(line)...)
 				if strings.HasPrefix(name, "encryption") && line == "init -backend=false" {
-					code = 0 // it has no encryption settings then
+					code = 0 // without encryption settings, it succeeds
 				} else {
 					has(t, output, "was not run", "sh ./run.sh")
 				}
@@ -217,7 +217,7 @@ func TestInitRunsNoProgramThatTheDirectoryNames(t *testing.T) {
 	}
 }
 
-// senders name, in files of the directory, a file of the user and a service that gets its content.
+// senders name, in files of the directory, a file of the user and a service that receives its content.
 var senders = map[string]map[string]string{
 	"s3, block": {"main.tf": `terraform {
   backend "s3" {
@@ -299,7 +299,7 @@ users: [{name: u, user: {tokenFile: ../secret}}]
   "credential_source": {"file": "DIR/secret"}}`},
 }
 
-// mineOfKubernetes is the file of kubectl that the user has.
+// mineOfKubernetes is the user's configuration file of kubectl.
 const mineOfKubernetes = `apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
@@ -308,7 +308,7 @@ current-context: c
 users: [{name: u, user: {token: hunter2}}]
 `
 
-// lenders name a service in files of the directory, which gets credentials of the environment.
+// lenders name, in files of the directory, a service that receives credentials from the environment.
 var lenders = map[string]struct {
 	files map[string]string
 	env   []string
@@ -381,8 +381,8 @@ var lenders = map[string]struct {
 }`}, []string{"KUBE_CONFIG_PATH=DIR/kubectl"}},
 }
 
-// A cloned directory may have a file of the user sent to a stranger, as a token. Init asks before.
-func TestInitSendsNoFileThatTheDirectoryNames(t *testing.T) {
+// A cloned directory may have a file of the user sent to a foreign service, as a token. Init asks first.
+func TestInitSendsNoFilesNamedByTheDirectory(t *testing.T) {
 	own := program(t)
 	for name, files := range senders {
 		t.Run(name, func(t *testing.T) {
@@ -392,9 +392,9 @@ func TestInitSendsNoFileThatTheDirectoryNames(t *testing.T) {
 	}
 }
 
-// TestInitLendsNoCredentials: a cloned directory may name another address than that of the cloud for which the user has
-// credentials in variables or files. Init asks before.
-func TestInitLendsNoCredentials(t *testing.T) {
+// TestInitSendsNoCredentialsToNamedServices: a cloned directory may name another address for a cloud for which the user
+// has credentials in variables or files. Init asks first.
+func TestInitSendsNoCredentialsToNamedServices(t *testing.T) {
 	own := program(t)
 	for name, l := range lenders {
 		t.Run(name, func(t *testing.T) {
@@ -404,7 +404,7 @@ func TestInitLendsNoCredentials(t *testing.T) {
 	}
 }
 
-// sending runs init in a directory with files that have the word "hunter2" sent to a stranger.
+// sending runs init in a directory with files that would send the word "hunter2" to a foreign service.
 func sending(t *testing.T, own string, files map[string]string, env []string) {
 	var got atomic.Int64
 	listen := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -426,7 +426,7 @@ func sending(t *testing.T, own string, files map[string]string, env []string) {
 		"b.oss-x.stranger.example"} {
 		net.Serve(host, listen)
 	}
-	net.Serve("sts.eu-central-1.amazonaws.com", listen) // a proxy of the block may be in between
+	net.Serve("sts.eu-central-1.amazonaws.com", listen) // the block may name a proxy
 	s := newSite(t, own, net.Net)
 	s.env = append(s.env, "XDG_CACHE_HOME="+filepath.Join(s.dir, "cache"),
 		"AWS_EC2_METADATA_DISABLED=true", "BAO_TOKEN=hunter2")
@@ -455,9 +455,9 @@ func sending(t *testing.T, own string, files map[string]string, env []string) {
 	}
 }
 
-// TestWaitingForAnotherProcessIsSaidAndEnds holds the lock that another run would hold, and interrupts the run that
-// waits for it.
-func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
+// TestWaitingForALockIsReportedAndInterruptible holds the lock of another run, and interrupts the run that waits for
+// it.
+func TestWaitingForALockIsReportedAndInterruptible(t *testing.T) {
 	s := newSite(t, program(t), newPlantedNet(t).Net)
 	s.write("work/main.tf", calls("vpc", "https://web.example/vpc.zip"))
 	modules := filepath.Join(s.dir, "work/.terraform/modules")
@@ -488,7 +488,7 @@ func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	<-ended // programtest.Bounded ends it otherwise
+	<-ended // otherwise programtest.Bounded ends it
 	if code := command.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("it exits with %d: %s", code, out.text.String())
 	}
@@ -499,7 +499,7 @@ func TestWaitingForAnotherProcessIsSaidAndEnds(t *testing.T) {
 	}
 }
 
-// watched waits until words have come.
+// watched waits until a text has been written.
 type watched struct {
 	words string
 	seen  chan struct{}
@@ -531,7 +531,7 @@ func TestPasswordsOfSourcesAreNotShown(t *testing.T) {
 	s.write("work/main.tf", calls("x", "git::https://me:s3cret@git.example/other.git"))
 	for _, line := range []string{"validate", "init"} {
 		output, code := s.run(strings.Fields(line)...)
-		// The line of the configuration itself is shown, as it stands in the file.
+		// The source line itself is shown as it is in the file.
 		output = strings.ReplaceAll(output, `source = "git::https://me:s3cret@git.example/other.git"`, "")
 		if code == 0 || strings.Contains(output, "s3cret") {
 			t.Errorf("%s exits with %d: %s", line, code, output)
@@ -539,9 +539,9 @@ func TestPasswordsOfSourcesAreNotShown(t *testing.T) {
 	}
 }
 
-// TestWhatServersSignIsNotShown has servers name packages at addresses with signatures and tokens, of which every kind
-// of mistake may speak.
-func TestWhatServersSignIsNotShown(t *testing.T) {
+// TestSignedURLsAreNotShown has servers name packages at addresses with signatures and tokens, which every kind of
+// error message could contain.
+func TestSignedURLsAreNotShown(t *testing.T) {
 	own := program(t)
 	const query = "?X-Amz-Signature=c4nary-one&access_token=c4nary-two"
 	answers := map[string]http.HandlerFunc{

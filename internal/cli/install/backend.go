@@ -23,15 +23,15 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// backendSetup has the flags of init for a changed backend.
+// backendSetup holds the flags of init for a changed backend.
 type backendSetup struct {
 	command.Locking
 	settings                    []string // NAME=VALUE or FILE
 	reconfigure, migrate, force bool
 	input                       bool
-	// distrusted is set when the program that stores the states may not run yet.
+	// distrusted is set if the program that stores the states is not approved.
 	distrusted bool
-	// refused are the commands of the encryption block that were not run.
+	// refused holds the commands of the encryption block that were not run.
 	refused []string
 }
 
@@ -46,7 +46,7 @@ func (s *backendSetup) flags(c *command.Call) {
 	c.Flags.BoolVar(&s.input, "input", true, "Do not ask for input. If input is needed, the command fails.")
 }
 
-// run sets up the backend of the root module. The warnings are for the end of init.
+// run sets up the backend of the root module. The warnings are printed at the end of init.
 func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
 	configured, diags := backend.Of(root)
 	if diags.HasErrors() {
@@ -78,11 +78,11 @@ func (s *backendSetup) run(ctx context.Context, c *command.Call, root *config.Mo
 	return warnings, nil
 }
 
-// step is what remains to be done for a backend.
+// step is the remaining work for a backend.
 type step int
 
 const (
-	keepRecord step = iota // the block is the one that was set up, perhaps with additional settings
+	keepRecord step = iota // the block is the recorded one, possibly with additional settings
 	recordOnly
 	copyStates // and then record
 )
@@ -97,7 +97,7 @@ func (s *backendSetup) decide(c *command.Call, configured, recorded *backend.Bac
 		return keepRecord, nil
 	case unchanged || s.reconfigure || s.distrusted && recorded == nil:
 		return recordOnly, nil
-	case configured.IsCloud() && recorded.IsCloud(): // the states are in the service either way
+	case configured.IsCloud() && recorded.IsCloud(): // the states are in the service in both cases
 		return recordOnly, nil
 	case !recorded.Readable():
 		return keepRecord, backend.NoMigration(c.Title, recorded.Type)
@@ -110,7 +110,7 @@ func (s *backendSetup) decide(c *command.Call, configured, recorded *backend.Bac
 	return copyStates, nil
 }
 
-// perform does what was decided.
+// perform performs the step.
 func (s *backendSetup) perform(ctx context.Context, c *command.Call, next step, configured,
 	recorded *backend.Backend) diag.List {
 	if next == keepRecord {
@@ -137,7 +137,7 @@ func (s *backendSetup) perform(ctx context.Context, c *command.Call, next step, 
 	return nil
 }
 
-// misplaced reports settings of the command line for which there is no block.
+// misplaced reports settings of the command line without a matching block.
 func (s *backendSetup) misplaced(configured *backend.Backend) (warnings, diags diag.List) {
 	switch {
 	case len(s.settings) == 0:
@@ -153,7 +153,7 @@ func (s *backendSetup) misplaced(configured *backend.Backend) (warnings, diags d
 	return warnings, diags
 }
 
-// complete adds the settings of the command line and of answers to those of the block, and checks them all.
+// complete merges the settings of the command line and of answers into those of the block, and checks all of them.
 func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured *backend.Backend,
 	root *config.Module) diag.List {
 	if diags := s.override(c, configured); diags.HasErrors() {
@@ -165,7 +165,7 @@ func (s *backendSetup) complete(ctx context.Context, c *command.Call, configured
 	return configured.Check(root.Backend)
 }
 
-// announceBackend prints the new place of the states.
+// announceBackend prints the new location of the states.
 func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 	if configured == nil {
 		announce(c, "", "\n\n"+fmt.Sprintf("Successfully unset the backend %q. %s will now operate locally.",
@@ -173,13 +173,13 @@ func announceBackend(c *command.Call, configured, recorded *backend.Backend) {
 		return
 	}
 	if configured.IsCloud() {
-		return // the end of init says so
+		return // the end of init reports it
 	}
 	announce(c, "backend_configured_success_message", fmt.Sprintf("\nSuccessfully configured the backend %q! %s "+
 		"will automatically\nuse this backend unless the backend configuration changes.", configured.Type, c.Title))
 }
 
-// reach checks that the service with the states can be reached, before anything is recorded.
+// reach checks, before anything is recorded, that the service with the states is reachable.
 func (s *backendSetup) reach(ctx context.Context, c *command.Call, b *backend.Backend) diag.List {
 	if s.distrusted {
 		return nil
@@ -226,7 +226,7 @@ func (s *backendSetup) override(c *command.Call, b *backend.Backend) (diags diag
 	return diags
 }
 
-// ask asks for required arguments that are not set. Without input, the backend reports them.
+// ask prompts for required arguments that are not set. Without interactive input, the backend reports them.
 func (s *backendSetup) ask(ctx context.Context, c *command.Call, b *backend.Backend) (diags diag.List) {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return nil
@@ -248,7 +248,7 @@ func (s *backendSetup) ask(ctx context.Context, c *command.Call, b *backend.Back
 }
 
 // settingExpr returns the value of an argument on the command line: text, or an expression if the argument does not
-// take text.
+// accept text.
 func settingExpr(b *backend.Backend, name, value string) (hcl.Expression, hcl.Diagnostics) {
 	at := "<value for -backend-config=" + name + ">"
 	if b.Simple(name) {
@@ -261,8 +261,8 @@ func settingExpr(b *backend.Backend, name, value string) (hcl.Expression, hcl.Di
 	return hclsyntax.ParseExpression([]byte(value), at, hcl.InitialPos)
 }
 
-// copyStates copies all states that are not empty from one place to another, after asking. The old ones stay where they
-// are, as backups.
+// copyStates copies all states that are not empty from one location to another, after asking. The old ones stay as
+// backups.
 func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to *backend.Backend) diag.List {
 	old, diags := c.Store(ctx, from, from.Options().Store())
 	if diags.HasErrors() {
@@ -282,7 +282,7 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 			return diag.FromError("Failed to load state", err)
 		}
 		if isEmpty(here.State) && !leftOpen(here) {
-			// everything at the new place stays, also what an interrupted run left there
+			// all states at the new location are kept, including those left by an interrupted run
 		} else if refused, diags := s.copyState(ctx, c, m); diags.HasErrors() || refused {
 			return diags
 		}
@@ -295,16 +295,17 @@ func (s *backendSetup) copyStates(ctx context.Context, c *command.Call, from, to
 	return nil
 }
 
-// move is a state that is to be copied.
+// move is a state to copy.
 type move struct {
 	from, to state.Workspace
-	// selects means that the workspaces have two names.
+	// selects means that the workspaces have different names.
 	selects bool
-	// single means that the new place has room for one state.
+	// single means that the new location can hold only one state.
 	single bool
 }
 
-// moves returns the states of one place with their new places. Without workspaces, only the selected one is moved.
+// moves returns the states of one location with their new locations. Without workspaces, only the selected one is
+// moved.
 func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new state.Store) (moves []move,
 	diags diag.List) {
 	names, err := old.Workspaces(ctx)
@@ -332,7 +333,7 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 			selected = oldOnly
 		}
 		names, target = []string{selected}, func(string) string { return cmp.Or(newOnly, state.DefaultWorkspace) }
-	case oldOnly != "" && !named: // its name says where it was, and nothing about the configuration
+	case oldOnly != "" && !named: // its name is that of its location, unrelated to the configuration
 		target = func(string) string { return state.DefaultWorkspace }
 	case named && slices.Contains(names, state.DefaultWorkspace):
 		if names, target, diags = s.without(ctx, c, old, names); diags.HasErrors() {
@@ -350,7 +351,7 @@ func (s *backendSetup) moves(ctx context.Context, c *command.Call, old, new stat
 	return moves, nil
 }
 
-// without returns the workspaces to copy to where there is no default one, with their new names.
+// without returns the workspaces to copy to a location without a default workspace, with their new names.
 func (s *backendSetup) without(ctx context.Context, c *command.Call, old state.Store, names []string) ([]string,
 	func(string) string, diag.List) {
 	same := func(name string) string { return name }
@@ -374,13 +375,13 @@ func (s *backendSetup) without(ctx context.Context, c *command.Call, old state.S
 	}, diags
 }
 
-// leftOpen returns an error if a run has left results that are only in the journal: a copy of the state would lack
-// them.
+// leftOpen reports whether a run has left operations or results only in the journal, which a copy of the state would
+// lack.
 func leftOpen(snapshot *state.Snapshot) bool {
 	return len(snapshot.InFlight)+len(snapshot.Unfolded) > 0
 }
 
-// settled returns the state of a snapshot without open operations.
+// settled returns the state of a snapshot, or an error if leftOpen.
 func settled(ws state.Workspace, snapshot *state.Snapshot) (*state.State, error) {
 	switch {
 	case len(snapshot.InFlight) > 0:
@@ -397,8 +398,8 @@ func isEmpty(s *state.State) bool {
 	return s == nil || len(s.Resources()) == 0 && len(s.OutputNames()) == 0
 }
 
-// same reports whether a copy would change nothing. Serials do not show it: two copies of a state that were changed
-// independently have the same ones.
+// same reports whether a copy would change nothing. Serials are not sufficient: two copies of a state that were changed
+// independently have the same serial.
 func same(a, b *state.State) bool {
 	return a != nil && b != nil && a.Lineage == b.Lineage && a.Serial == b.Serial && a.SameContent(b)
 }
@@ -430,8 +431,7 @@ func (s *backendSetup) approve(ctx context.Context, c *command.Call, m move, ove
 	return answer == "yes", nil
 }
 
-// copyState copies a state under the locks of both places, so that nobody else changes either meanwhile. It reports
-// whether a person has refused the copy.
+// copyState copies a state while both locations are locked. It reports whether the user has refused the copy.
 func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (refused bool, diags diag.List) {
 	request := state.LockRequest{Unlocked: !s.Lock, Info: state.LockInfo{Operation: state.OperationInit}}
 	var sessions [2]state.Session
@@ -461,7 +461,7 @@ func (s *backendSetup) copyState(ctx context.Context, c *command.Call, m move) (
 	return false, diag.FromError("Error saving the state", sessions[1].Replace(ctx, what))
 }
 
-// makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected from now on:
+// makeWorkspace creates the workspace that the environment selects, so that it can be listed and selected later:
 // TF_WORKSPACE may be set only for init.
 func (s *backendSetup) makeWorkspace(ctx context.Context, c *command.Call, root *config.Module) diag.List {
 	if _, overridden, err := c.Workspace(); err != nil || !overridden || s.distrusted {

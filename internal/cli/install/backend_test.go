@@ -7,8 +7,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// What only a journal knows would be missing from a copy of the state.
-func TestStatesWithSomethingLeftOpenAreNotCopied(t *testing.T) {
+// A copy of the state would lack results that are only in the journal.
+func TestStatesWithOpenOperationsAreNotCopied(t *testing.T) {
 	ws, err := mem.New().Workspace(state.DefaultWorkspace)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// choose selects a workspace where there is no default one: the only one, or the one that a person chooses.
+// choose selects a workspace if there is no default one: the only one, or the user's choice.
 func (s *backendSetup) choose(ctx context.Context, c *command.Call, root *config.Module) diag.List {
 	st, diags := c.StoreOf(ctx, root, command.StateFiles{})
 	if diags.HasErrors() {
@@ -28,7 +28,7 @@ func (s *backendSetup) choose(ctx context.Context, c *command.Call, root *config
 	switch {
 	case err != nil:
 		return diag.FromError("Cannot tell which workspace is selected", err)
-	case !named || overridden: // who sets a variable has chosen
+	case !named || overridden: // the variable is an explicit choice
 		return nil
 	case only != "" && current == only:
 		return nil
@@ -49,7 +49,7 @@ func (s *backendSetup) choose(ctx context.Context, c *command.Call, root *config
 	return diag.FromError("Failed to select the workspace", c.SelectWorkspace(name))
 }
 
-// pick returns the workspace to select. The summaries are Terraform's.
+// pick returns the workspace to select. The summaries are those of Terraform.
 func (s *backendSetup) pick(ctx context.Context, c *command.Call, st state.Store, names []string,
 	current string) (string, diag.List) {
 	asks := s.input && c.InputAllowed() && !c.JSON
@@ -84,7 +84,7 @@ func (s *backendSetup) pick(ctx context.Context, c *command.Call, st state.Store
 	return names[n-1], nil
 }
 
-// few names workspaces, some of many.
+// few returns a text with at most a few names of workspaces.
 func few(names []string) string {
 	const most = 10
 	if len(names) > most {
@@ -93,7 +93,7 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// first asks for the name of a first workspace, and creates it.
+// first prompts for the name of a first workspace, and creates it.
 func (s *backendSetup) first(ctx context.Context, c *command.Call, st state.Store) (string, diag.List) {
 	name, err := c.Ask(ctx, "No workspaces found.", "There are no workspaces of this configuration yet, and at least "+
 		"one is needed.\nEnter a name to create one.", false)
@@ -121,7 +121,7 @@ func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List
 	return diag.FromError("Failed to create the workspace", errors.Join(err, session.Unlock()))
 }
 
-// renamed asks for the name that the state of the default workspace gets where there is none of that name.
+// renamed prompts for the new name of the default workspace's state, if the location has no default workspace.
 func (s *backendSetup) renamed(ctx context.Context, c *command.Call, others []string) (string, diag.List) {
 	const advice = "Create a workspace with \"workspace new\" after \"init -reconfigure\", and bring the state there " +
 		"with \"state push\". Nothing was changed."

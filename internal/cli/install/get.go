@@ -39,7 +39,7 @@ func Get() *command.Command {
 // installModules installs the modules of the configuration, and reports whether it succeeded.
 func installModules(ctx context.Context, c *command.Call, calls int, o engine.ModuleOptions, tests string) bool {
 	switch {
-	case calls == 0: // a copied module: a record without modules is left
+	case calls == 0: // a copied module: an empty record stays
 	case o.Upgrade:
 		announce(c, "upgrading_modules_message", c.Bold("Upgrading modules..."))
 	default:
@@ -62,7 +62,7 @@ func fetchModules(ctx context.Context, c *command.Call, o engine.ModuleOptions, 
 	return c.InstallModules(ctx, o)
 }
 
-// callsOf returns the modules that test files call.
+// callsOf returns the modules that test files use.
 func callsOf(files []*testfile.File) (calls []config.Place) {
 	for _, run := range testfile.Calls(files) {
 		calls = append(calls, *run.Place())

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// has looks for texts in an output, however it is wrapped.
+// has checks that an output contains texts, ignoring line wrapping.
 func has(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	plain := strings.Join(strings.Fields(strings.ReplaceAll(output, "│", " ")), " ")
@@ -27,7 +27,7 @@ func has(t *testing.T, output string, texts ...string) {
 	}
 }
 
-// leavesNothing checks that a command fails with a text and that nothing of what it began is there.
+// leavesNothing checks that a command fails with a text and leaves no files.
 func (s *site) leavesNothing(command string, texts ...string) {
 	s.t.Helper()
 	output, code := s.run(strings.Fields(command)...)
@@ -72,7 +72,7 @@ func entry(name string, mode fs.FileMode) zip.FileHeader {
 
 const onlyThing = "terraform {\n  required_providers {\n    thing = { source = \"example.com/corp/thing\" }\n  }\n}\n"
 
-// A publisher, too, may be hostile, or his key stolen: the signature is good, and what is signed is not.
+// A publisher may also be hostile, or its key stolen: then the signature is valid for a malicious package.
 func TestHostilePackagesOfARegistryAreRefused(t *testing.T) {
 	own := program(t)
 	net := newInternet(t)
@@ -167,8 +167,8 @@ func silent(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// What servers say reaches the terminal as text.
-func TestServersCannotDrawOnTheTerminal(t *testing.T) {
+// Messages of servers are printed as plain text.
+func TestServersCannotControlTheTerminal(t *testing.T) {
 	const attack = "\x1b[2J\x1b]0;evil\a\u202e\r"
 	net := newInternet(t)
 	net.corp.Warnings = []string{"beware" + attack, strings.Repeat("x", 100_000), "3", "4", "5", "6", "7", "8", "9",
@@ -189,7 +189,7 @@ func TestServersCannotDrawOnTheTerminal(t *testing.T) {
 	}
 }
 
-func TestACLIConfigurationWithMistakesIsNotUsed(t *testing.T) {
+func TestInvalidCLIConfigurationIsNotUsed(t *testing.T) {
 	s := newSite(t, program(t), newInternet(t).Net)
 	begin(s)
 	if output, code := s.run("get"); code != 0 {
@@ -201,7 +201,7 @@ func TestACLIConfigurationWithMistakesIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestRequestsSayWhoAsks(t *testing.T) {
+func TestRequestsHaveAUserAgent(t *testing.T) {
 	net := newInternet(t)
 	s := newSite(t, program(t), net.Net)
 	begin(s)
@@ -236,8 +236,9 @@ func TestRetriesAreCounted(t *testing.T) {
 	}
 }
 
-// Without a network what is there continues working, and what is missing is named with where it was looked for.
-func TestOfflineSaysWhatIsMissing(t *testing.T) {
+// Without a network, everything that is installed works, and errors about missing items name the place where they were
+// looked for.
+func TestOfflineErrorsNameMissingItems(t *testing.T) {
 	net := newInternet(t)
 	s := newSite(t, program(t), net.Net)
 	begin(s)
@@ -267,7 +268,7 @@ func TestOfflineSaysWhatIsMissing(t *testing.T) {
 	has(t, output, "none")
 }
 
-// Several runs fill one cache at the same time, and none disturbs another.
+// Several runs share one cache at the same time.
 func TestRunsShareAPluginCache(t *testing.T) {
 	own := program(t)
 	net := newInternet(t)
@@ -318,7 +319,7 @@ func TestRunsShareAPluginCache(t *testing.T) {
 	}
 }
 
-// Two terminals, or an editor and a terminal, may begin at the same time in one directory.
+// Several processes, such as two terminals or an editor, may start at the same time in one directory.
 func TestRunsInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 	s := newSite(t, program(t), newInternet(t).Net)
 	begin(s)
@@ -345,7 +346,7 @@ func TestRunsInOneDirectoryDoNotDisturbEachOther(t *testing.T) {
 	}
 }
 
-func TestAnInterruptLeavesNothing(t *testing.T) {
+func TestInterruptedInitLeavesNoFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs signals: it runs everywhere but on Windows")
 	}
@@ -372,7 +373,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	if err := command.Process.Signal(os.Interrupt); err != nil {
 		t.Error(err)
 	}
-	_ = command.Wait() // what resulted from it is in the state
+	_ = command.Wait() // its result is in the state
 	if code := command.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("init exits with %d", code)
 	}
@@ -381,7 +382,7 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	s.leavesNothing("init")
 }
 
-// A registry on this machine is named by its port, and reached without the proxy.
+// A registry on this machine has an address with a port, and is contacted without the proxy.
 func TestRegistriesOnThisMachine(t *testing.T) {
 	oracle, own := terraform(t), program(t)
 	net := newInternet(t)

@@ -38,18 +38,18 @@ use -upgrade to choose new versions. It is safe to run this command more than on
 	}
 }
 
-// initing are the flags of init. Some have no effect on local states.
+// initing holds the flags of init. Some have no effect on local states.
 type initing struct {
 	backend, get, upgrade bool
 	prepare               bool
 	setup                 backendSetup
 	fromModule            string
-	lockfile              string   // how to treat the lock file: "" or readOnly
+	lockfile              string   // the use of the lock file: "" or readOnly
 	pluginDirs            []string // the only sources of providers, if any are set
 	tests                 *string
 }
 
-// readOnly is the one value of -lockfile.
+// readOnly is the only value of -lockfile.
 const readOnly = "readonly"
 
 func (i *initing) flags(c *command.Call) {
@@ -99,7 +99,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 	return outcome
 }
 
-// initialize does what init is for. The warnings are shown at its end.
+// initialize runs the steps of init. The warnings are printed at the end.
 func initialize(ctx context.Context, c *command.Call, i *initing, warnings diag.List) command.Outcome {
 	load := c.ConfigOptions()
 	load.RootOnly, load.Constants = true, c.Constants
@@ -180,7 +180,7 @@ func (i *initing) conflicts(c *command.Call) (diags diag.List) {
 	return nil
 }
 
-// announce shows a text. Programs recognize it by its code, if it has one.
+// announce prints a text. Programs recognize it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
 	said := view.Notice{Text: text + "\n", Code: code}
 	if code == "" {
@@ -189,7 +189,7 @@ func announce(c *command.Call, code, text string) {
 	c.View().Tell(said)
 }
 
-// tell shows a line of a list.
+// tell prints a line of a list.
 func tell(c *command.Call, line string) {
 	c.View().Tell(view.Notice{Text: "- " + view.Clean(line) + "\n", Message: line})
 }

@@ -1,2 +1,3 @@
-// Package install has the commands that install and list what a directory needs: modules, providers, tokens of hosts.
+// Package install has the commands that install and list the dependencies of a directory: modules, providers, tokens of
+// hosts.
 package install

@@ -32,20 +32,20 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == self {
 		os.Exit(cli.Main())
 	}
-	programtest.UsualUmask() // terraform gives files of archives their modes whatever it is
+	programtest.UsualUmask() // terraform sets the modes of files in archives regardless of the umask
 	os.Exit(m.Run())
 }
 
-// site is a working directory, a home beside it, and the program that works there.
+// site is a working directory with a home directory beside it, and the program under test.
 type site struct {
 	t       *testing.T
 	program string
 	dir     string
 	env     []string
-	above   string // the option with which commands run from the folder above the project; "" if they run in it
+	above   string // the option for commands that run in the folder above the project; "" if they run in it
 }
 
-// program returns a way to call the test binary by the name of the program.
+// program returns a path by which the test binary runs as the program.
 func program(t *testing.T) string {
 	t.Helper()
 	own, err := os.Executable()
@@ -77,7 +77,7 @@ func newSite(t *testing.T, program string, net *fetchtest.Net) *site {
 	return s
 }
 
-// write puts a file into the site; DIR in it stands for the site.
+// write writes a file into the site. DIR in its content stands for the site.
 func (s *site) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -119,7 +119,7 @@ func (s *site) run(args ...string) (output string, code int) {
 	return string(out), command.ProcessState.ExitCode()
 }
 
-// tree lists all files below a folder of the site: links, permissions, contents.
+// tree returns all files below a folder of the site: links, permissions, contents.
 func (s *site) tree(name string) map[string]string {
 	s.t.Helper()
 	out := map[string]string{}
@@ -229,7 +229,7 @@ provider_installation {
 var withPassword = strings.Replace(throughMirror[strings.Index(throughMirror, "provider_installation"):], "https://",
 	"https://me:pass-of-mirror@", 1)
 
-// step is a command, after a change of the site and of the net.
+// step is a command after a change of the site and the network.
 type step struct {
 	before  func(*site)
 	net     func(*internet)
@@ -263,8 +263,7 @@ func together(all ...func(*site)) func(*site) {
 	}
 }
 
-// scenarios are runs that end in the same lock file, the same installed providers and the same exit codes in both
-// programs.
+// scenarios are command sequences with the same lock file, installed providers and exit codes in both programs.
 var scenarios = map[string][]step{
 	"registries": {
 		{command: "init"}, {command: "init"},
@@ -463,7 +462,7 @@ func terraform(t *testing.T) string {
 }
 
 // The same registries serve both programs.
-func TestInstallationIsThatOfTerraform(t *testing.T) {
+func TestInstallationMatchesTerraform(t *testing.T) {
 	oracle, own := terraform(t), program(t)
 	for name, steps := range scenarios {
 		t.Run(name, func(t *testing.T) {
@@ -471,7 +470,7 @@ func TestInstallationIsThatOfTerraform(t *testing.T) {
 			var seen [2][]observation
 			for i, p := range []string{oracle, own} {
 				net := newInternet(t)
-				// The same keys, so that the same is printed.
+				// The same keys make the output equal.
 				if i == 1 {
 					net.official.Key, net.corp.Key = seen[0][0].net.official.Key, seen[0][0].net.corp.Key
 				}
@@ -523,11 +522,11 @@ func observe(s *site, net *internet, step step) observation {
 	return o
 }
 
-// known matches the lines that tools look at; problems by their headlines.
+// known matches the lines that tools parse; of problems, only the titles.
 var known = regexp.MustCompile(
 	`^ *- (Finding|Reusing|Installing|Installed|Using|Fetching|Retrieved|Obtained|Mirroring|Selected|Downloading|Package) |^(Error|Warning): `)
 
-// linesOf returns the lines that tools know, in a fixed order.
+// linesOf returns the lines that tools parse, sorted.
 func linesOf(output string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(output, "\n") {
@@ -541,10 +540,10 @@ func linesOf(output string) []string {
 				message.Type == "diagnostic" {
 				lines = append(lines, message.Message)
 			}
-		case strings.HasPrefix(line, "- Obtained "): // whose ends are in words of our own
+		case strings.HasPrefix(line, "- Obtained "): // they end with words of our own
 			head, _, _ := strings.Cut(line, ";")
 			lines = append(lines, head)
-		// which says nothing
+		// which is not specific
 		case known.MatchString(line) && !strings.HasPrefix(line, "Error: Terraform encountered problems"):
 			lines = append(lines, line)
 		}
@@ -559,7 +558,7 @@ func compare(t *testing.T, step step, oracle, own observation) {
 		t.Errorf("%s: terraform exits with %d, we with %d, want %d", step.command, oracle.code, own.code, step.code)
 	}
 	if len(own.tokens) == 0 && strings.Contains(own.output, "Using previously-installed") {
-		oracle.tokens = own.tokens // what is installed is not looked for again
+		oracle.tokens = own.tokens // installed packages are not requested again
 	}
 	for what, diff := range map[string]string{
 		"files": cmp.Diff(oracle.trees, own.trees), "lines": cmp.Diff(oracle.lines, own.lines),

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 )
 
-// locking are the flags of providers lock.
+// locking holds the flags of providers lock.
 type locking struct {
 	folder, network string
 	platforms       []string
@@ -99,7 +99,7 @@ func showFetching(shown *progress, f plugins.Fetching) {
 	}
 }
 
-// saveLock writes the lock file if it has changed, and reports what was recorded.
+// saveLock writes the lock file if it has changed, and prints what was recorded.
 func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Record) (diags diag.List) {
 	for _, r := range records {
 		c.Tell("- Obtained %s checksums for %s; %s\n", r.Provider.ForDisplay(), r.Platform,
@@ -119,8 +119,8 @@ func saveLock(c *command.Call, lock, locked lockfile.File, records []plugins.Rec
 	return diags
 }
 
-// sources returns the registries, unless the options name other sources: the installation settings of the CLI
-// configuration do not count, because the packages of a mirror need not be those of the publisher.
+// sources returns the registries, unless the options name other sources. The installation settings of the CLI
+// configuration are ignored, because the packages of a mirror may differ from those of the publisher.
 func (l locking) sources(c *command.Call) (plugins.Sources, error) {
 	switch {
 	case l.folder != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// usualHost is the host that login and logout mean without an argument, in projects of Terraform.
+// usualHost is the default host of login and logout in projects of Terraform.
 const usualHost = "app.terraform.io"
 
 // Login is the command login.
@@ -59,7 +59,7 @@ valid: revoke it on the pages of the host.`,
 	}
 }
 
-// hostOf returns the host that the arguments name.
+// hostOf returns the host of the arguments.
 func hostOf(c *command.Call) (host string, outcome command.Outcome, ok bool) {
 	switch {
 	case len(c.Args) > 1:

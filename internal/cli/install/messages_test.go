@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// zipOf is an archive with these names, in this order.
+// zipOf returns an archive with these names, in this order.
 func zipOf(names ...string) []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
@@ -31,7 +31,7 @@ func zipOf(names ...string) []byte {
 	return out.Bytes()
 }
 
-// tarOf is the same as a compressed tape archive.
+// tarOf is like zipOf for a compressed tar archive.
 func tarOf(names ...string) []byte {
 	var out bytes.Buffer
 	packed := gzip.NewWriter(&out)
@@ -47,10 +47,10 @@ func tarOf(names ...string) []byte {
 	return out.Bytes()
 }
 
-// zipDeflated is an archive with one compressed file.
+// zipDeflated returns an archive with one compressed file.
 func zipDeflated(content string) []byte { return fetchtest.Zip(map[string]string{"main.tf": content}) }
 
-// flipped changes one byte, counted from the end where the number is negative.
+// flipped returns the archive with one byte changed. A negative index counts from the end.
 func flipped(archive []byte, at int) []byte {
 	if at < 0 {
 		at += len(archive)
@@ -59,12 +59,12 @@ func flipped(archive []byte, at int) []byte {
 	return archive
 }
 
-// machinery matches words that no message may show: words of libraries, and names of temporary folders.
+// machinery holds texts that no message may contain: internal errors of libraries, and names of temporary folders.
 var machinery = []string{"mkdirat", "magic value", "flate:", "openat", "file exists", ": EOF", "unexpected EOF",
 	"invalid header", "zip: not a valid", ".new-",
 	"tombolo-provider-", "ontext canceled", "goroutine", "%!", ".archive", "no such file"}
 
-// Every mistake that a package can have names the address and says what is wrong with it.
+// The message about every possible error in a package has the address and the reason.
 func TestMessagesNameTheAddressAndTheMistake(t *testing.T) {
 	page := []byte("<!doctype html><title>Log in</title>")
 	big := zipOf("main.tf", "a.tf")
@@ -128,7 +128,7 @@ func sends(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 }
 
-// said runs init, which fails, and looks at what it says.
+// said runs init, which must fail, and checks its output.
 func said(t *testing.T, s *site, wants ...string) {
 	t.Helper()
 	output, code := s.run("init")
@@ -152,8 +152,8 @@ func said(t *testing.T, s *site, wants ...string) {
 	}
 }
 
-// An interrupt is told as such, wherever it comes.
-func TestAnInterruptIsCalledAnInterrupt(t *testing.T) {
+// An interrupt is reported as such in every phase.
+func TestInterruptsAreReportedAsSuch(t *testing.T) {
 	own := program(t)
 	for _, where := range []string{"module", "provider"} {
 		t.Run(where, func(t *testing.T) {

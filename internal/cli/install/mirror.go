@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 )
 
-// mirroring are the flags of providers mirror.
+// mirroring holds the flags of providers mirror.
 type mirroring struct {
 	platforms []string
 	locked    bool

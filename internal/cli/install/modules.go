@@ -49,7 +49,7 @@ func runModules(ctx context.Context, c *command.Call, asJSON bool) command.Outco
 	return command.Done
 }
 
-// moduleTree draws the calls of a module, with a prefix before each line.
+// moduleTree prints the calls of a module as a tree, with a prefix before each line.
 func moduleTree(c *command.Call, m *config.Module, prefix string) {
 	children := m.SortedChildren()
 	for i, child := range children {

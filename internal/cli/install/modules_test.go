@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// forge is an internet with modules: a registry under two hosts, a git server, and a web server with archives.
+// forge is a network with modules: a registry with two host names, a git server, and a web server with archives.
 type forge struct {
 	*fetchtest.Net
 	git      *fetchtest.Git
@@ -101,7 +101,7 @@ func tarball(t *testing.T, files map[string]string) []byte {
 	return buf.Bytes()
 }
 
-// goodSources are configurations that both programs install alike, one after the other in the same directory.
+// goodSources are configurations that both programs install in the same way, one after the other in the same directory.
 var goodSources = []struct{ name, configuration, args string }{
 	{"git", calls("head", "git::https://git.example/net.git") +
 		calls("tag", "git::https://git.example/net.git?ref=v1") +
@@ -138,7 +138,7 @@ var goodSources = []struct{ name, configuration, args string }{
 		calls("archive", "GIT/../local.zip//top"), "init -json"},
 }
 
-// lines returns the output of a program about modules, and the titles and places of its errors.
+// moduleLines returns the output of a program about modules, and the titles and places of its errors.
 func moduleLines(output string) []string {
 	var out []string
 	for line := range strings.Lines(output) {
@@ -195,7 +195,7 @@ func TestModulesAreInstalledAsByTheRealProgram(t *testing.T) {
 					}
 				}
 				if code != 0 {
-					s.remove("work/.terraform") // terraform leaves what it has fetched by then
+					s.remove("work/.terraform") // terraform leaves the modules that it fetched before the error
 				}
 			}
 			if diff := cmp.Diff(lines[0], lines[1]); diff != "" {
@@ -211,7 +211,7 @@ func TestModulesAreInstalledAsByTheRealProgram(t *testing.T) {
 	}
 }
 
-func TestAModuleBecomesANewConfiguration(t *testing.T) {
+func TestInitFromModuleCopiesTheModule(t *testing.T) {
 	f := newForge(t)
 	own := program(t)
 	for source, want := range map[string]string{

@@ -31,7 +31,7 @@ terraform {
 }
 `
 
-// ociModules calls a module of each source, in this order.
+// ociModules returns a function that writes a call of a module for each source, in this order.
 func ociModules(sources ...string) func(*site) {
 	text := ""
 	for i, source := range sources {
@@ -40,17 +40,17 @@ func ociModules(sources ...string) func(*site) {
 	return files("work/main.tf", text)
 }
 
-// docker is a file of logins: me, with the password pass.
+// docker is a file of credentials: user me, password pass.
 const docker = `{"auths": {"oci.example/corp": {"auth": "bWU6cGFzcw=="}, "oci.example": {"auth": "eW91OndvcnNl"}}}`
 
-// ociScenarios end in the same lock file, modules, providers and exit codes here and in OpenTofu, and ask with the same
-// logins.
+// ociScenarios have the same lock file, modules, providers and exit codes here and in OpenTofu, and send the same
+// credentials.
 var ociScenarios = map[string][]struct {
 	before  func(*site)
 	oci     func(*fetchtest.OCI)
 	command string
 	code    int
-	says    string // what our output has in any case, without line ends
+	says    string // a text that our output has in any case, without line ends
 }{
 	"modules": {
 		{before: ociModules("oci://oci.example/corp/network", "oci://oci.example/corp/network?tag=1.0.0",
@@ -150,8 +150,8 @@ func newOCI(net *fetchtest.Net) *fetchtest.OCI {
 	return o
 }
 
-// One registry serves both programs; TOMBOLO_TOFU names OpenTofu 1.12.6.
-func TestRegistriesOfArtifactsServeAsForOpenTofu(t *testing.T) {
+// The same registry serves both programs. TOMBOLO_TOFU is the path of OpenTofu 1.12.6.
+func TestOCIRegistriesMatchOpenTofu(t *testing.T) {
 	programs := besideOpenTofu(t)
 	for name, steps := range ociScenarios {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRegistriesOfArtifactsServeAsForOpenTofu(t *testing.T) {
 	}
 }
 
-// besideOpenTofu returns our program and, where TOMBOLO_TOFU names it, OpenTofu 1.12.6.
+// besideOpenTofu returns our program and, if TOMBOLO_TOFU is set, OpenTofu 1.12.6.
 func besideOpenTofu(t *testing.T) []string {
 	t.Helper()
 	programs := []string{program(t)}
@@ -212,7 +212,7 @@ func compareWithOpenTofu(t *testing.T, n int, theirs, ours observation) {
 
 func scenario(before func(*site), command string) step { return step{before: before, command: command} }
 
-// flat is a text without the line ends that its box has made.
+// flat removes the line wrapping of the box around messages.
 func flat(text string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(text, "│", " ")), " ")
 }

@@ -17,15 +17,15 @@ const tokenOfModules = "credentials \"mods.example\" {\n  token = \"s3cret\"\n}\
 const bzip2Module = "QlpoOTFBWSZTWdqQQ+QAAHP7hMmQAEJIAWeAACBxI54QAACACCAAVDKj0QDQGmJpk9QSVMmjQaGgA0aeT3g1qED3AJGeTyN1lRhQ" +
 	"kgYHzBsmRnJ1aJjcRBHRe3dGoKPysnKnAqGYTVgWvy3kkD8XckU4UJDakEPk"
 
-// ownPackages ends in the same modules and exit codes here and in OpenTofu, for the same tokens, where a registry has
+// ownPackages have the same modules and exit codes here and in OpenTofu, and send the same tokens, if a registry serves
 // packages itself.
 var ownPackages = map[string]struct {
 	use      any
 	location string
 	code     int
-	says     string // what our output has in any case, without line ends
-	sub      string // behind the source
-	differs  string // why OpenTofu sends another token, or ends otherwise
+	says     string // a text that our output has in any case, without line ends
+	sub      string // appended to the source
+	differs  string // why OpenTofu sends another token, or has another result
 }{
 	"with the token":       {use: true, location: "/private/a"},
 	"relative":             {use: true, location: "a"},
@@ -51,7 +51,7 @@ var ownPackages = map[string]struct {
 		says: "not protected by TLS", differs: "OpenTofu sends the token without TLS"},
 }
 
-// serveOwn has packages on the host of a registry and on another one.
+// serveOwn serves packages on the host of a registry and on another host.
 func serveOwn(t *testing.T, net *fetchtest.Net) {
 	t.Helper()
 	module := map[string]string{"main.tf": "# a module", "sub/main.tf": "# a submodule"}
@@ -86,8 +86,8 @@ func serveOwn(t *testing.T, net *fetchtest.Net) {
 	net.Answer("cdn.example", "/private", give(zip, "s3cret"))
 }
 
-// TOMBOLO_TOFU names OpenTofu 1.12.6.
-func TestRegistriesWithOwnPackagesServeAsForOpenTofu(t *testing.T) {
+// TOMBOLO_TOFU is the path of OpenTofu 1.12.6.
+func TestRegistriesWithOwnPackagesMatchOpenTofu(t *testing.T) {
 	programs := besideOpenTofu(t)
 	for name, c := range ownPackages {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestRegistriesWithOwnPackagesServeAsForOpenTofu(t *testing.T) {
 				s := newSite(t, p, net)
 				s.write("work/main.tf", calls("m", "mods.example/corp/net/aws"+c.sub))
 				s.write("cli.tfrc", tokenOfModules)
-				// It is not for what a registry has itself.
+				// .netrc is not used for packages that the registry serves itself.
 				s.write("home/.netrc", "machine mods.example login me password other")
 				s.env = append(s.env, "TOMBOLO_FLAVOR=opentofu")
 				o := observe(s, &internet{Net: net}, scenario(nil, "init"))

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// planting is a place below the project at which runs write or delete, and a command that does.
+// planting is a path below the project that a run writes or deletes, and such a command.
 type planting struct{ name, command string }
 
 func plantings() (list []planting) {
@@ -42,7 +42,7 @@ func plantings() (list []planting) {
 	return append(list, planting{".terraform.lock.hcl", "providers lock"})
 }
 
-// kinds are the targets of planted links, in the surroundings of the project.
+// kinds are the targets of planted links, relative to the site.
 var kinds = []string{"home/file", "home/folder", "home/none", "/dev/null"}
 
 // plant puts a link into the project of a site.
@@ -52,13 +52,13 @@ func (s *site) plant(name, to string) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(s.dir, to)
 	}
-	// where another link stands in the way, that one is enough
+	// if another link is in the way, that one suffices
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
 		_ = os.Symlink(to, path)
 	}
 }
 
-// surroundings are folders and files of the user, named as runs name things, and old enough to be swept.
+// surroundings creates folders and files of the user, with names that runs use, and old enough to be cleaned up.
 func (s *site) surroundings() {
 	s.t.Helper()
 	s.write("home/file", "mine")
@@ -78,10 +78,10 @@ func (s *site) surroundings() {
 	}
 }
 
-// hostileProject writes the files of a stranger's repository, without its links.
+// hostileProject writes the files of a hostile repository, without its links.
 func hostileProject(s *site, command string) {
 	configuration := onlyThing
-	if command == "init" { // other commands want modules to be there
+	if command == "init" { // other commands require installed modules
 		configuration += calls("vpc", "https://web.example/vpc.zip")
 	}
 	s.write("work/main.tf", configuration)
@@ -95,9 +95,9 @@ func newPlantedNet(t *testing.T) *internet {
 	return net
 }
 
-// TestPlantedLinksLeadNowhere puts a link in each place at which a run writes or deletes, and several at random.
-// Whether the run goes well or not, nothing outside of the project changes.
-func TestPlantedLinksLeadNowhere(t *testing.T) {
+// TestPlantedLinksAreNotFollowed puts a link at each path that a run writes or deletes, and at several random ones.
+// Whether or not the run succeeds, nothing outside of the project changes.
+func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	own, net := program(t), newPlantedNet(t)
 	check := func(t *testing.T, command string, links [][2]string) {
 		t.Parallel()
@@ -140,9 +140,9 @@ func TestPlantedLinksLeadNowhere(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutEndStopNobody plants named pipes and devices under every name that commands read by themselves. Each
-// command says so and ends.
-func TestFilesWithoutEndStopNobody(t *testing.T) {
+// TestPipesAndDevicesDoNotHangCommands puts named pipes and devices at every path that commands read by default. Each
+// command reports that and ends.
+func TestPipesAndDevicesDoNotHangCommands(t *testing.T) {
 	own, net := program(t), newInternet(t)
 	plants := map[string]func(name string) error{
 		"pipe":   func(name string) error { return syscall.Mkfifo(name, 0o600) },

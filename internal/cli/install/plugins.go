@@ -14,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// installProviders makes every provider that configuration and state need available, and writes the lock file.
+// installProviders installs every provider that configuration and state need, and writes the lock file.
 func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	project, diags := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
@@ -63,7 +63,7 @@ func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
 	return c.Report(diags)
 }
 
-// writeLock writes the lock file if it has changed, unless that is not wanted.
+// writeLock writes the lock file if it has changed, unless it is read-only.
 func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOnly bool) (diags diag.List) {
 	created := len(old.Entries()) == 0
 	switch {
@@ -94,8 +94,8 @@ func writeLock(c *command.Call, old lockfile.File, result plugins.Result, readOn
 	return incomplete(result)
 }
 
-// wantedByTests adds the providers of the modules that files of tests run. A provider block of a file that no module
-// uses needs none.
+// wantedByTests adds the providers of the modules that test files run. A provider block of a test file that no module
+// uses needs no provider.
 func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plugins.Wanted) diag.List {
 	files, diags := c.TestFiles(dir)
 	for _, run := range testfile.Calls(files) {
@@ -114,7 +114,7 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 
 // stored reads the state, whose objects may need providers that the configuration no longer mentions.
 func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
-	// With -backend=false, the record counts, not the block.
+	// With -backend=false, the recorded backend is used instead of the block.
 	find := func() (state.Store, diag.List) { return c.StoreOfRecord(ctx) }
 	if i.backend {
 		find = func() (state.Store, diag.List) { return c.StoreOf(ctx, project.Config().Root, command.StateFiles{}) }
@@ -188,7 +188,7 @@ func stepTexts(c *command.Call, s plugins.Step) (text, forPrograms string) {
 	return text, forPrograms
 }
 
-// proofText returns how a package was checked. HashiCorp's own key needs no name.
+// proofText returns how a package was verified. HashiCorp's own key needs no name.
 func proofText(p packages.Proof) string {
 	if p.KeyID == "" || p.Trust == packages.OfficialSigned {
 		return p.String()
@@ -196,7 +196,7 @@ func proofText(p packages.Proof) string {
 	return p.String() + ", key ID " + p.KeyID
 }
 
-// proofForPrograms is proofText without a comma: programs know the text as it is.
+// proofForPrograms is proofText without a comma, in the exact form that programs expect.
 func proofForPrograms(p packages.Proof) string {
 	if p.KeyID == "" || p.Trust == packages.OfficialSigned {
 		return p.String()

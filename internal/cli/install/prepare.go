@@ -22,20 +22,21 @@ import (
 
 // preparing holds the running preparations.
 type preparing struct {
-	// refused holds the reason why a program may not run at all.
+	// refused returns the reason why a program must not run, or nil.
 	refused func(p addr.Provider, words []string) error
-	// ofProject holds the providers whose commands need approval: they came with the working directory.
+	// ofProject reports whether a provider came with the working directory, so that its command needs approval.
 	ofProject func(p addr.Provider) bool
 }
 
-// projectMirror is the folder of the working directory in which providers are looked for without installation settings.
+// projectMirror is the folder of the working directory that is a source of providers by default.
 var projectMirror = filepath.Join("terraform.d", "plugins")
 
-// ofProject returns the providers that are part of the working directory and that the lock file did not have with these
-// hashes. A directory may have been cloned from a stranger, and init is the first command that people run in it.
+// ofProject returns a function that reports whether a provider is part of the working directory and was not in the lock
+// file with these hashes. A directory may have been cloned from a stranger, and init is the first command that users
+// run in it.
 func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 	if told {
-		return func(addr.Provider) bool { return false } // the user has said where providers come from
+		return func(addr.Provider) bool { return false } // the user has configured the sources of providers
 	}
 	return func(p addr.Provider) bool {
 		old, _ := before.Entry(p)
@@ -62,13 +63,13 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 		}
 	}
 	return false, diag.List{}.Warnf(nil, "Provider program was not prepared",
-		"%s\n  %s\n\nIt was not run. If you trust this directory, run init again: the provider is now in the lock "+
-			"file. Commands that need the program also run it.", why,
-		words)
+		"%s\n  %s\n\nIt was not run.", why, words).
+		Advise("If you trust this directory, run \"%s\" again: the provider is now in the lock file. Commands that "+
+			"need the program also run it.", diag.Run("init"))
 }
 
-// prepareProviders installs what program providers in folders need beside their own files, as their first use would: a
-// machine without a network then has everything. A command that may not run is not run here either.
+// prepareProviders installs the dependencies of program providers in folders, which their first use would install
+// otherwise. The providers then work without a network. Commands that must not run are not run here either.
 func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
 	how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))
@@ -79,7 +80,7 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 	for _, p := range list {
 		m, mistakes := manifest.Load(folders[p])
 		if mistakes.HasErrors() || how.refused(p, nil) != nil {
-			continue // mistakes are reported by the users of the provider
+			continue // errors are reported when the provider is used
 		}
 		if handler.Preparation(m) != "" && how.ofProject(p) {
 			approved, more := i.approve(ctx, c, p, m)

@@ -11,7 +11,7 @@ import (
 // progress shows the progress of an installation: a line for each step, and on a terminal the progress of downloads.
 type progress struct {
 	c       *command.Call
-	display *live.Display // nil if nothing can be drawn
+	display *live.Display // nil if nothing can be redrawn
 	open    map[string]bool
 }
 
@@ -29,13 +29,13 @@ func (p *progress) close() {
 	}
 }
 
-// tell shows a line of the list.
+// tell prints a line of the list.
 func (p *progress) tell(line string) { p.show("- ", line, line) }
 
-// tellAs shows a line of the list, with other words for programs.
+// tellAs prints a line of the list, with another text for programs.
 func (p *progress) tellAs(line, forPrograms string) { p.show("- ", line, forPrograms) }
 
-// detail shows a line that continues the one before.
+// detail prints a line that continues the one before.
 func (p *progress) detail(line string) { p.show("  - ", line, line) }
 
 func (p *progress) show(mark, line, forPrograms string) {
@@ -47,7 +47,7 @@ func (p *progress) show(mark, line, forPrograms string) {
 	p.c.View().Tell(said)
 }
 
-// downloads shows the progress of a download. total is below 1 if it is not known.
+// downloads shows the progress of a download. total is below 1 if it is unknown.
 func (p *progress) downloads(name string, done, total int64) {
 	if p.display == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// screen holds everything that was drawn so far.
+// screen records everything that was drawn.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -29,7 +29,7 @@ func (s *screen) String() string {
 	return s.text.String()
 }
 
-func TestDownloadsShowOnATerminal(t *testing.T) {
+func TestDownloadsAreShownOnTerminals(t *testing.T) {
 	var out screen
 	c := &command.Call{App: &command.App{Out: &out, OutTerminal: true, Surroundings: engine.Surroundings{
 		Environ: []string{"TERM=xterm"}}, Size: func() (int, int) { return 80, 24 }}}
@@ -54,7 +54,7 @@ func TestDownloadsShowOnATerminal(t *testing.T) {
 	p.ended("corp/other")
 }
 
-func TestDownloadsDoNotShowWhereNothingCanBeDrawn(t *testing.T) {
+func TestDownloadsAreNotShownElsewhere(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&command.Call{App: &command.App{Out: &out}})
 	p.downloads("corp/thing", 1, 2)

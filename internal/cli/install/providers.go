@@ -80,7 +80,7 @@ func runProviders(ctx context.Context, c *command.Call, tests string) command.Ou
 	return c.End(diags)
 }
 
-// branch has the providers that a module or a test file needs, and the modules it calls.
+// branch is a module or a test file with the providers that it requires and the modules that it calls.
 type branch struct {
 	name      string
 	providers []string
@@ -89,7 +89,7 @@ type branch struct {
 
 func needs(m *config.Module) *branch {
 	b := &branch{}
-	wanted, _ := engine.WantedBy(m) // whose constraints were checked for all modules together
+	wanted, _ := engine.WantedBy(m) // constraints were checked for all modules together
 	for p, constraints := range wanted {
 		b.providers = append(b.providers, strings.TrimSpace("provider["+p.String()+"] "+constraints.String()))
 	}
@@ -102,7 +102,7 @@ func needs(m *config.Module) *branch {
 	return b
 }
 
-// needsOfTests returns a branch for each file of tests, with the modules that runs have of their own.
+// needsOfTests returns a branch for each test file, with the modules that its runs use.
 func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) (out []*branch, diags diag.List) {
 	for _, f := range files {
 		b := &branch{name: "test." + strings.ReplaceAll(strings.TrimSuffix(f.Name, ".tftest.hcl"), "/", ".")}
@@ -122,7 +122,7 @@ func needsOfTests(ctx context.Context, c *command.Call, files []*testfile.File) 
 	return out, diags
 }
 
-// draw writes the branch's content, with a prefix before each line.
+// draw prints the content of the branch, with a prefix before each line.
 func (b *branch) draw(w io.Writer, prefix string) {
 	for i, name := range b.providers {
 		twig, _ := branches(i == len(b.providers)-1 && len(b.below) == 0)

@@ -34,19 +34,19 @@ func trusting(how string) func(*site) {
 	return files("cli.tfrc", strings.ReplaceAll(throughTrusted, "TRUST", how))
 }
 
-// allHashes are those of a package as OpenTofu's registry states them.
+// allHashes returns the hashes of a package as stated by OpenTofu's registry.
 func allHashes(release fetchtest.Release, platform string) []string {
 	_, content := release.Archive(platform)
 	return []string{fetchtest.ArchiveHash(content), fetchtest.FilesHash(content)}
 }
 
-// statedHashes end in the same lock file and exit codes here and in OpenTofu, where registries and mirrors state hashes
-// of all platforms.
+// statedHashes have the same lock file and exit codes here and in OpenTofu, if registries and mirrors state hashes for
+// all platforms.
 var statedHashes = map[string]struct {
 	host   string
 	stated func(release fetchtest.Release, platform string) []string
 	steps  []step
-	// differs is why OpenTofu ends otherwise.
+	// differs is why OpenTofu has another result.
 	differs string
 }{
 	"OpenTofu's registry": {"registry.opentofu.org", allHashes, []step{
@@ -85,7 +85,7 @@ var statedHashes = map[string]struct {
 
 const unbelieved = "OpenTofu refuses a registry whose statements do not fit the archive; they are not believed here"
 
-// TOMBOLO_TOFU names OpenTofu 1.12.6.
+// TOMBOLO_TOFU is the path of OpenTofu 1.12.6.
 func TestStatedHashesAreLockedAsByOpenTofu(t *testing.T) {
 	programs := besideOpenTofu(t)
 	for name, c := range statedHashes {

@@ -21,15 +21,16 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// trust asks for approval of the programs that a backend starts because this directory names them, and of the tokens of
-// the user that it sends where the directory says. A directory may have been cloned from a stranger, and init is the
-// first command that people run in it. What the command line names is approved, and what this user has approved here
-// before. Without interactive input, init does without and continues, unless states must be copied. A variable that is
-// meant for whatever service a block names is sent then: pipelines are set up in that way, as for Terraform.
+// trust asks for approval of the programs that a backend runs because this directory names them, and of the user's
+// tokens that it sends to services which the directory names. A directory may have been cloned from a stranger, and
+// init is the first command that users run in it. Programs and services from the command line are approved, and so are
+// those that this user has approved here before. Without interactive input, init continues without them, unless states
+// must be copied. Variables that are meant for any service that a block names are sent then: pipelines are set up in
+// that way, as for Terraform.
 func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *backend.Backend) (warnings,
 	diags diag.List) {
 	same := recorded != nil && b.SamePlace(recorded)
-	copies := s.migrate && !s.force && !s.reconfigure && !same // from the recorded place
+	copies := s.migrate && !s.force && !s.reconfigure && !same // from the recorded location
 	named := s.unapproved(c, b, recorded, copies)
 	if len(named.lines) == 0 {
 		return nil, nil
@@ -68,15 +69,15 @@ func (s *backendSetup) trust(ctx context.Context, c *command.Call, b, recorded *
 		why, lines, inBrackets(names)), nil
 }
 
-// named is what a directory names, and nobody has approved.
+// named is a program or service that a directory names, without approval.
 type named struct {
 	lines       []string
 	arguments   map[string]bool // of the block
 	runs, sends bool
 }
 
-// unapproved returns what a backend runs and sends without approval, with what the recorded one does if states are
-// copied from there.
+// unapproved returns the programs and services that a backend uses without approval, including those of the recorded
+// backend if states are copied from there.
 func (s *backendSetup) unapproved(c *command.Call, b, recorded *backend.Backend, copies bool) named {
 	around := remote.Surroundings{Getenv: c.Getenv, Dir: c.Surroundings.In(".")}
 	here, n := consent(around.Dir), named{arguments: map[string]bool{}}
@@ -114,7 +115,7 @@ func inBrackets(text string) string {
 // runsNamed completes the question.
 const runsNamed = "run a program that this directory names"
 
-// permitted asks whether programs may run, and remembers an approval.
+// permitted asks whether programs may run, and records an approval.
 func (s *backendSetup) permitted(ctx context.Context, c *command.Call, title, why string, lines []string) bool {
 	if !s.input || !c.InputAllowed() || c.JSON {
 		return false
@@ -133,7 +134,8 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, title, wh
 // errNotAgreed is the reason why a program of the encryption settings does not run.
 var errNotAgreed = errors.New("a file of this directory names the program, and nobody has approved it")
 
-// judge returns a function that decides about programs of this directory's encryption block, each once.
+// judge returns a function that decides about programs of this directory's encryption block, asking at most once for
+// each.
 func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line string) error {
 	refused := map[string]bool{}
 	return func(line string) error {
@@ -152,7 +154,7 @@ func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line str
 	}
 }
 
-// hooks returns the hooks of this directory on init, of which only those run that somebody has approved.
+// hooks returns the hooks of this directory on init, of which only approved ones run.
 func (i *initing) hooks(ctx context.Context, c *command.Call) (engine.InitHooks, diag.List) {
 	here := consent(c.Surroundings.In("."))
 	return c.HooksOfInit(func(lines []string) bool {
@@ -162,7 +164,7 @@ func (i *initing) hooks(ctx context.Context, c *command.Call) (engine.InitHooks,
 	}, func(name, line string) { tell(c, "hook "+name+": "+line) })
 }
 
-// unread returns the warning about states that stay encrypted because a program was not run; none if all ran.
+// unread returns a warning about states that cannot be decrypted because a program was not run, if there are any.
 func (s *backendSetup) unread() (diags diag.List) {
 	if len(s.refused) == 0 {
 		return nil
@@ -174,18 +176,18 @@ func (s *backendSetup) unread() (diags diag.List) {
 		strings.Join(s.refused, "\n  "))
 }
 
-// consent records the user's approval of programs that a working directory names. It is kept among the user's own
-// files: the directory could contain anything.
+// consent is a folder of records of programs that the user has approved for a working directory. It is among the user's
+// own files, because the working directory is not trusted.
 type consent string
 
-// file returns the name of the file that records the consent to a command; "" if there is no place for it.
+// file returns the name of the file that records the consent to a command, or "" if there is no place for it.
 func (dir consent) file(line string) string {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
 	if _, err := os.Stat(filepath.Dir(base)); err != nil {
-		return "" // the user has no home
+		return "" // the user has no home directory
 	}
 	here, err := filepath.Abs(string(dir))
 	if err == nil {
@@ -206,7 +208,7 @@ func (dir consent) given(line string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// give records that a program may run here. If that cannot be stored, init asks again.
+// give records that a program may run here. If the record cannot be stored, init asks again.
 func (dir consent) give(line string) {
 	name := dir.file(line)
 	if name == "" || command.MakeDir(filepath.Dir(name)) != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/fetchtest"
 )
 
-// writers are commands that run in a project, each with those that run before and the files that the project has.
+// writers are commands that run in a project, each with the commands before it and the files of the project.
 const writers = `
 init <- | thing.tf
 init -upgrade <- init; replace thing.tf newer.tf | thing.tf
@@ -53,13 +53,14 @@ providers lock <- | thing.tf
 providers mirror mirror <- | thing.tf
 providers mirror mirror <- providers mirror mirror | thing.tf
 provider new made -lang=bash <- |
+provider from-openapi spec.json -name=shop -out=made <- | spec.json
 store new made -lang=bash <- |
 demo made <- |
 recover terraform_data.a -forget <- init | main.tf
 force-unlock -force x <- init; apply -auto-approve | main.tf
 `
 
-// noWriters are commands that write nothing below a project by themselves, with the reason.
+// noWriters are commands that write nothing below a project by default, with the reason.
 var noWriters = map[string]string{
 	"validate": "it reads", "drift": "it reads", "graph": "it reads", "modules": "it reads", "output": "it reads",
 	"providers": "it reads", "providers schema": "it reads", "show": "it reads",
@@ -73,7 +74,7 @@ var noWriters = map[string]string{
 	"provider serve": "it calls a program", "provider test": "it calls a program", "store test": "it calls a program",
 }
 
-// projectFiles are those of projects.
+// projectFiles are the files of the projects.
 var projectFiles = map[string]string{
 	"main.tf": "resource \"terraform_data\" \"a\" {\n  input = \"x\"\n}\n\n" +
 		calls("vpc", "https://web.example/vpc.zip"),
@@ -88,9 +89,14 @@ var projectFiles = map[string]string{
   }
 }
 `,
-	"newer.tf":          onlyThing,
-	"backend.tf":        "terraform {\n  backend \"local\" {\n    path = \"one.tfstate\"\n  }\n}\n",
-	"local.tf":          "terraform {\n  backend \"local\" {\n    path = \"two.tfstate\"\n  }\n}\n",
+	"newer.tf":   onlyThing,
+	"backend.tf": "terraform {\n  backend \"local\" {\n    path = \"one.tfstate\"\n  }\n}\n",
+	"local.tf":   "terraform {\n  backend \"local\" {\n    path = \"two.tfstate\"\n  }\n}\n",
+	"spec.json": `{"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
+		"servers": [{"url": "https://shop.example"}],
+		"paths": {"/items/{id}": {"get": {"parameters": [{"name": "id", "in": "path", "required": true,
+			"schema": {"type": "string"}}], "responses": {"200": {"description": "", "content": {"application/json":
+			{"schema": {"type": "object", "properties": {"id": {"type": "string"}}}}}}}}}}}`,
 	"import.tf":         "import {\n  to = terraform_data.b\n  id = \"x\"\n}\n",
 	"q.tfquery.hcl":     "",
 	"t.tftest.hcl":      "run \"a\" {}\n",
@@ -98,7 +104,7 @@ var projectFiles = map[string]string{
 	"terraform.tfstate": `{"version":4,"serial":9,"lineage":"x","outputs":{},"resources":[]}`,
 }
 
-// followed are links that are followed, with the reason. A state may also be a link to where it will be.
+// followed are links that commands follow, with the reason. A state may also be a link.
 var followed = map[string]string{
 	"fmt bad.tf home/file":                "projects share files by links, and what is formatted is HCL",
 	"providers mirror mirror home/folder": "the command line names the folder, which the command only adds to",
@@ -112,8 +118,8 @@ type writer struct {
 	way           string // one of ways
 }
 
-// ways are how all commands of a writer are run: as they are, with a data folder of another name, and from a folder
-// above the project.
+// ways are the ways to run all commands of a writer: unchanged, with another data folder, and from a folder above the
+// project.
 var ways = []string{"", "TF_DATA_DIR=data", "-chdir=work"}
 
 // site returns a site in which commands run in the way of the writer.
@@ -166,12 +172,12 @@ func (w writer) prepare(t *testing.T, s *site) {
 	}
 }
 
-// watch notes the names of everything below a folder that is made, written, moved or removed, until it ends. What is
-// gone before its folder is watched escapes it.
+// watch records the paths below a folder that are created, written, moved or removed, until it ends. It misses files
+// that are deleted before their folder is watched.
 type watch struct {
 	root    string
 	fd      int
-	folders map[int]string // by their watch
+	folders map[int]string // by watch descriptor
 	seen    map[string]bool
 	end     chan struct{}
 	ended   chan struct{}
@@ -190,13 +196,13 @@ func newWatch(t *testing.T, root string) *watch {
 	return w
 }
 
-// add watches a folder and those in it. New ones were made before they were watched.
+// add watches a folder and its subfolders. Files in new folders may have been created before the watch.
 func (w *watch) add(rel string, isNew bool) {
 	const changes = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_MODIFY |
 		unix.IN_ATTRIB | unix.IN_ONLYDIR | unix.IN_DONT_FOLLOW
 	wd, err := unix.InotifyAddWatch(w.fd, filepath.Join(w.root, rel), changes)
 	if err != nil {
-		return // it is gone again
+		return // it was deleted
 	}
 	w.folders[wd] = rel
 	entries, _ := os.ReadDir(filepath.Join(w.root, rel))
@@ -211,7 +217,7 @@ func (w *watch) add(rel string, isNew bool) {
 	}
 }
 
-// read reads what happens.
+// read reads events.
 func (w *watch) read() {
 	defer close(w.ended)
 	last := false
@@ -224,7 +230,7 @@ func (w *watch) read() {
 			base := string(bytes.TrimRight(buffer[at+16:at+16+size], "\x00"))
 			at += 16 + size
 			if base == "" {
-				continue // it is about the folder itself
+				continue // the event is about the folder itself
 			}
 			name := filepath.Join(w.folders[wd], base)
 			w.seen[name] = true
@@ -243,7 +249,7 @@ func (w *watch) read() {
 	}
 }
 
-// names ends the watch, and returns what it has seen and can be known before.
+// names ends the watch, and returns the recorded paths that are predictable.
 func (w *watch) names() (all []string) {
 	close(w.end)
 	<-w.ended
@@ -257,10 +263,10 @@ func (w *watch) names() (all []string) {
 	return all
 }
 
-// chance matches names that have a random part, which nobody can know before.
+// chance matches names with a random part, which an attacker cannot predict.
 var chance = regexp.MustCompile(`\.[0-9a-z]{10,}$|[0-9a-f]{10,}`)
 
-// learn runs a writer, and returns what it writes and removes below the project.
+// learn runs a writer, and returns the paths below the project that it writes and removes.
 func (w writer) learn(t *testing.T, own string, net *fetchtest.Net) (names []string) {
 	t.Helper()
 	s := w.site(t, own, net)
@@ -283,16 +289,16 @@ func (w writer) learn(t *testing.T, own string, net *fetchtest.Net) (names []str
 	return slices.Compact(names)
 }
 
-// TestLinksInPlaceOfAllThatIsWritten finds out what each command writes and removes below a project, and puts links
-// in the place of each, after what runs before the command. Nothing outside of the project changes.
-func TestLinksInPlaceOfAllThatIsWritten(t *testing.T) {
+// TestLinksInPlaceOfWrittenFilesAreNotFollowed records the paths below a project that each command writes and removes.
+// It then puts links at each of these paths before the command. Nothing outside of the project may change.
+func TestLinksInPlaceOfWrittenFilesAreNotFollowed(t *testing.T) {
 	own, net := program(t), newPlantedNet(t)
 	targets := append(slices.Clone(kinds), "home/folder/one/more")
 	full := os.Getenv("TOMBOLO_PLANTED_FULL") != ""
 	for n, w := range allWriters(t) {
 		for i, way := range ways {
 			if i > 0 && !full && n%(len(ways)-1) != i-1 {
-				continue // a sample
+				continue // only a sample
 			}
 			w := w
 			w.way = way
@@ -307,7 +313,7 @@ func TestLinksInPlaceOfAllThatIsWritten(t *testing.T) {
 							continue
 						}
 						if !full && ((i+n)%len(targets) != k || way != "" && (i+n)%3 > 0) {
-							continue // a sample
+							continue // only a sample
 						}
 						w.plant(t, own, net.Net, name, to)
 					}
@@ -340,8 +346,8 @@ func (w writer) plant(t *testing.T, own string, net *fetchtest.Net, name, to str
 	}
 }
 
-// TestEveryCommandThatWritesIsAttacked: a new command is among the writers, or says why it writes nothing.
-func TestEveryCommandThatWritesIsAttacked(t *testing.T) {
+// TestEveryCommandIsAttackedOrWritesNothing checks that a new command is in writers or noWriters.
+func TestEveryCommandIsAttackedOrWritesNothing(t *testing.T) {
 	all := allWriters(t)
 	var walk func(path string, commands []*command.Command)
 	walk = func(path string, commands []*command.Command) {

@@ -100,7 +100,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 		return command.Failed
 	}
 	if !approved && pl.Applyable() {
-		c.Report(diags.Extend(s.report(pl, diags, nil))) // the person who decides should know it
+		c.Report(diags.Extend(s.report(pl, diags, nil))) // the user should see them before the approval
 		diags = nil
 		if ok, problems := approve(s.ctx, c, pl); !ok {
 			c.Report(problems)
@@ -115,7 +115,7 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 	c := s.call
 	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values),
 		KeepOutputs: c.Path == "refresh"})
-	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // the checks were made again
+	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // the checks were evaluated again
 	after := s.run.State()
 	if !s.release() {
 		c.Report(diags)
@@ -140,7 +140,7 @@ func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag
 	return command.Done
 }
 
-// stateName returns where the state is, as a person would say it; empty if that cannot be told.
+// stateName returns the location of the state for people, or "" if it is unknown.
 func (s *session) stateName() string {
 	if file := cmp.Or(s.flags.Out, s.flags.In); file != "" {
 		return file
@@ -152,8 +152,8 @@ func (s *session) stateName() string {
 	return engine.StateName(b, s.project.Workspace())
 }
 
-// leftBehind reports objects that a destroy has only forgotten, as OpenTofu does: its scripts expect that success means
-// that nothing is left.
+// leftBehind returns an error for objects that a destroy has only forgotten, as OpenTofu does: success of a destroy
+// means that no object is left.
 func (s *session) leftBehind(pl *plan.Plan, diags diag.List) diag.List {
 	n := pl.Summary().Forget
 	if s.flags.forgetting || pl.Mode != plan.Destroy || n == 0 || diags.HasErrors() ||
@@ -167,7 +167,7 @@ func (s *session) leftBehind(pl *plan.Plan, diags diag.List) diag.List {
 		n)
 }
 
-// approve asks whether to perform a plan.
+// approve asks whether to apply a plan.
 func approve(ctx context.Context, c *command.Call, pl *plan.Plan) (bool, diag.List) {
 	where := "?"
 	if pl.Workspace != state.DefaultWorkspace {

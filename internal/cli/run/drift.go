@@ -104,10 +104,10 @@ func runDrift(ctx context.Context, c *command.Call, p *planning, accept string,
 	return command.Done
 }
 
-// maxAcceptances is the maximum size of a file of acceptances, in bytes.
+// maxAcceptances is the maximum size of a file with acceptances, in bytes.
 const maxAcceptances = 1 << 20
 
-// acceptances reads a file of accept blocks.
+// acceptances reads a file with accept blocks.
 func acceptances(name string) (list []drift.Acceptance, diags diag.List) {
 	src, err := regular.Read(name, maxAcceptances)
 	if err != nil {
@@ -130,7 +130,7 @@ func acceptances(name string) (list []drift.Acceptance, diags diag.List) {
 	return list, diags
 }
 
-// acceptance reads one block.
+// acceptance parses one block.
 func acceptance(block *hcl.Block) (a drift.Acceptance, diags diag.List) {
 	content, problems := block.Body.Content(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 		{Name: "attributes"}, {Name: "reason", Required: true}, {Name: "until", Required: true}}})
@@ -180,7 +180,7 @@ func acceptance(block *hcl.Block) (a drift.Acceptance, diags diag.List) {
 	return a, diags
 }
 
-// textsOf returns the elements of a list of texts, at least one.
+// textsOf returns the elements of a nonempty list of strings.
 func textsOf(v cty.Value) (list []string, ok bool) {
 	if v.IsNull() || !v.Type().IsTupleType() || v.LengthInt() == 0 {
 		return nil, false

@@ -33,9 +33,9 @@ type planning struct {
 	generate                      string
 	report                        string // the file for a report
 	problems                      *command.ProblemFiles
-	dir                           string // of the configuration; empty: the working directory
+	dir                           string // of the configuration; "" is the working directory
 	query                         bool   // query files are part of the configuration
-	// -state is not deprecated, as for the commands that edit states
+	// -state is not deprecated, as for commands that edit states
 	editing bool
 }
 
@@ -83,10 +83,10 @@ func (p *planning) effort(c *command.Call) {
 	c.Flags.BoolVar(&p.input, "input", true, "Do not ask for input. If a value is missing, the command fails.")
 }
 
-// maxAddresses is the maximum size of a file of addresses, in bytes.
+// maxAddresses is the maximum size of a file with addresses, in bytes.
 const maxAddresses = 1 << 20
 
-// addresses reads the addresses of an option and of files, each by a function.
+// addresses parses the addresses of an option and of files.
 func addresses(option string, parse func(string) (addr.Target, diag.List), texts, files []string) (list []addr.Target,
 	diags diag.List,
 ) {
@@ -151,7 +151,7 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
-// readsAll reports whether the command line asks for a full refresh: it decides before the project file.
+// readsAll reports whether the command line requests a full refresh. It takes precedence over the project file.
 func (p *planning) readsAll(c *command.Call) (asked bool) {
 	c.Flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "refresh" || f.Name == "minimal-refresh" })
 	return asked && p.refresh && !p.minimalRefresh
@@ -169,7 +169,7 @@ func (p *planning) chosen(c *command.Call, o *engine.PlanOptions) bool {
 	switch {
 	case !diags.HasErrors():
 		return true
-	case diags[0].Subject != nil: // in a file, where no option helps
+	case diags[0].Subject != nil: // in a file, where hints about options do not help
 		c.Report(diags)
 	default:
 		c.Misuse(diags[0].Summary, "%s", diags[0].Detail)

@@ -19,7 +19,7 @@ func (p *planning) checkGenerate() diag.List {
 	return newFile(p.generate)
 }
 
-// newFile refuses an existing file for generated configuration: its content would be lost, or is part of the
+// newFile returns an error if the file for generated configuration exists: its content would be lost, or is part of the
 // configuration. An empty name means no file.
 func newFile(name string) diag.List {
 	if name == "" {
@@ -36,7 +36,7 @@ func newFile(name string) diag.List {
 	return nil
 }
 
-// generatedHead begins a file of generated configuration.
+// generatedHead returns the head of a file with generated configuration.
 func generatedHead(title string) string {
 	return fmt.Sprintf("# __generated__ by %s\n# Read these resources, and move them to the files where they belong.\n",
 		title)
@@ -52,7 +52,7 @@ func generatedFile(name string, pl *plan.Plan) string {
 	return ""
 }
 
-// output writes a file that the command line names.
+// output writes a file from the command line.
 func output(base, name string, write func(io.Writer) error) error {
 	if err := replace.Detach(base, name); err != nil {
 		return err

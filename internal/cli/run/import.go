@@ -83,7 +83,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	}
 	_, more := s.run.Apply(s.ctx, pl, ephemeral(pl, s.options.Variables))
 	diags = diags.Extend(more)
-	if !diags.HasErrors() && s.run.IsOpen(target) { // naming the object resolves its creation
+	if !diags.HasErrors() && s.run.IsOpen(target) { // an import of the object resolves its interrupted creation
 		diags = diags.Extend(s.run.Recover(s.ctx, target, engine.Recovery{Retry: true}, nil))
 		say("%s: this resolves its interrupted creation", target)
 	}
@@ -95,7 +95,7 @@ func runImport(ctx context.Context, c *command.Call, p *planning, address, id st
 	return command.Done
 }
 
-// importTarget reads the address. Its problems show it like a place in a file.
+// importTarget parses the address. Its errors show the address as source code.
 func importTarget(c *command.Call, address string) (target addr.AbsResourceInstance, diags diag.List) {
 	const source = "<import-address>"
 	c.AddSources(map[string][]byte{source: []byte(address)})
@@ -111,7 +111,7 @@ func importTarget(c *command.Call, address string) (target addr.AbsResourceInsta
 	return addr.AbsResourceInstance{Module: t.Module, Resource: t.Resource, Key: t.Key}, diags
 }
 
-// importable returns the problems if the configuration has no block for an object.
+// importable returns an error if the configuration has no block for an object.
 func importable(cfg *config.Config, target addr.AbsResourceInstance) diag.List {
 	m := cfg.Module(target.Module.Config())
 	if m == nil {

@@ -54,7 +54,7 @@ func runQuery(ctx context.Context, c *command.Call, p *planning) command.Outcome
 	if p.generate != "" && !diags.HasErrors() {
 		diags = diags.Extend(writeFound(c.Surroundings.In("."), p.generate, c.Title, lists))
 	}
-	if diags.HasErrors() { // then no list is reported as empty
+	if diags.HasErrors() { // then the lists are not reported as empty
 		lists = slices.DeleteFunc(lists, func(l *plan.List) bool { return len(l.Found) == 0 })
 	}
 	c.View().Lists(lists)

@@ -43,7 +43,7 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		return listInterrupted(ctx, c, p)
 	}
 	text := c.Args[0]
-	// The messages of other commands show the address first, as people think of it.
+	// Commands in hints have the address before the flags.
 	if err := c.Flags.Parse(c.Args[1:]); err != nil {
 		return c.Misuse("Failed to parse command-line flags", "%s", err)
 	}
@@ -95,7 +95,7 @@ func recovered(a addr.AbsResourceInstance, how *engine.Recovery) string {
 	return fmt.Sprintf("%s is no longer in the state.", a)
 }
 
-// listInterrupted names what can be recovered.
+// listInterrupted prints the operations that can be recovered.
 func listInterrupted(ctx context.Context, c *command.Call, p *planning) command.Outcome {
 	snapshot, diags := c.Snapshot(ctx, p.StateFiles)
 	switch {

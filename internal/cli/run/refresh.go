@@ -33,7 +33,7 @@ func Refresh() *command.Command {
 	}
 }
 
-// runRefresh records what has changed without showing it as a plan.
+// runRefresh records changes of real objects without showing a plan.
 func runRefresh(ctx context.Context, c *command.Call, p *planning) command.Outcome {
 	s, ok := begin(ctx, c, p, kind{operation: state.OperationRefresh, withoutConfiguration: true})
 	if !ok {

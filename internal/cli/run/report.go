@@ -20,7 +20,7 @@ func (p *planning) reportFlag(c *command.Call, of string) {
 		"without sensitive values.")
 }
 
-// checkReport refuses a report that could not be written, before anything is done.
+// checkReport returns an error if the report cannot be written, before anything is done.
 func (p *planning) checkReport() diag.List {
 	if p.report == "" {
 		return nil
@@ -37,7 +37,7 @@ func (p *planning) checkReport() diag.List {
 	return nil
 }
 
-// events returns what takes the events of the run: a report needs them, too.
+// events returns the sink for the events of the run, including the recorder of the report.
 func (s *session) events() event.Sink {
 	if s.flags.report == "" {
 		return s.running
@@ -46,7 +46,7 @@ func (s *session) events() event.Sink {
 	return s.recorder
 }
 
-// report writes the report of a plan, or with a recorder of its apply. Problems are those that belong into it.
+// report writes the report of a plan, or of an apply if there is a recorder. The problems are included.
 func (s *session) report(pl *plan.Plan, problems diag.List, recorder *report.Recorder) (diags diag.List) {
 	name := s.flags.report
 	if name == "" || pl == nil {
@@ -54,7 +54,7 @@ func (s *session) report(pl *plan.Plan, problems diag.List, recorder *report.Rec
 	}
 	o := report.Options{View: s.call.ViewOptions(), Version: engine.Version, Problems: s.call.Named(problems),
 		Run: recorder}
-	o.View.ShowSensitive = false // the file is made to be passed on
+	o.View.ShowSensitive = false // the file is meant to be shared
 	err := replace.Detach(s.call.Surroundings.In("."), name)
 	if err == nil {
 		err = replace.Exact(name, 0o600, func(w io.Writer) error {

@@ -25,21 +25,22 @@ type session struct {
 	running *command.Running
 	project *engine.Project
 	run     *engine.Run
-	saved   bool // the plan comes from a file
-	// recorder takes the events for a report; nil if none is wanted.
+	saved   bool // the plan is from a file
+	// recorder records the events for a report, or is nil.
 	recorder *report.Recorder
-	// warnings of the preparation are shown with those of the plan, below it, where people see them.
+	// warnings are those of the preparation. They are shown with those of the plan, below it, where users see them.
 	warnings diag.List
 }
 
-// kind is the kind of access of a command to the state.
+// kind is how a command accesses the state.
 type kind struct {
-	operation            state.Operation // what the lock shows to others
-	reading              bool            // nothing is written: without the lock it may read while another run writes
-	withoutConfiguration bool            // it makes sense in a directory without configuration
+	operation            state.Operation // the lock shows it to others
+	reading              bool            // it writes nothing: without the lock it may read while another run writes
+	withoutConfiguration bool            // it also works in a directory without configuration
 }
 
-// begin loads the project, collects its variables and takes the lock. Problems are reported; a session must be ended.
+// begin loads the project, collects its variables and takes the lock. It reports problems. The caller must end the
+// session.
 func begin(ctx context.Context, c *command.Call, p *planning, k kind) (*session, bool) {
 	options, ok := p.options(c)
 	if !ok {
@@ -89,7 +90,7 @@ func (s *session) open(k kind) (diags diag.List) {
 	options := s.flags.Locking.OpenOptions(k.operation)
 	options.Reading = k.reading
 	if k.operation == state.OperationPlan && k.reading && !s.flags.Locking.Given(s.call) {
-		file, _ := s.call.ProjectFile() // it was read before without a problem
+		file, _ := s.call.ProjectFile() // it was read before without an error
 		options.NoLock = options.NoLock || file.PlansUnlocked()
 	}
 	s.run, diags = s.project.Open(s.ctx, options)
@@ -109,7 +110,7 @@ func (s *session) schemas(pl *plan.Plan) tfjson.Schemas {
 	return s.project.Schemas(pl.Base, pl.Changes...)
 }
 
-// release unlocks the state, and reports when that fails.
+// release unlocks the state, and reports errors.
 func (s *session) release() bool {
 	if s.run == nil {
 		return true
@@ -119,7 +120,7 @@ func (s *session) release() bool {
 	return s.call.Report(diags)
 }
 
-// end releases what is left.
+// end releases the remaining resources.
 func (s *session) end() {
 	s.release()
 	if s.project != nil {
@@ -128,7 +129,7 @@ func (s *session) end() {
 	s.running.End()
 }
 
-// ephemeral returns the values of variables that a plan does not keep.
+// ephemeral returns the values of variables that are not stored in a plan.
 func ephemeral(pl *plan.Plan, values map[string]cty.Value) map[string]cty.Value {
 	out := map[string]cty.Value{}
 	for name, v := range pl.Variables {

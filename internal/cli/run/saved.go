@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// readExpected reads a saved plan, and refuses one whose file has another hash than is expected, unless that is empty.
+// readExpected reads a saved plan. If a hash is expected and the file has another one, it returns an error.
 func readExpected(ctx context.Context, c *command.Call, name, expected string) (*plan.Plan, diag.List) {
 	if expected == "" {
 		return c.ReadPlan(ctx, name)
@@ -30,7 +30,7 @@ func readExpected(ctx context.Context, c *command.Call, name, expected string) (
 	return pl, diags
 }
 
-// applySaved performs a saved plan, with the configuration that it was made from.
+// applySaved applies a saved plan with the configuration from which it was made.
 func applySaved(ctx context.Context, c *command.Call, p *planning, name, expected string) command.Outcome {
 	pl, diags := readExpected(ctx, c, name, expected)
 	if !c.Report(diags) {
@@ -60,7 +60,7 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name, expecte
 	return s.perform(pl, values, nil)
 }
 
-// ephemeralValues collects the variables that a plan does not keep, and checks that no others have changed.
+// ephemeralValues collects the variables that are not stored in a plan, and checks that no others have changed.
 func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.Plan) (map[string]cty.Value,
 	diag.List) {
 	root := s.project.Config().Root
@@ -101,7 +101,7 @@ func ephemeralValues(ctx context.Context, c *command.Call, s *session, pl *plan.
 	return out, diags
 }
 
-// planned returns the value that a plan was made with.
+// planned returns the value of a variable in a plan.
 func planned(pl *plan.Plan, v *config.Variable) cty.Value {
 	if known := pl.Variables[v.Name]; known.Value != cty.NilVal {
 		if value, err := v.ConvertValue(known.Value); err == nil {

@@ -17,17 +17,17 @@ type editing struct {
 	command.Locking
 	command.StateFiles
 	operation state.Operation
-	// existing reports an error if there is no state at all.
+	// existing means that a missing state is an error.
 	existing bool
-	// inPlace leaves out the flag that writes the state somewhere else.
+	// inPlace omits the flag that writes the state to another file.
 	inPlace bool
-	// damaged edits a state of a service that cannot be read.
+	// damaged allows edits of a remote state that cannot be read.
 	damaged bool
-	// apart are other states that the command writes: no backup may overwrite them.
+	// apart are other states that the command writes, which no backup may overwrite.
 	apart []string
 }
 
-// edited is the result of an edit: a state to be written, or nil, and the message to show afterwards.
+// edited is the result of an edit: a state to write, or nil, and the message to print afterwards.
 type edited struct {
 	state *state.State
 	done  string
@@ -47,7 +47,7 @@ func (e *editing) flags(c *command.Call) {
 		"Accepted for compatibility; has no effect.")
 }
 
-// edit changes the state under its lock.
+// edit changes the state while its lock is held.
 func edit(ctx context.Context, c *command.Call, e editing, change func(state.Session) (edited,
 	diag.List)) command.Outcome {
 	session, diags := lock(ctx, c, e)
@@ -94,7 +94,7 @@ func lock(ctx context.Context, c *command.Call, e editing) (state.Session, diag.
 	return lockWorkspace(ctx, c, ws, e)
 }
 
-// from names the file that the state is read from.
+// from returns the name of the file from which the state is read.
 func (e *editing) from(c *command.Call) string {
 	root, diags := c.RootModule(context.Background())
 	if diags.HasErrors() {
@@ -123,7 +123,7 @@ func lockWorkspace(ctx context.Context, c *command.Call, ws state.Workspace, e e
 	return session, nil
 }
 
-// stateFile names the file of the state.
+// stateFile returns the name of the state file.
 func stateFile(c *command.Call, o store.Options) (string, diag.List) {
 	name, _, err := c.Workspace()
 	if err != nil {

@@ -147,7 +147,7 @@ func listFormer(ctx context.Context, c *command.Call, h history.Historian, asJSO
 	return c.Finish("Failed to print the history", w.Flush())
 }
 
-// short returns the beginning of a commit's hash, long enough to find it.
+// short returns a prefix of a commit's hash that is long enough to identify it.
 func short(commit string) string { return commit[:min(len(commit), 12)] }
 
 // word returns a text of the history for a column.

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// kept is a history in memory, the newest first.
+// kept is a history in memory, newest first.
 type kept struct {
 	list   []history.Former
 	states [][]byte
@@ -32,7 +32,7 @@ func (k *kept) Snapshot(_ context.Context, id string) ([]byte, error) {
 	return nil, history.ErrNoRevision
 }
 
-// What each run changed is what the states say; texts that others wrote cannot play tricks with the terminal.
+// The changes of each run are computed from the states, and control characters in external texts are removed.
 func TestHistory(t *testing.T) {
 	k := &kept{}
 	add := func(f history.Former, ids ...string) {

@@ -38,8 +38,8 @@ func stateList(ctx context.Context, c *command.Call, files command.StateFiles, i
 	return command.Done
 }
 
-// listed returns the instances at the addresses of the command line, whose id is the given one if there is one. Without
-// a state it reports that and returns the outcome.
+// listed returns the instances at the addresses of the command line, filtered by id if one is given. Without a state it
+// reports that and returns the outcome.
 func listed(ctx context.Context, c *command.Call, files command.StateFiles, id string) (*state.State,
 	[]addr.AbsResourceInstance, command.Outcome) {
 	snapshot, diags := c.Snapshot(ctx, files)
@@ -55,7 +55,7 @@ func listed(ctx context.Context, c *command.Call, files command.StateFiles, id s
 		return nil, nil, c.End(diags)
 	}
 	if len(targets) == 0 {
-		targets = []addr.Target{{}} // the root module: everything
+		targets = []addr.Target{{}} // the root module selects everything
 	}
 	var list []addr.AbsResourceInstance
 	for _, t := range targets {

@@ -62,10 +62,10 @@ type moving struct {
 	elsewhere destination
 }
 
-// moved is printed after a move. All that an address names counts as one object.
+// moved is printed after a move. All instances of an address count as one object.
 const moved = "Successfully moved 1 object(s).\n"
 
-// announce shows what is moved, and reports whether to do it.
+// announce prints the move, and reports whether to perform it.
 func announce(c *command.Call, m *moving, n int) bool {
 	switch {
 	case m.dry && n == 0:
@@ -79,7 +79,7 @@ func announce(c *command.Call, m *moving, n int) bool {
 	return true
 }
 
-// plan returns the moves of instances from one state to another, which may be the same, after checking them.
+// plan returns the checked moves of instances from one state to another, which may be the same.
 func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	var diags diag.List
 	found := named(from, m.from)
@@ -131,8 +131,7 @@ func (m *moving) plan(from, to *state.State) ([]state.MoveObject, diag.List) {
 	return []state.MoveObject{{From: found[0], To: target.Instance(m.to.Key)}}, nil
 }
 
-// named returns the instances that an address names. Unlike for other commands, module.m does not stand for
-// module.m[0].
+// named returns the instances of an address. Unlike in other commands, module.m does not include module.m[0].
 func named(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {
@@ -173,12 +172,12 @@ func moveWithin(c *command.Call, snapshot *state.Snapshot, m *moving) (edited, d
 	for _, step := range steps {
 		b.Fold(state.Edit{Move: &step})
 	}
-	b.Rename(s.Moves(steps)) // also of dependents of what moved
+	b.Rename(s.Moves(steps)) // also in dependencies of other instances
 	return edited{b.State(), moved}, nil
 }
 
-// moveOut moves to another state file. The target is written first: between the two writes the objects are in both
-// states, and in none of them lost.
+// moveOut moves to another state file. It writes the target first, so that no object is lost between the two writes; it
+// is in both states then.
 func moveOut(ctx context.Context, c *command.Call, e editing, m *moving) command.Outcome {
 	source := e
 	source.Out, source.apart = "", []string{e.Out}

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// destination is another state that objects move to, of any backend: that of another working directory, of another
+// destination is another state to which objects move, in any backend: of another working directory, of another
 // workspace, or both.
 type destination struct{ dir, workspace string }
 
@@ -30,7 +30,7 @@ func (d *destination) flags(c *command.Call) {
 // given reports whether objects move to another state.
 func (d destination) given() bool { return d != destination{} }
 
-// args are the arguments that say so once more.
+// args returns the arguments for this destination, to repeat the command.
 func (d destination) args() (out []string, err error) {
 	if d.dir != "" {
 		dir, err := filepath.Abs(d.dir)
@@ -48,7 +48,7 @@ func (d destination) args() (out []string, err error) {
 // side is one of the two states.
 type side struct {
 	workspace state.Workspace
-	session   state.Session // once it is locked
+	session   state.Session // after it is locked
 	backend   *backend.Backend
 	place     string
 }
@@ -93,7 +93,7 @@ func moveToState(ctx context.Context, c *command.Call, e editing, m *moving) com
 	return c.End(diags)
 }
 
-// openSide opens the state of a working directory: of the workspace that is selected there, or of another one.
+// openSide opens the state of a working directory: of the selected workspace, or of the given one.
 func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, workspace string) (*side, diag.List) {
 	root, diags := at.RootModule(ctx)
 	if diags.HasErrors() {
@@ -136,7 +136,7 @@ func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, wor
 	return s, nil
 }
 
-// inDirectory returns problems of another working directory: their places in files are as seen from there.
+// inDirectory makes the places in problems of another working directory relative to this one.
 func inDirectory(diags diag.List, dir string) (out diag.List) {
 	if dir == "" {
 		return diags
@@ -154,8 +154,7 @@ func inDirectory(diags diag.List, dir string) (out diag.List) {
 	return out
 }
 
-// lockBoth takes both locks, whatever moves where always in the same order, so that two who move in opposite directions
-// never wait for each other.
+// lockBoth takes both locks, always in the same order, so that two moves in opposite directions cannot deadlock.
 func lockBoth(ctx context.Context, c *command.Call, e editing, source, target *side) (diags diag.List) {
 	order := []*side{source, target}
 	if source.place > target.place {
@@ -197,7 +196,7 @@ func handOver(ctx context.Context, c *command.Call, m *moving, source, target *s
 	if diags := m.open(from, to); diags.HasErrors() {
 		return "", diags
 	}
-	free := to.State.Builder() // what an earlier run has moved there does not conflict
+	free := to.State.Builder() // objects that an earlier run has moved there do not conflict
 	for _, o := range t.Arrived() {
 		free.Fold(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}
@@ -215,14 +214,14 @@ func handOver(ctx context.Context, c *command.Call, m *moving, source, target *s
 	return moved, diags
 }
 
-// others returns a snapshot without the operations of the transfer itself, which it is about to finish.
+// others returns a snapshot without the operations of the transfer itself, which this run completes.
 func others(t *transfer.Transfer, s *state.Snapshot) *state.Snapshot {
 	rest := *s
 	rest.InFlight = slices.DeleteFunc(slices.Clone(s.InFlight), t.Known)
 	return &rest
 }
 
-// sameEnds refuses to move an object to another address than that to which a killed run was about to move it.
+// sameEnds returns an error if an object moves to another address than in the killed run.
 func sameEnds(t *transfer.Transfer, m *moving) (diags diag.List) {
 	to := map[addr.AbsResourceInstance]string{}
 	for _, move := range t.Moves {

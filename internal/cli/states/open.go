@@ -12,7 +12,7 @@ import (
 // An operation that a killed run left open is identified by its address. A command that changes the meaning of that
 // address would resolve the operation silently, so it is refused until the operation is resolved.
 
-// stillOpen returns the problem of an edit that would change the meaning of operations in flight.
+// stillOpen returns the errors of an edit that would change the meaning of operations in flight.
 func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool) (diags diag.List) {
 	told := map[addr.AbsResourceInstance]bool{}
 	for _, f := range s.InFlight {
@@ -30,7 +30,7 @@ func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool
 	return diags
 }
 
-// resolving lists the commands that resolve an operation.
+// resolving returns the commands that resolve an operation.
 func resolving(f state.InFlight) *diag.Advice {
 	a := f.Object.Instance
 	if f.Action == state.ActionCreate {
@@ -48,8 +48,8 @@ func at(t addr.Target) func(state.InFlight) bool {
 	return func(f state.InFlight) bool { return matches(t, f.Object.Instance) }
 }
 
-// open refuses moves from or to the address of an operation in flight. The dependencies of an interrupted creation do
-// not move either: the journal has their former addresses, so nothing would protect them from being destroyed.
+// open refuses moves from or to the address of an operation in flight. The dependencies of an interrupted creation
+// cannot be moved either: the journal has their former addresses, so nothing would prevent their destruction.
 func (m *moving) open(from, to *state.Snapshot) diag.List {
 	what := fmt.Sprintf("move %s to %s", m.from, m.to)
 	found := named(from.State, m.from)

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// randomFlight leaves operations on a state open: creations where nothing is, which need others, and updates, deletions
-// and provisioners of what is there.
+// randomFlight adds open operations to a state: creations without an object, which have dependencies, and updates,
+// deletions and provisioners of existing objects.
 func randomFlight(t *testing.T, r *rand.Rand, s *state.State) *state.Snapshot {
 	t.Helper()
 	snapshot := &state.Snapshot{State: s}
@@ -31,8 +31,8 @@ func randomFlight(t *testing.T, r *rand.Rand, s *state.State) *state.Snapshot {
 	return snapshot
 }
 
-// settledBy names the operations that a new state takes for settled: an object has come to an address where a creation
-// is open, or has left an address, or what a creation needs went where nothing keeps it.
+// settledBy returns the operations that a new state settles: an object is at the address of an open creation, an
+// address has lost its object, or a dependency of a creation has lost its protection.
 func settledBy(snapshot *state.Snapshot, next *state.State, removes bool) (list []string) {
 	old, now := map[string]bool{}, map[string]bool{}
 	for _, in := range []struct {
@@ -66,10 +66,10 @@ func settledBy(snapshot *state.Snapshot, next *state.State, removes bool) (list 
 	return list
 }
 
-// TestNoEditSettlesAnInterruptedOperation edits states at random by every command, at addresses of operations in flight
-// and others: none of them is settled, and none is taken along by another name, without somebody saying so. What is
-// refused changes nothing, and what has nothing to do with them is not refused.
-func TestNoEditSettlesAnInterruptedOperation(t *testing.T) {
+// TestEditsDoNotSettleInterruptedOperations performs random edits of every command, at addresses of operations in
+// flight and others. No operation may be settled or renamed silently. A refused edit changes nothing, and edits of
+// unrelated addresses are not refused.
+func TestEditsDoNotSettleInterruptedOperations(t *testing.T) {
 	type outcome struct{ refused, done int }
 	counts := map[string]*outcome{}
 	for seed := range uint64(800) {
@@ -77,7 +77,7 @@ func TestNoEditSettlesAnInterruptedOperation(t *testing.T) {
 		s := randomState(t, r, "s")
 		snapshot := randomFlight(t, r, s)
 		from, to := place(r), place(r)
-		if r.IntN(2) == 0 { // straight at one of them
+		if r.IntN(2) == 0 { // exactly at one of them
 			a := snapshot.InFlight[r.IntN(len(snapshot.InFlight))].Object.Instance.String()
 			if r.IntN(2) == 0 {
 				from = a
@@ -99,7 +99,7 @@ func TestNoEditSettlesAnInterruptedOperation(t *testing.T) {
 			next, diags, snapshot = moveOutOf(t, snapshot, &moving{from: target(t, from), to: target(t, to)})
 		case "rm":
 			next, diags = stateRm(c, snapshot, false)
-		case "taint": // as untaint, changes no more than a status
+		case "taint": // like untaint, it changes only a status
 			next, diags = mark(s, instance(t, from), true, false)
 		case "push":
 			pushed := randomState(t, r, "s")
@@ -128,10 +128,10 @@ func TestNoEditSettlesAnInterruptedOperation(t *testing.T) {
 			continue
 		}
 		if next.state == nil {
-			continue // nothing to do
+			continue // no instances
 		}
 		count.done++
-		if command == "push" { // is another state, of which only what it says of open operations matters
+		if command == "push" { // another state, compared only at open operations
 			for _, f := range snapshot.InFlight {
 				if (s.Object(f.Object) == nil) != (next.state.Object(f.Object) == nil) {
 					t.Errorf("seed %d: state push settles %s of %s", seed, f.Action, f.Object)
@@ -158,7 +158,8 @@ func TestNoEditSettlesAnInterruptedOperation(t *testing.T) {
 	}
 }
 
-// moveOutOf moves to another state, in which some of the operations are open in place of the first, which it returns.
+// moveOutOf moves to another state, in which some of the operations are open instead of in the first one, which it
+// returns.
 func moveOutOf(t *testing.T, snapshot *state.Snapshot, m *moving) (edited, diag.List, *state.Snapshot) {
 	t.Helper()
 	session := &openSession{snapshot: state.Snapshot{State: &state.State{}}}
@@ -183,7 +184,7 @@ func moveOutOf(t *testing.T, snapshot *state.Snapshot, m *moving) (edited, diag.
 	return next, diags, &here
 }
 
-// openSession is a session of a state in which operations are open.
+// openSession is a session of a state with open operations.
 type openSession struct {
 	state.Session
 	snapshot state.Snapshot

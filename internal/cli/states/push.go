@@ -79,7 +79,8 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 	return outcome
 }
 
-// sameSerial refuses a state with the same serial as the stored one and other content: neither comes from the other.
+// sameSerial refuses a state with the same serial as the stored one and other content, because neither is a successor
+// of the other.
 func sameSerial(old, s *state.State) error {
 	if old == nil || old.Serial != s.Serial || old.Lineage != s.Lineage || old.SameContent(s) {
 		return nil
@@ -90,7 +91,7 @@ func sameSerial(old, s *state.State) error {
 }
 
 // settling refuses a state that has an object where an interrupted operation has none, or the reverse: the operation
-// would be taken as resolved.
+// would be considered resolved.
 func settling(old *state.Snapshot, s *state.State) diag.List {
 	return stillOpen(old, "push a conflicting state (except with -force)", func(f state.InFlight) bool {
 		return (old.State.Object(f.Object) == nil) != (s.Object(f.Object) == nil)

@@ -76,13 +76,13 @@ func notShown(c *command.Call, missing string, diags diag.List) command.Outcome 
 
 // found is an instance of the state, with its provider's schema.
 type found struct {
-	project *engine.Project // nil when there is none; otherwise the caller closes it
+	project *engine.Project // nil if there is none; otherwise the caller must close it
 	state   *state.State
 	at      addr.AbsResourceInstance
-	missing string // the problem if the state does not have the instance
+	missing string // the error if the state lacks the instance
 }
 
-// findInstance returns the instance that the command line names.
+// findInstance returns the instance at the address of the command line.
 func findInstance(ctx context.Context, c *command.Call, files command.StateFiles) (f found, diags diag.List) {
 	if f.at, diags = addr.ParseInstance(c.Args[0]); diags.HasErrors() {
 		f.missing = fmt.Sprintf(
@@ -115,10 +115,10 @@ func findInstance(ctx context.Context, c *command.Call, files command.StateFiles
 	return f, nil
 }
 
-// mostInstances is how many instances a message lists.
+// mostInstances is the maximum number of instances in a message.
 const mostInstances = 10
 
-// instancesOf returns the addresses of a resource's instances, as many as a message lists.
+// instancesOf returns the addresses of a resource's instances for a message.
 func instancesOf(r *state.Resource) string {
 	var list []string
 	for i, key := range r.Keys() {

@@ -1,6 +1,6 @@
-// Package states has the commands that show the state and edit it: state ..., taint, untaint, workspace ... and
-// force-unlock. All changes of a state go through edit (edit.go), which holds the lock meanwhile. This file finds the
-// instances of an address.
+// Package states has the commands that show and edit the state: state ..., taint, untaint, workspace ... and
+// force-unlock. All changes of a state use edit (edit.go), which holds the lock. This file finds the instances of an
+// address.
 package states
 
 import (
@@ -25,13 +25,13 @@ Their output is easy to process with tools such as grep.`,
 	}
 }
 
-// alias returns a command under a name that OpenTofu has for it, too.
+// alias returns a command under an alternative name of OpenTofu.
 func alias(name string, cmd *command.Command) *command.Command {
 	cmd.Name, cmd.Hidden = name, true
 	return cmd
 }
 
-// noState reports that there is no state at all.
+// noState reports that there is no state.
 func noState(c *command.Call) command.Outcome { return c.Say("%s", noStateText(c)) }
 
 func noStateText(c *command.Call) string {
@@ -39,8 +39,8 @@ func noStateText(c *command.Call) string {
 		"run, or name the file with -state.", c.Title)
 }
 
-// stored returns the state. It is empty, not nil, while a first run is under way, or if only the journal has its
-// results: open operations have been reported then. It is nil if there is nothing at all.
+// stored returns the state. It is empty, not nil, during a first run, or if its results are only in the journal; the
+// open operations have been reported then. It is nil if nothing is stored.
 func stored(s *state.Snapshot) *state.State {
 	if s.State == nil && (len(s.InFlight) > 0 || len(s.Unfolded) > 0 || s.Running != nil) {
 		return &state.State{}
@@ -48,7 +48,7 @@ func stored(s *state.Snapshot) *state.State {
 	return s.State
 }
 
-// parseTargets reads addresses, each of which must match something in the state.
+// parseTargets parses addresses, each of which must match an instance in the state.
 func parseTargets(s *state.State, texts []string) (targets []addr.Target, diags diag.List) {
 	for _, text := range texts {
 		t, more := addr.ParseTarget(text)
@@ -77,7 +77,7 @@ func notInState(s *state.State, t addr.Target) diag.List {
 	return diag.List{}.Errorf(nil, "Unknown resource", "The state contains no resource %s. %s", t, advice)
 }
 
-// didYouMean suggests an address that the state has in place of one that it does not have.
+// didYouMean suggests an address in the state for one that is missing.
 func didYouMean(s *state.State, given string) string {
 	return diag.DidYouMean(given, addr.Names(matching(s, addr.Target{})))
 }
@@ -94,8 +94,7 @@ func matching(s *state.State, t addr.Target) (out []addr.AbsResourceInstance) {
 	return out
 }
 
-// matches reports whether an address is that of an instance or of something around it. A module without a key stands
-// for all its instances.
+// matches reports whether an instance is at or below an address. A module without a key stands for all its instances.
 func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	switch {
 	case t.IsModule():
@@ -112,7 +111,7 @@ func matches(t addr.Target, a addr.AbsResourceInstance) bool {
 	return !t.HasKey || t.Key == a.Key
 }
 
-// hasID reports whether an object's attribute id is the given one. No schema is needed for that.
+// hasID reports whether an object's attribute id has the given value. It needs no schema.
 func hasID(i *state.Instance, id string) bool {
 	if i.Current == nil {
 		return false

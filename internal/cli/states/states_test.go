@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// places are the addresses that states of these tests are made of.
+// places are the components of addresses in these tests.
 var (
 	modules   = []string{"", "module.a.", "module.a[0].", "module.a[0].module.in.", `module.b["x"].`, "module.ab."}
 	resources = []string{"terraform_data.x", "terraform_data.y", "terraform_data.xy"}
@@ -41,7 +41,7 @@ func instance(t *testing.T, text string) addr.AbsResourceInstance {
 	return addr.AbsResourceInstance{Module: a.Module, Resource: a.Resource, Key: a.Key}
 }
 
-// randomState returns a state whose objects all have another id. Some are deposed, and some depend on others.
+// randomState returns a state whose objects have unique ids. Some are deposed, and some have dependencies.
 func randomState(t *testing.T, r *rand.Rand, ids string) *state.State {
 	t.Helper()
 	b := (&state.State{}).Builder()
@@ -101,7 +101,7 @@ func objects(t *testing.T, list ...*state.State) map[string]string {
 
 func pick(r *rand.Rand, list []string) string { return list[r.IntN(len(list))] }
 
-// place returns an address: of a module, a resource or an instance.
+// place returns a random address of a module, a resource or an instance.
 func place(r *rand.Rand) string {
 	m := pick(r, modules)
 	if m != "" && r.IntN(3) == 0 {
@@ -124,8 +124,8 @@ func quiet(args ...string) (*command.Call, *bytes.Buffer) {
 	return &command.Call{App: &command.App{Out: &out, Err: &out}, Args: args}, &out
 }
 
-// TestMovesLoseNoObject moves at random, within a state and to another one: each object is afterwards where it was, or
-// below the address that it was moved to, and none has taken the place of another.
+// TestMovesLoseNoObject performs random moves within a state and to another one. Afterwards each object is at its old
+// address or below the target, and none was replaced.
 func TestMovesLoseNoObject(t *testing.T) {
 	done := 0
 	for seed := range uint64(600) {
@@ -203,9 +203,9 @@ func moveTo(t *testing.T, s, other *state.State, m *moving) []*state.State {
 	return []*state.State{next.state, there}
 }
 
-// TestRemovalTakesWhatTheAddressNames removes at random: what goes is exactly what stands at or below the address, and
-// a dry run says the same and changes nothing.
-func TestRemovalTakesWhatTheAddressNames(t *testing.T) {
+// TestRemoveRemovesExactlyTheAddress performs random removals. Exactly the objects at or below the address are removed,
+// and a dry run prints the same and changes nothing.
+func TestRemoveRemovesExactlyTheAddress(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0x726d))
 		s, at := randomState(t, r, "s"), place(r)
@@ -239,15 +239,15 @@ func TestRemovalTakesWhatTheAddressNames(t *testing.T) {
 	}
 }
 
-// names reports whether an address is that of an object or of something around it. Module a stands for a[0] as well.
+// names reports whether an object is at or below an address. Module a stands for a[0] as well.
 func names(at, object string) bool {
 	rest, ok := strings.CutPrefix(object, at)
 	return ok && (rest == "" || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, ".") ||
 		strings.HasPrefix(rest, " "))
 }
 
-// TestTaintAndUntaintChangeTheStatusAlone marks and unmarks each instance.
-func TestTaintAndUntaintChangeTheStatusAlone(t *testing.T) {
+// TestTaintAndUntaintChangeOnlyTheStatus taints and untaints each instance.
+func TestTaintAndUntaintChangeOnlyTheStatus(t *testing.T) {
 	s := randomState(t, rand.New(rand.NewPCG(7, 7)), "s")
 	for _, r := range s.Resources() {
 		for _, key := range r.Keys() {

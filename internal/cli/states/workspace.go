@@ -89,7 +89,7 @@ func workspaceList(ctx context.Context, c *command.Call) command.Outcome {
 	return command.Done
 }
 
-// workspaceLines is workspaceList as in OpenTofu, whose JSON output is lines and not a document.
+// workspaceLines prints workspaceList as JSON lines, as OpenTofu does, instead of a document.
 func workspaceLines(c *command.Call, w workspaces, diags diag.List) command.Outcome {
 	if diags.HasErrors() {
 		return c.End(diags)
@@ -146,7 +146,7 @@ func openWorkspaces(ctx context.Context, c *command.Call) (w workspaces, diags d
 	if w.names, err = w.store.Workspaces(ctx); err != nil {
 		return w, diag.FromError("Failed to list the workspaces", err)
 	}
-	// A folder whose name is not valid for a workspace is not a workspace.
+	// A folder whose name is not a valid workspace name is not a workspace.
 	w.names = slices.DeleteFunc(w.names, func(name string) bool {
 		_, err := w.store.Workspace(name)
 		return err != nil
@@ -191,7 +191,7 @@ func cmdWorkspaceNew() *command.Command {
 	}
 }
 
-// notAllowed answers that there can be no workspace of a name.
+// notAllowed reports that a workspace cannot have a name.
 func notAllowed(c *command.Call, name string, err error) command.Outcome {
 	if errors.Is(err, state.ErrNoWorkspaces) {
 		return c.Say("%s", err)
@@ -355,7 +355,7 @@ func deleteWorkspace(ctx context.Context, c *command.Call, name string, l *comma
 	return command.Done
 }
 
-// deleteLocked removes a workspace whose lock is held, and releases the lock.
+// deleteLocked deletes a workspace whose lock is held, and releases the lock.
 func deleteLocked(ctx context.Context, st state.Store, name string, session state.Session) error {
 	if d, ok := session.(state.Deleter); ok {
 		return d.Delete()
@@ -366,7 +366,7 @@ func deleteLocked(ctx context.Context, st state.Store, name string, session stat
 	return st.DeleteWorkspace(ctx, name)
 }
 
-// managed lists the managed objects of a state.
+// managed returns the managed objects of a state.
 func managed(s *state.State) (list []string) {
 	if s == nil {
 		return nil

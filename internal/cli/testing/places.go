@@ -21,8 +21,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// places are the places of the states of tests: a folder for this process below the data directory, in which each file
-// of tests has one. As long as something is in them, a crash loses nothing: they have journals like other states.
+// places holds the locations of test states: a folder for this process below the data directory, with one folder per
+// test file. While they have objects, a crash loses nothing: they have journals like other states.
 type places struct {
 	call   *command.Call
 	dir    string // of this process; "" until it is needed
@@ -74,7 +74,7 @@ func named(text, empty string) string {
 	return fmt.Sprintf("%s-%08x", strings.Trim(plain, "._"), h.Sum32())
 }
 
-// emptied removes the folder of a file whose states are empty.
+// emptied removes the folder of a test file whose states are empty.
 func (p *places) emptied(f *testfile.File) {
 	if p.dir != "" && p.failed == nil {
 		if command.RemoveDir(p.fileDir(f)) != nil {

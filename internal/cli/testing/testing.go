@@ -1,5 +1,5 @@
-// Package testing has the command test, which runs files of tests. Package internal/suite executes the runs; this
-// package has the options and the places of the states.
+// Package testing has the command test, which runs test files. Package internal/suite executes the runs; this package
+// has the options and the locations of the states.
 package testing
 
 import (
@@ -63,7 +63,7 @@ type testing struct {
 	call    *command.Call
 	cloud   string
 	filter  []string
-	absent  diag.List // what filter names and is not there, which is told at the end
+	absent  diag.List // names in filter that do not exist, reported at the end
 	junit   string
 	dir     *string
 	verbose bool
@@ -74,9 +74,9 @@ type testing struct {
 	running *command.Running
 	files   []*testfile.File
 	own     *config.Config                   // of the working directory
-	configs map[*testfile.Run]*config.Config // of runs about other modules
+	configs map[*testfile.Run]*config.Config // of runs of other modules
 	global  config.Values                    // of all files
-	within  config.Values                    // of those in the directory of tests alone
+	within  config.Values                    // only of files in the test directory
 	places  places
 }
 
@@ -124,7 +124,7 @@ func (t *testing) start(ctx context.Context) command.Outcome {
 	return command.Done
 }
 
-// load reads the files of tests, the modules that they are about, and the variables from outside.
+// load reads the test files, the modules that they test, and external variables.
 func (t *testing) load(ctx context.Context) diag.List {
 	c := t.call
 	own, diags := c.TestModule(ctx, nil)
@@ -164,7 +164,7 @@ func (t *testing) load(ctx context.Context) diag.List {
 
 func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\`, "/")) }
 
-// variables returns the outside values for a file. Values beside the file override all others.
+// variables returns the external values for a file. Values beside the file override all others.
 func (t *testing) variables(f *testfile.File) config.Values {
 	if path.Dir(f.Name) != path.Clean(*t.dir) {
 		return t.global

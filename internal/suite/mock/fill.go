@@ -11,25 +11,25 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// filler assigns values to computed attributes that have none.
+// filler sets computed attributes that have no value.
 type filler struct {
 	random func() string
 	// open leaves them unknown.
 	open bool
-	// onlyUnknown takes null for a value: what is open was left open by a plan.
+	// onlyUnknown fills only values that a plan has left unknown, and keeps null values.
 	onlyUnknown bool
 	path        cty.Path
 	diags       diag.List
 }
 
-// at runs f with one more step in the path.
+// at calls f with one more step in the path.
 func (f *filler) at(step cty.PathStep, run func()) {
 	f.path = append(f.path, step)
 	run()
 	f.path = f.path[:len(f.path)-1]
 }
 
-// block fills the value of a block; given are the values for its computed attributes.
+// block fills the value of a block. given holds values for its computed attributes.
 func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Value) cty.Value {
 	if v.IsNull() || !v.IsKnown() {
 		return v
@@ -59,7 +59,7 @@ func (f *filler) block(b *provider.Block, v cty.Value, given map[string]cty.Valu
 	return cty.ObjectVal(out)
 }
 
-// blocks fills computed blocks that are not configured: a mock makes none.
+// blocks returns the value of computed blocks that are not configured: unknown in a plan, otherwise none.
 func (f *filler) blocks(nb *provider.NestedBlock) cty.Value {
 	if f.open {
 		return cty.UnknownVal(nb.ImpliedType())
@@ -67,7 +67,7 @@ func (f *filler) blocks(nb *provider.NestedBlock) cty.Value {
 	return nb.EmptyValue()
 }
 
-// empty reports whether a value is to be filled, if it may be.
+// empty reports whether a value is to be filled if its attribute is computed.
 func (f *filler) empty(v cty.Value) bool {
 	return v.IsNull() && !f.onlyUnknown || !v.IsKnown() && (f.onlyUnknown || !f.open)
 }
@@ -95,7 +95,7 @@ func (f *filler) unsuitable(why string) {
 func (f *filler) attribute(a *provider.Attribute, v cty.Value, given map[string]cty.Value, name string) cty.Value {
 	switch {
 	case a.WriteOnly:
-		return cty.NullVal(a.ImpliedType()) // nothing that answers says it again
+		return cty.NullVal(a.ImpliedType()) // responses never contain its value
 	case a.Computed && f.empty(v):
 		if f.open {
 			return cty.UnknownVal(a.ImpliedType())
@@ -163,7 +163,7 @@ func (f *filler) each(n provider.Nesting, v cty.Value, fill func(cty.Value) cty.
 	return cty.ListVal(list)
 }
 
-// given converts a value that was written for an attribute. Attributes of nested objects that are left out are made up.
+// given converts a configured value of an attribute. It generates missing attributes of nested objects.
 func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
 	if a.Nested != nil && v.IsKnown() && !v.IsNull() && a.Nested.Nesting == provider.NestingSingle &&
 		v.Type().IsObjectType() {
@@ -177,7 +177,7 @@ func (f *filler) given(a *provider.Attribute, v cty.Value) cty.Value {
 	return out
 }
 
-// complete adds to an object what it leaves out.
+// complete adds missing attributes to an object.
 func (f *filler) complete(n *provider.NestedObject, v cty.Value) cty.Value {
 	vals := v.AsValueMap()
 	out := map[string]cty.Value{}
@@ -204,7 +204,7 @@ func (f *filler) made(a *provider.Attribute) cty.Value {
 	return f.value(a.ImpliedType())
 }
 
-// value generates a value of a type: texts are random, all else is as little as there is.
+// value generates a value of a type: random strings, and otherwise the smallest value.
 func (f *filler) value(ty cty.Type) cty.Value {
 	switch {
 	case ty == cty.String:

@@ -1,15 +1,15 @@
-// Package mock answers in place of providers. A Provider has the schema of a real one and manages nothing: values that
-// a real one would compute are generated, or configured. An Object does the same for one object of a provider that is
-// otherwise asked itself.
+// Package mock answers in place of providers. A Provider has the schema of a real one and manages nothing: it generates
+// the values that a real one would compute, or takes them from the configuration. An Object does the same for one
+// object of a real provider.
 //
 //	m := mock.NewProvider(real, schema, mock.Values{}, random)
 //	m.Resources = map[string]mock.Values{"aws_instance": {Attributes: ...}}
 //
-// Both implement provider.Provider, so the engine does not notice. Values are checked by the rules for all providers'
-// answers.
+// Both implement provider.Provider, so the engine needs no special cases, and checks the values like those of all
+// providers.
 //
-// No object reaches the real provider, which is not configured. The calls that it gets
-// all the same are listed in the type schemaOnly; a call that is not there has an answer here, or is refused.
+// The real provider is not configured and gets no call about an object. Its remaining calls are the methods of
+// schemaOnly; all other calls are answered here, or refused.
 package mock
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// Values are the values of computed attributes that a configuration leaves open. Missing ones are generated.
+// Values holds the values of computed attributes that are not configured. Missing ones are generated.
 type Values struct {
 	Attributes map[string]cty.Value
-	// AtPlan means that the values are known while planning already.
+	// AtPlan means that the values are known during planning.
 	AtPlan bool
 }
 
-// schemaOnly passes to a real provider only the calls that need its schema alone: checks of configurations, and
+// schemaOnly passes on only calls that need just the schema of a real provider: checks of configurations, and
 // functions. Everything else is refused.
 type schemaOnly struct {
 	provider.Base
@@ -66,12 +66,12 @@ func NewObject(real provider.Provider, rt *provider.ResourceType, values Values,
 	return &Object{schemaOnly: schemaOnly{real: real}, Type: rt, Values: values, Random: random}
 }
 
-// UpgradeState reads the object as it was stored: a mock does not know older schemas.
+// UpgradeState returns the stored object unchanged: a mock has no older schemas.
 func (o *Object) UpgradeState(_ context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	return provider.DecodeStored(o.Type, req)
 }
 
-// UpgradeIdentity reads the identity that an object has which was made before it was overridden.
+// UpgradeIdentity returns the stored identity of an object that was created before it was overridden.
 func (o *Object) UpgradeIdentity(ctx context.Context,
 	req provider.UpgradeIdentityRequest) provider.UpgradeIdentityResponse {
 	if o.Type.Identity == nil {
@@ -81,19 +81,19 @@ func (o *Object) UpgradeIdentity(ctx context.Context,
 	return provider.UpgradeIdentityResponse{Identity: v, Diagnostics: diag.FromError("Invalid identity", err)}
 }
 
-// Read finds the object as it was.
+// Read returns the object unchanged.
 func (o *Object) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
 	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
 }
 
-// Plan leaves open what is computed.
+// Plan leaves computed attributes unknown.
 func (o *Object) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate, Identity: req.PriorIdentity}
 	if req.Proposed == cty.NilVal || req.Proposed.IsNull() {
 		return resp
 	}
 	f := o.filler()
-	if !req.Prior.IsNull() { // what is computed stays as it is
+	if !req.Prior.IsNull() { // computed values do not change
 		f.open, f.onlyUnknown = true, true
 		resp.Planned = f.block(o.Type.Block, value.ProposeKept(o.Type.Block, req.Prior, req.Config), nil)
 		return resp
@@ -139,7 +139,7 @@ func NewProvider(real provider.Provider, schemas *provider.Schema, other Values,
 	return &Provider{schemaOnly: schemaOnly{real: real}, Schemas: schemas, Other: other, Random: random}
 }
 
-// UpgradeState reads an object as it was stored.
+// UpgradeState returns the stored object unchanged.
 func (p *Provider) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	if o := p.Object(provider.ManagedResource, req.Type); o != nil {
 		return o.UpgradeState(ctx, req)
@@ -162,12 +162,12 @@ func (p *Provider) ValidateConfig(_ context.Context,
 	return provider.ValidateConfigResponse{Prepared: req.Config}
 }
 
-// Configure configures nothing.
+// Configure does nothing.
 func (p *Provider) Configure(context.Context, provider.ConfigureRequest) provider.ConfigureResponse {
 	return provider.ConfigureResponse{}
 }
 
-// Object returns what answers for the objects of a type; nil when the provider has no such type.
+// Object returns the mock for the objects of a type, or nil if the provider has no such type.
 func (p *Provider) Object(kind provider.ResourceKind, typ string) *Object {
 	rt := p.Schemas.Type(kind, typ)
 	if rt == nil {
@@ -188,7 +188,7 @@ func unknownType(typ string) diag.List {
 	return diag.List{}.Errorf(nil, "Unknown type", "The provider that is mocked has no type %q.", typ)
 }
 
-// Read finds every object as it was.
+// Read returns every object unchanged.
 func (p *Provider) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
 	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
 }
@@ -217,21 +217,21 @@ func (p *Provider) ReadData(ctx context.Context, req provider.ReadDataRequest) p
 	return provider.ReadDataResponse{Diagnostics: unknownType(req.Type)}
 }
 
-// Import finds nothing: there is no world to look at.
+// Import returns an error: a mock has no existing objects.
 func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
 	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is "+
 		"mocked, and a mock cannot import objects. Override the object with an override_resource block, or use a "+
 		"real provider.")}
 }
 
-// OpenEphemeral refuses: an ephemeral object cannot be generated.
+// OpenEphemeral returns an error: an ephemeral object cannot be generated.
 func (p *Provider) OpenEphemeral(_ context.Context, req provider.OpenEphemeralRequest) provider.OpenEphemeralResponse {
 	return provider.OpenEphemeralResponse{Diagnostics: diag.List{}.Errorf(nil, "Called OpenEphemeralResource on a mock",
 		"The provider of the ephemeral resource type %q is mocked, and mocks have no ephemeral objects. Override its "+
 			"module, or use a real provider.", req.Type)}
 }
 
-// Stop and Close leave the real provider to those who started it.
+// Stop does nothing, like Close: the real provider is stopped by its owner.
 func (p *Provider) Stop(context.Context) error { return nil }
 
 // Close does nothing.

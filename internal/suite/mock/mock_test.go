@@ -44,7 +44,7 @@ func object(v mock.Values) *mock.Object {
 	return mock.NewObject(nil, &provider.ResourceType{Block: block}, v, func() string { return "random12" })
 }
 
-// create plans and applies a new object, and judges both answers as the engine does.
+// create plans and applies a new object, and checks both responses like the engine.
 func create(t *testing.T, o *mock.Object) (planned, applied cty.Value) {
 	t.Helper()
 	null := cty.NullVal(block.ImpliedType())
@@ -69,7 +69,7 @@ func create(t *testing.T, o *mock.Object) (planned, applied cty.Value) {
 	return p.Planned, a.State
 }
 
-func TestComputedAttributesAreOpenInPlansAndMadeUpInTheEnd(t *testing.T) {
+func TestComputedAttributesAreUnknownInPlansAndGeneratedByApply(t *testing.T) {
 	planned, applied := create(t,
 		object(mock.Values{Attributes: map[string]cty.Value{"size": cty.StringVal("7"),
 			"disk": cty.ObjectVal(map[string]cty.Value{"path": cty.StringVal("/dev")})}}))
@@ -97,7 +97,7 @@ func TestValuesCanBeKnownWhilePlanning(t *testing.T) {
 	}
 }
 
-func TestAnUpdateKeepsWhatWasComputed(t *testing.T) {
+func TestUpdatesKeepComputedValues(t *testing.T) {
 	o := object(mock.Values{})
 	_, prior := create(t, o)
 	config := configuration().AsValueMap()
@@ -117,7 +117,7 @@ func TestAnUpdateKeepsWhatWasComputed(t *testing.T) {
 	}
 }
 
-func TestValuesThatDoNotFitAreReported(t *testing.T) {
+func TestInvalidMockValuesAreReported(t *testing.T) {
 	for name, v := range map[string]cty.Value{"size": cty.StringVal("many"), "inner": cty.True, "disk": cty.True} {
 		o := object(mock.Values{Attributes: map[string]cty.Value{name: v}})
 		resp := o.ReadData(context.Background(), provider.ReadDataRequest{Config: configuration()})
@@ -127,15 +127,15 @@ func TestValuesThatDoNotFitAreReported(t *testing.T) {
 	}
 }
 
-// onlySchema fails the test when anything of it is called that is about an object or the world: the interface is nil.
+// onlySchema is a nil provider: every call that is about an object panics.
 type onlySchema struct{ provider.Provider }
 
 func (onlySchema) ValidateResource(context.Context, provider.ValidateResourceRequest) diag.List {
 	return nil
 }
 
-// TestNoObjectReachesTheRealProvider makes every call that has to do with an object, of a mock and of an override: the
-// real provider, which nobody has configured, would panic.
+// TestNoObjectReachesTheRealProvider makes every call about an object to a mock and to an override. The real provider,
+// which is not configured, would panic.
 func TestNoObjectReachesTheRealProvider(t *testing.T) {
 	ctx := context.Background()
 	rt := &provider.ResourceType{Block: block, Identity: &provider.IdentitySchema{

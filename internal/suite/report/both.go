@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
-// both is a report for people and one for programs, of the same tests.
+// both sends the same reports to one for people and one for programs.
 type both struct{ people, programs suite.Report }
 
 // Found implements suite.Report.

@@ -51,7 +51,7 @@ type textXML struct {
 	Text string `xml:",cdata"`
 }
 
-// JUnit returns a result in the format of JUnit.
+// JUnit returns a result in JUnit format.
 func JUnit(r *suite.Result, o Options) ([]byte, error) {
 	plain := o.View
 	plain.Color = false
@@ -59,7 +59,7 @@ func JUnit(r *suite.Result, o Options) ([]byte, error) {
 	doc := suitesXML{}
 	for _, f := range r.Files {
 		s := suiteXML{Name: f.File.Name, Tests: len(f.Runs)}
-		failed := "" // after one all others of a file are skipped, wherever they stand
+		failed := "" // after it, all other runs of a file are skipped, at any position
 		for _, run := range f.Runs {
 			if run.Status == suite.Error {
 				failed = run.Run.Name
@@ -111,8 +111,8 @@ func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted 
 	return c
 }
 
-// cdata is the text of problems without the characters that no document of XML can have: encoding/xml leaves them out
-// of attributes, but not out of this.
+// cdata returns the text of problems without characters that are invalid in XML: encoding/xml replaces them in
+// attributes, but not in this type.
 func (o Options) cdata(list diag.List) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
@@ -133,7 +133,7 @@ func skipped(failed string, interrupted bool) *resultXML {
 	return &resultXML{"Testcase skipped", ""}
 }
 
-// failures counts the assertions of a run that do not hold.
+// failures returns a text with the failed assertions of a run.
 func failures(run *suite.Outcome) string {
 	n, first := 0, ""
 	for _, d := range run.Diags {
@@ -154,8 +154,8 @@ func failures(run *suite.Outcome) string {
 	return text
 }
 
-// JUnitOfProblems returns problems in the format of JUnit: a case a file, which fails with the errors in it, and one
-// for the problems that are about no file.
+// JUnitOfProblems returns problems in JUnit format: one case per file, which fails with the file's errors, and one for
+// problems without a file.
 func JUnitOfProblems(files []string, list diag.List, o Options) ([]byte, error) {
 	o.View.Color = false
 	by := map[string]diag.List{}

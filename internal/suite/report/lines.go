@@ -14,10 +14,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// lines is the report for programs: a JSON object a line.
+// lines is the report for programs: one JSON object per line.
 type lines struct {
 	o  Options
-	mu sync.Mutex // holds the output
+	mu sync.Mutex // guards the output
 }
 
 func (l *lines) line(f *testfile.File, r *testfile.Run, message, kind string, payload any) {
@@ -27,7 +27,7 @@ func (l *lines) line(f *testfile.File, r *testfile.Run, message, kind string, pa
 	view.WriteLine(l.o.View, "info", message, kind, append(members, l.about(f, r)...)...)
 }
 
-// about names the file and the run that a line is about.
+// about returns the JSON members that identify the file and the run of a line.
 func (l *lines) about(f *testfile.File, r *testfile.Run) (members []any) {
 	if f != nil {
 		members = append(members, "@testfile", f.Name)

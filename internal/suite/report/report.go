@@ -1,5 +1,5 @@
-// Package report shows the results of tests: as text, as lines of JSON, and as a file in the format of JUnit, which
-// many services for continuous integration read. All three implement suite.Report or are made of its calls.
+// Package report shows the results of tests: as text, as JSON lines, and as a file in JUnit format, which many CI
+// services read. The first two implement suite.Report; a JUnit file is made from the result.
 package report
 
 import (
@@ -24,12 +24,12 @@ import (
 // Options configures a report.
 type Options struct {
 	View view.Options
-	// Verbose shows the plan or state of each run, and Shown those of the runs with these names.
+	// Verbose shows the plan or state of each run; Shown selects single runs by name.
 	Verbose bool
 	Shown   []string
 	// Schemas returns the schemas for a plan or state.
 	Schemas func(p *engine.Project, s *state.State, changes ...*plan.Change) tfjson.Schemas
-	// Diagnostics prepares problems to be shown; nil shows them as they are.
+	// Diagnostics prepares problems for the output; nil does not change them.
 	Diagnostics func(diag.List) diag.List
 }
 
@@ -53,7 +53,7 @@ func New(o Options) suite.Report {
 	return &text{o: o}
 }
 
-// word is the status in texts, which tells no failures from errors.
+// word returns the status for texts, which do not distinguish failures from errors.
 func word(s suite.Status) string {
 	if s == suite.Error {
 		s = suite.Fail
@@ -61,7 +61,7 @@ func word(s suite.Status) string {
 	return s.String()
 }
 
-// Summary is the sentence at the end.
+// Summary returns the final line: a word for the status, and the rest.
 func Summary(r *suite.Result) (word, rest string) {
 	failed := r.Count(suite.Fail) + r.Count(suite.Error)
 	word = "Success!"
@@ -78,7 +78,7 @@ func Summary(r *suite.Result) (word, rest string) {
 // text is the report for people.
 type text struct {
 	o  Options
-	mu sync.Mutex // holds the outputs
+	mu sync.Mutex // guards the outputs
 }
 
 func (t *text) write(w io.Writer, s string) {
@@ -153,7 +153,7 @@ func (t *text) FileStarts(f *testfile.File) {
 // RunStarts implements suite.Report.
 func (t *text) RunStarts(*testfile.File, *testfile.Run) {}
 
-// Running implements suite.Report. At a terminal, a long run reports that it is still running.
+// Running implements suite.Report. At a terminal, it prints that a long run is still running.
 func (t *text) Running(f *testfile.File, r *testfile.Run, elapsed time.Duration, ending bool) {
 	if t.o.View.Size == nil {
 		return
@@ -227,12 +227,12 @@ func (t *text) Destroyed(l suite.Leftover) {
 	t.write(t.errors(), b.String())
 }
 
-// Maker names the run that created the remaining objects.
+// Maker returns a text with the run that created the remaining objects.
 func Maker(l suite.Leftover) string {
 	return fmt.Sprintf("run %q of %s", l.Run.Name, view.CleanLine(l.File.Name))
 }
 
-// kept returns the place of the state with the remaining objects, and the commands that destroy them.
+// kept returns the location of the state with the remaining objects, and the commands that destroy them.
 func kept(l suite.Leftover, w diag.Words) string {
 	if l.Path == "" {
 		return ""

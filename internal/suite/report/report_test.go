@@ -18,10 +18,10 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// nasty are texts that a format could take for its own syntax, or a terminal for a command.
+// nasty are texts that contain syntax of a format, or control sequences of terminals.
 var nasty = []string{"plain", "a ]]> b", "<run> & \"quotes\"", "\x1b[2Jclear", "line\r\nbreak", "\x00\ufffe", "größer"}
 
-// invented returns a result of files and runs with any status, in the order of the seed.
+// invented returns a random result of files and runs with any status.
 func invented(rng *rand.Rand) *suite.Result {
 	text := func() string { return nasty[rng.IntN(len(nasty))] }
 	r := &suite.Result{Status: suite.Pass, Interrupted: rng.IntN(4) == 0}
@@ -50,7 +50,7 @@ func invented(rng *rand.Rand) *suite.Result {
 	return r
 }
 
-// tell reports a result as the suite does while it runs.
+// tell reports a result like the suite.
 func tell(to suite.Report, r *suite.Result) {
 	var files []*testfile.File
 	for _, f := range r.Files {
@@ -69,7 +69,7 @@ func tell(to suite.Report, r *suite.Result) {
 	to.Ends(r)
 }
 
-// All three forms of a report have each run once, with the same status, and count the same.
+// All three forms of a report contain each run once, with the same status and the same counts.
 func TestFormsOfAReportAgree(t *testing.T) {
 	for seed := range uint64(200) {
 		r := invented(rand.New(rand.NewPCG(seed, 0)))
@@ -87,7 +87,7 @@ func TestFormsOfAReportAgree(t *testing.T) {
 				for _, o := range f.Runs {
 					want := o.Status.String()
 					if what == "text" && o.Status == suite.Error {
-						want = "fail" // people are not told the difference
+						want = "fail" // the text does not distinguish them
 					}
 					if got[o.Run.Name] != want {
 						t.Errorf("seed %d: %s has the run %s as %q, want %q", seed, what, o.Run.Name, got[o.Run.Name],
@@ -106,7 +106,7 @@ func TestFormsOfAReportAgree(t *testing.T) {
 	}
 }
 
-// fromText reads the report for people: a line a run, with its status. No byte of it can be a command to a terminal.
+// fromText parses the report for people: a line per run, with its status. It must not contain control characters.
 func fromText(text string) map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -120,7 +120,7 @@ func fromText(text string) map[string]string {
 	return out
 }
 
-// fromLines reads lines of JSON: a run ends with a line that tells its status, and the last line has the counts.
+// fromLines parses JSON lines: the last line about a run has its status, and the last line of all has the counts.
 func fromLines(t *testing.T, text string) map[string]string {
 	t.Helper()
 	out, counts := map[string]string{}, map[string]int{}
@@ -149,7 +149,7 @@ func fromLines(t *testing.T, text string) map[string]string {
 	return out
 }
 
-// fromJUnit reads a document of JUnit, whose numbers must be those of its cases.
+// fromJUnit parses a JUnit document, whose counts must match its cases.
 func fromJUnit(t *testing.T, doc []byte) map[string]string {
 	t.Helper()
 	var suites struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// Table returns a line for each file, with how its runs ended and how long they took, and below it a line for each run
-// that failed and for the slowest ones. A single run needs no table.
+// Table returns a line for each file, with the number of runs by status and their duration, followed by a line for each
+// failed run and for the slowest ones. For a single run it returns "".
 func Table(r *suite.Result) string {
 	runs := 0
 	names := make([]string, len(r.Files))
@@ -43,7 +43,7 @@ func Table(r *suite.Result) string {
 	return b.String()
 }
 
-// ended counts how the runs of a file ended, and adds up their times.
+// ended returns the number of runs of a file by status, and their total duration.
 func ended(f *suite.FileResult) string {
 	counts, sum := map[string]int{}, time.Duration(0)
 	for _, o := range f.Runs {
@@ -69,13 +69,13 @@ func ended(f *suite.FileResult) string {
 	return strings.Join(parts, ", ") + " in " + lasted(sum)
 }
 
-// Which runs are worth naming because of the time that they took.
+// Thresholds for listing a run as slow.
 const (
 	slowRuns = 3
 	slowFrom = 5 * time.Second
 )
 
-// slowest returns the runs that took longest.
+// slowest returns the slowest runs.
 func slowest(r *suite.Result) (out []*suite.Outcome) {
 	for _, f := range r.Files {
 		for _, o := range f.Runs {
@@ -88,7 +88,7 @@ func slowest(r *suite.Result) (out []*suite.Outcome) {
 	return out[:min(len(out), slowRuns)]
 }
 
-// lasted returns a time as people read it.
+// lasted returns a duration for people.
 func lasted(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())

@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// provider reads a provider or mock_provider block; nil when it cannot be used.
+// provider parses a provider or mock_provider block. It returns nil if the block is invalid.
 func (r *reader) provider(b *hcl.Block) *Provider {
 	if b.Type == "provider" {
 		p, more := config.DecodeProvider(b)
@@ -163,7 +163,7 @@ var overrideSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "t
 var overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target"}, {Name: "outputs"},
 	{Name: "override_during"}}}
 
-// override reads an override block and adds it to a list; atPlan is what override_during says around it.
+// override parses an override block and adds it to a list. atPlan is the enclosing override_during.
 func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Override {
 	o := &Override{Kind: Resource, Range: b.DefRange}
 	schema, argument := overrideSchema, "values"
@@ -207,7 +207,7 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	return append(list, o)
 }
 
-// suits reports whether the target is of the kind of the block.
+// suits reports whether the kind of the target matches the block.
 func (o *Override) suits() bool {
 	switch o.Kind {
 	case Resource:
@@ -218,7 +218,7 @@ func (o *Override) suits() bool {
 	return o.Target.IsModule()
 }
 
-// Target reads the address of an object or module, as an expression that must be static.
+// Target parses the address of an object or module from a static expression.
 func Target(expr hcl.Expression) (addr.Target, diag.List) {
 	t, diags := config.DecodeReference(expr)
 	if diags.HasErrors() {

@@ -19,13 +19,13 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// reader reads one file and collects its problems.
+// reader parses one file and collects its problems.
 type reader struct {
 	files  config.Files
 	flavor flavor.Flavor
 	file   *File
 	diags  diag.List
-	// functions are those that values of mocks can call; nil until one is read.
+	// functions are those that mock values can call; nil until they are needed.
 	functions map[string]function.Function
 }
 
@@ -98,7 +98,7 @@ func (r *reader) read(body hcl.Body) {
 	}
 }
 
-// settings reads the test block, which runs need to know.
+// settings parses the test block, before the runs, which depend on it.
 func (r *reader) settings(blocks hcl.Blocks) {
 	var first *hcl.Block
 	for _, b := range blocks.OfType("test") {
@@ -117,7 +117,7 @@ func (r *reader) settings(blocks hcl.Blocks) {
 
 var settingsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "parallel"}}}
 
-// variable reads the declaration of a variable.
+// variable parses the declaration of a variable.
 func (r *reader) variable(b *hcl.Block) {
 	v, more := config.DecodeVariable(b)
 	if r.diags = r.diags.Extend(more); v == nil {
@@ -135,7 +135,7 @@ func (r *reader) declaredTwice(v *config.Variable, at hcl.Range) {
 		"Declare it, or set it in the variables block.", v.Name, at)
 }
 
-// twice reports a block of which there can be one.
+// twice reports a duplicate block.
 func (r *reader) twice(b, first *hcl.Block, where string) {
 	r.errorf(b.DefRange, fmt.Sprintf("Multiple %q blocks", b.Type),
 		"This %s already has a %s block at %s. Combine them.", where, b.Type, first.DefRange)
@@ -286,7 +286,7 @@ func (r *reader) module(run *Run, b *hcl.Block) {
 	}
 }
 
-// object returns the attributes of an object that can call functions, but refers to nothing.
+// object returns the attributes of an object that can call functions, but has no references.
 func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty.Value {
 	if r.functions == nil {
 		r.functions = funcs.Table(funcs.Options{})
@@ -304,7 +304,7 @@ func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty
 	return v.AsValueMap()
 }
 
-// atPlan reads override_during; otherwise is what counts without it.
+// atPlan parses override_during; otherwise is the default.
 func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 	a := attrs["override_during"]
 	if a == nil {
@@ -316,7 +316,7 @@ func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 	case "apply":
 		return false
 	}
-	var text string // in JSON there is no other way to write a word
+	var text string // JSON has no other form of a keyword
 	if _, native := a.Expr.(hclsyntax.Expression); !native {
 		if v, d := a.Expr.Value(nil); !d.HasErrors() && !v.IsNull() && v.IsKnown() && v.Type() == cty.String {
 			text = v.AsString()
@@ -331,7 +331,7 @@ func (r *reader) atPlan(attrs hcl.Attributes, otherwise bool) bool {
 
 func sortedNames[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
-// asText returns a literal string, converted.
+// asText returns the value of a literal string.
 func asText(a *hcl.Attribute) (string, diag.List) {
 	v, hclDiags := a.Expr.Value(nil)
 	diags := diag.List(nil).AppendHCL(hclDiags)

@@ -1,11 +1,11 @@
-// Package testfile reads files of tests: *.tftest.hcl and *.tftest.json, and the files of mocks (*.tfmock.hcl,
-// *.tfmock.json) that they name.
+// Package testfile reads test files: *.tftest.hcl and *.tftest.json, and the mock files (*.tfmock.hcl, *.tfmock.json)
+// that they name.
 //
 //	files, diags := testfile.Load(config.OSFiles("."), "tests")
 //	for _, f := range files { for _, r := range f.Runs { ... } }
 //
-// Only parts that must be literal are evaluated here. Expressions of variables, provider blocks and assertions are left
-// for package suite, which runs the tests.
+// It evaluates only parts that must be literal. Expressions of variables, provider blocks and assertions are left to
+// package suite, which runs the tests.
 package testfile
 
 import (
@@ -26,17 +26,17 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// DefaultDir is where files of tests are besides the root module.
+// DefaultDir is the directory of test files in addition to the root module.
 const DefaultDir = "tests"
 
-// File is one file of tests.
+// File is one test file.
 type File struct {
 	Name string // relative to the working directory, with forward slashes
-	// Variables are those for all runs, with their expressions.
+	// Variables are the expressions of variables for all runs.
 	Variables hcl.Attributes
-	// Declared are those that variable blocks declare.
+	// Declared are the variables with a variable block.
 	Declared  map[string]*config.Variable
-	Parallel  bool // test { parallel = true }: what counts for runs that do not say it themselves
+	Parallel  bool // test { parallel = true }: the default for its runs
 	Providers []*Provider
 	Overrides []*Override
 	Runs      []*Run
@@ -57,22 +57,22 @@ type Run struct {
 	Options   PlanOptions
 	Variables hcl.Attributes
 	Overrides []*Override
-	// Providers are the configurations that the module under test gets; HasProviders tells none from all.
+	// Providers are the configurations that the module under test gets; HasProviders distinguishes none from all.
 	Providers    []config.PassedProvider
 	HasProviders bool
 	Asserts      []*config.Condition
-	// Module is another module than that of the working directory; nil usually.
+	// Module is the module under test; nil for that of the working directory.
 	Module *config.ModuleCall
 	// ModulePath is the module's key in the module manifest.
 	ModulePath     addr.Module
 	ExpectFailures []hcl.Traversal
 	StateKey       string // "" for that of the module
-	Parallel       bool   // it may run beside others
+	Parallel       bool   // it may run in parallel with others
 	Range          hcl.Range
 	NameRange      hcl.Range
 }
 
-// Place is the module of the run; nil for that of the working directory.
+// Place returns the module of the run, or nil for that of the working directory.
 func (r *Run) Place() *config.Place {
 	if r == nil || r.Module == nil {
 		return nil
@@ -96,7 +96,7 @@ type Override struct {
 	Values map[string]cty.Value
 	AtPlan bool // override_during = plan: known while planning already
 	Range  hcl.Range
-	// TargetRange is where the target stands.
+	// TargetRange is the source range of the target.
 	TargetRange hcl.Range
 }
 
@@ -110,7 +110,7 @@ const (
 	Module
 )
 
-// Block is the type of the block.
+// Block returns the block type.
 func (k Kind) Block() string {
 	return map[Kind]string{Resource: "override_resource", Data: "override_data", Module: "override_module"}[k]
 }
@@ -130,7 +130,7 @@ type Default struct {
 	Range  hcl.Range
 }
 
-// IsFile reports whether a name is that of a file of tests.
+// IsFile reports whether a name is that of a test file.
 func IsFile(name string, f flavor.Flavor) bool {
 	if strings.HasPrefix(path.Base(name), ".") || strings.HasSuffix(name, "~") {
 		return false
@@ -138,13 +138,12 @@ func IsFile(name string, f flavor.Flavor) bool {
 	return slices.ContainsFunc(extensions(f), func(ext string) bool { return strings.HasSuffix(name, ext) })
 }
 
-// extensions are the endings of names of files of tests.
+// extensions returns the extensions of test files.
 func extensions(f flavor.Flavor) []string {
 	return append(f.Extensions(".tftest.hcl"), f.Extensions(".tftest.json")...)
 }
 
-// Load reads all files of tests of a working directory: those beside the configuration, and those in dir, in the order
-// of their names.
+// Load reads all test files of a working directory: those beside the configuration and those in dir, sorted by name.
 func Load(files config.Files, dir string, fl flavor.Flavor) ([]*File, diag.List) {
 	var diags diag.List
 	var out []*File
@@ -201,17 +200,17 @@ func (f *File) Stem() string {
 	return name
 }
 
-// modulePath is where the module manifest has the module of a run.
+// modulePath returns the key of a run's module in the module manifest.
 func (f *File) modulePath(run string) addr.Module {
 	calls := []string{"test"}
 	if dir := path.Dir(f.Name); dir != "." {
 		calls = append(calls, strings.Split(dir, "/")...)
 	}
 	calls = append(calls, f.Stem(), run)
-	return addr.ModuleOf(strings.Split(strings.Join(calls, "."), ".")...) // no call has a dot in its name
+	return addr.ModuleOf(strings.Split(strings.Join(calls, "."), ".")...) // module calls have no dots in their names
 }
 
-// Calls returns the modules that the runs of some files need besides that of the working directory, in their order.
+// Calls returns the runs in some files that use another module than that of the working directory, in order.
 func Calls(files []*File) (out []*Run) {
 	for _, f := range files {
 		for _, r := range f.Runs {

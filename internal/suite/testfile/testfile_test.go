@@ -21,7 +21,7 @@ func snapshot(files map[string]string) config.Files {
 	return config.SnapshotFiles(out)
 }
 
-func TestFilesOfBothDirectoriesAreReadInTheOrderOfTheirNames(t *testing.T) {
+func TestFilesOfBothDirectoriesAreSorted(t *testing.T) {
 	files, diags := testfile.Load(snapshot(map[string]string{
 		"z.tftest.hcl": `run "a" {}`, "tests/b.tftest.json": `{"run": {"b": {"command": "plan"}}}`, "tests/c.tf": "",
 		".x.tftest.hcl": "nonsense", "main.tf": "",
@@ -41,7 +41,7 @@ func TestFilesOfBothDirectoriesAreReadInTheOrderOfTheirNames(t *testing.T) {
 	}
 }
 
-func TestARunIsReadWithAllThatItSays(t *testing.T) {
+func TestRunsAreParsed(t *testing.T) {
 	f, diags := testfile.Read(snapshot(map[string]string{"tests/x.y.tftest.hcl": `
 variables { a = 1 }
 mock_provider "foo" {
@@ -144,7 +144,7 @@ func TestMistakesInFilesAreFoundTogether(t *testing.T) {
 	}
 }
 
-// FuzzRead reads any text: it must end, and what it gives must be usable without a further look.
+// FuzzRead reads any text. It must return, and the result must be valid to use.
 func FuzzRead(f *testing.F) {
 	f.Add("run \"a\" {\n  module { source = \"./x\" }\n  variables { a = run.b.c }\n}\n", false)
 	f.Add("mock_provider \"a\" {\n  mock_resource \"b\" { defaults = { c = [1] } }\n  override_data {\n    target = "+

@@ -1,10 +1,10 @@
-// Package balance keeps the account of an apply: what was done, what failed, what was never tried, how long it took.
+// Package balance summarizes an apply: which changes were done, failed or were not attempted, and how long they took.
 //
 //	var l balance.Ledger
 //	l.Send(e)                  // each event of the run
 //	b := l.Of(plan)            // at its end
 //
-// A Ledger may be used by several goroutines. It keeps a few bytes for each operation of the run.
+// A Ledger is safe for concurrent use. It stores a few bytes for each operation of the run.
 package balance
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Ledger takes the events of a run. The zero value is an empty one.
+// Ledger records the events of a run. The zero value is empty and ready to use.
 type Ledger struct {
 	mu      sync.Mutex
 	fates   map[operation]fate
 	slowest []Timed
-	from    time.Time // the beginning of the first operation
+	from    time.Time // the start of the first operation
 }
 
 type operation struct {
@@ -39,7 +39,7 @@ const (
 	failed
 )
 
-// Timed is how long one operation took.
+// Timed is an operation and its duration.
 type Timed struct {
 	Object  addr.Object
 	Action  plan.Action
@@ -49,7 +49,7 @@ type Timed struct {
 // mostTimed is how many of the slowest operations are kept.
 const mostTimed = 5
 
-// Send takes note of an event. Events of planning, and all that are no operations, do not count.
+// Send records an event. Events of planning, and events that are not operations, are ignored.
 func (l *Ledger) Send(e event.Event) {
 	switch e := e.(type) {
 	case event.OperationStart:
@@ -95,25 +95,25 @@ func (l *Ledger) end(e event.OperationDone) {
 
 // Balance is the outcome of a plan. The lists are in the order of the plan's changes.
 type Balance struct {
-	// Done are the changes of which all operations ended well.
+	// Done are the changes whose operations all succeeded.
 	Done []*plan.Change
-	// Failed are the objects at which an operation ended in an error.
+	// Failed are the objects with a failed operation.
 	Failed []addr.Object
-	// Open are the objects at which an operation began, and nobody knows how it ended.
+	// Open are the objects with an operation that began, and whose outcome is not known.
 	Open []addr.Object
-	// Half are the replacements of which one half was done, and the other neither done nor tried.
+	// Half are the replacements of which one operation succeeded and the other was not attempted.
 	Half []addr.Object
-	// Untried are the objects that nothing was done to, though the plan says so.
+	// Untried are the objects with planned operations, none of which was attempted.
 	Untried []addr.Object
-	// Cause has, for objects that had to wait for one that failed or is open, such an object.
+	// Cause maps each object that could not proceed to a failed or open object that it depends on.
 	Cause map[addr.Object]addr.Object
-	// From is when the first operation began; zero when none did.
+	// From is when the first operation began, or zero if none did.
 	From time.Time
-	// Slowest are the operations that took longest, the longest first: at most five.
+	// Slowest are the operations that took the longest, in descending order: at most five.
 	Slowest []Timed
 }
 
-// Of returns the balance of a plan. Without one it only says what took how long.
+// Of returns the balance of a plan. If p is nil, it has only the durations.
 func (l *Ledger) Of(p *plan.Plan) Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Ledger) Of(p *plan.Plan) Balance {
 	if p == nil {
 		return b
 	}
-	stuck := map[int]bool{} // the changes that others wait for in vain
+	stuck := map[int]bool{} // the changes that block others
 	for i, c := range p.Changes {
 		wanted := operationsOf(c)
 		if len(wanted) == 0 {
@@ -157,12 +157,12 @@ func (l *Ledger) Of(p *plan.Plan) Balance {
 	return b
 }
 
-// causes returns, for each object that had to wait for one that is stuck, such an object: the nearest along the steps
-// of the plan, which order removals, or else the first that it depends on.
+// causes returns, for each object that is blocked by a stuck one, such an object: the nearest along the steps of the
+// plan, which order removals, or else the first that it depends on.
 func causes(p *plan.Plan, stuck map[int]bool) map[addr.Object]addr.Object {
 	out := map[addr.Object]addr.Object{}
-	next := make([][]int, len(p.Steps)) // the steps that wait for each
-	cause := make([]int, len(p.Steps))  // what is stuck before each: a change, counted from one
+	next := make([][]int, len(p.Steps)) // the steps that depend on each
+	cause := make([]int, len(p.Steps))  // the stuck change before each, plus one
 	var queue []int
 	for i, s := range p.Steps {
 		for _, before := range s.After {
@@ -209,8 +209,7 @@ func causes(p *plan.Plan, stuck map[int]bool) map[addr.Object]addr.Object {
 	return out
 }
 
-// operationsOf returns the operations that a change consists of, as events name them. What only leaves the state or
-// gets another address is none.
+// operationsOf returns the operations of a change, as events name them. Removals from the state and moves have none.
 func operationsOf(c *plan.Change) []operation {
 	if c.Object.Instance.Resource.Mode != addr.Managed {
 		return nil

@@ -18,7 +18,7 @@ func object(i int, mode addr.Mode) addr.Object {
 		Resource: addr.Resource{Mode: mode, Type: "t_x", Name: "a"}}.Instance(addr.IntKey(i))}
 }
 
-// halves are the operations of a change as the engine reports them.
+// halves returns the operations of a change as the engine reports them.
 func halves(c *plan.Change) []event.OperationStart {
 	old := c.Object
 	if c.Action == plan.CreateThenDelete {
@@ -39,9 +39,9 @@ func halves(c *plan.Change) []event.OperationStart {
 	return nil
 }
 
-// Each change of a plan is done, failed, half done or untried: exactly as far as its operations came. Nothing is left
-// out, and nothing counts twice.
-func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
+// Each change of a plan is done, failed, half done or untried, according to its operations, and is counted exactly
+// once.
+func TestBalanceListsEachChangeOnce(t *testing.T) {
 	actions := []plan.Action{plan.NoOp, plan.Create, plan.Read, plan.Update, plan.Delete, plan.DeleteThenCreate,
 		plan.CreateThenDelete, plan.Forget, plan.ForgetThenCreate}
 	for seed := range uint64(300) {
@@ -58,9 +58,9 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 			c := &plan.Change{Object: object(i, mode), Action: action, DeposedKey: "12345678"}
 			p.Changes = append(p.Changes, c)
 			steps := halves(c)
-			count := r.IntN(len(steps) + 1) // so many come to an end
+			count := r.IntN(len(steps) + 1) // the number of operations that end
 			bad := count > 0 && r.IntN(3) == 0
-			lost := count > 0 && !bad && r.IntN(4) == 0 // nobody hears how the last one ended
+			lost := count > 0 && !bad && r.IntN(4) == 0 // the last one has no outcome
 			run.Go(func() {
 				for n, s := range steps[:count] {
 					l.Send(s)
@@ -100,9 +100,9 @@ func TestEveryChangeHasOnePlaceInTheBalance(t *testing.T) {
 	}
 }
 
-// What was not tried names an object that failed and that it had to wait for: along the steps, or by what it depends
-// on. What had to wait for nothing that failed names none.
-func TestTheBalanceNamesWhatOthersWaitedFor(t *testing.T) {
+// Each untried object is mapped to a failed object that it depends on, by the steps or by its dependencies. Those that
+// depend on no failed object are not.
+func TestBalanceNamesCausesOfUntriedChanges(t *testing.T) {
 	change := func(name string, depends ...string) *plan.Change {
 		at := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: name}}
 		c := &plan.Change{Object: addr.Object{Instance: at.Instance(addr.NoKey)}, Action: plan.Create}

@@ -1,5 +1,5 @@
-// Package ci writes what services for continuous integration read in the log of a job: groups of lines that can be
-// folded, and annotations of lines of files. It knows the syntax of GitHub and of GitLab, which has groups alone.
+// Package ci writes the syntax that continuous integration services recognize in job logs: collapsible groups of lines,
+// and annotations of lines in files. It supports GitHub, and GitLab, which only has groups.
 //
 //	g := ci.GitHub
 //	fmt.Print(g.Begin("progress", "Progress", time.Now()))
@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-// Service is a service for continuous integration; empty for none.
+// Service is a continuous integration service, or empty for none.
 type Service string
 
 // The services.
@@ -25,8 +25,8 @@ const (
 	GitLab Service = "gitlab"
 )
 
-// Of returns the service that a name asks for: its own, or "auto" for the one whose job this is, as the environment
-// tells. It reports whether it knows the name.
+// Of returns the service with a name. "auto" means the service whose job this is, according to the environment. It
+// reports whether the name is valid.
 func Of(name string, getenv func(string) string) (s Service, known bool) {
 	switch name {
 	case "", "none":
@@ -45,11 +45,11 @@ func Of(name string, getenv func(string) string) (s Service, known bool) {
 	return None, false
 }
 
-// Names are the names that Of knows, for people.
+// Names lists the names that Of accepts, for messages.
 const Names = "auto, github, gitlab or none"
 
-// Begin returns the line that begins a group. The name has letters and underscores alone; the title is one line without
-// control characters.
+// Begin returns the line that begins a group. The name consists of letters and underscores; the title is one line
+// without control characters.
 func (s Service) Begin(name, title string, now time.Time) string {
 	switch s {
 	case GitHub:
@@ -71,8 +71,8 @@ func (s Service) End(name string, now time.Time) string {
 	return ""
 }
 
-// Annotation returns the line that shows a problem beside the line of the file that it is about; dir is the directory
-// of the command below that of the repository. The text has no name of a program to insert.
+// Annotation returns the line that annotates a line of a file with a problem. dir is the directory of the command,
+// relative to that of the repository. The text must not contain placeholders for program names.
 func (s Service) Annotation(d *diag.Diagnostic, dir string) string {
 	if s != GitHub {
 		return ""
@@ -81,7 +81,7 @@ func (s Service) Annotation(d *diag.Diagnostic, dir string) string {
 	b.WriteString("::" + d.Severity.String() + " ")
 	if r := d.Subject; r != nil {
 		fmt.Fprintf(&b, "file=%s,line=%d,endLine=%d,", property(path.Join(dir, r.Filename)), r.Start.Line, r.End.Line)
-		if r.Start.Line == r.End.Line { // the service ignores columns of several lines
+		if r.Start.Line == r.End.Line { // columns are ignored for several lines
 			fmt.Fprintf(&b, "col=%d,endColumn=%d,", r.Start.Column, r.End.Column)
 		}
 	}

@@ -35,7 +35,7 @@ func TestServicesAreChosenByNameOrByTheirJobs(t *testing.T) {
 	}
 }
 
-// An annotation is one line whatever its texts are, and says nothing else than one.
+// An annotation is one line, and a single command, whatever its texts are.
 func TestAnnotationsAreOneLine(t *testing.T) {
 	d := &diag.Diagnostic{Severity: diag.Error, Summary: "Wrong: a,b\n::set-output name=x::y",
 		Detail:  "50%\r\n::warning::no",

@@ -1,13 +1,13 @@
-// Package digest tells the progress of many operations in few lines, for logs: one a group in ten seconds, with what
-// has ended since the beginning and what is under way.
+// Package digest summarizes the progress of many operations in a few log lines: one per group every ten seconds, with
+// the counts since the beginning and the operations in progress.
 //
 //	d := digest.New(digest.Options{Say: func(line string) { fmt.Println(line) }})
 //	d.Start("demo_thing.web", `demo_thing.web["a"]`, digest.Verbs{Under: "creating", Done: "created"})
 //	d.End("demo_thing.web", `demo_thing.web["a"]`, digest.Verbs{Under: "creating", Done: "created"}, false)
 //	d.Close() // demo_thing.web: 1 created
 //
-// The package knows no events and filters nothing: callers bring clean text. A Digest owns one goroutine, which runs
-// from the first operation on; Close ends it and waits for it.
+// The package does not depend on events and does not sanitize: callers pass clean text. A Digest owns one goroutine,
+// which runs from the first operation until Close has returned.
 package digest
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/ticker"
 )
 
-// Every is the time between two lines of a group.
+// Every is the interval between two lines of a group.
 const Every = 10 * time.Second
 
 // Options configures a digest.
 type Options struct {
-	// Say takes a line. It is called by one goroutine at a time, with the digest locked.
+	// Say prints a line. Calls are not concurrent, and the digest is locked during them.
 	Say func(line string)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Verbs are the words for an operation under way and one that has ended.
+// Verbs are the words for an operation in progress and one that has ended.
 type Verbs struct{ Under, Done string }
 
-// count is what a group has done of one kind.
+// count holds the operations of one kind in a group.
 type count struct {
 	Verbs
 	done, failed int
-	under        map[string]time.Time // by the name of the object, since when
+	under        map[string]time.Time // start times by object
 }
 
 type group struct {
 	name   string
 	counts []*count
-	fresh  bool // something has ended since the last line
+	fresh  bool // an operation has ended since the last line
 }
 
 // Digest counts operations. Its methods may be called concurrently.
@@ -53,8 +53,8 @@ type Digest struct {
 	o     Options
 	ticks *ticker.Ticker
 
-	mu     sync.Mutex // guards what follows, and Say
-	groups []*group   // in the order in which they began
+	mu     sync.Mutex // guards the fields below, and Say
+	groups []*group   // in the order of their first operations
 	byName map[string]*group
 }
 
@@ -68,7 +68,7 @@ func New(o Options) *Digest {
 	return d
 }
 
-// Start notes the beginning of an operation on an object of a group.
+// Start records the start of an operation on an object of a group.
 func (d *Digest) Start(name, object string, v Verbs) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *Digest) Start(name, object string, v Verbs) {
 	d.ticks.Start()
 }
 
-// End notes the end of an operation, also of one whose beginning nobody has told.
+// End records the end of an operation, which need not have been started.
 func (d *Digest) End(name, object string, v Verbs, failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -104,8 +104,8 @@ func (d *Digest) count(name string, v Verbs) *count {
 	return c
 }
 
-// Flush writes what has ended since the last lines, as at the end of a part of a run, and forgets the groups in which
-// nothing is under way: the next part counts for itself.
+// Flush writes what has ended since the last lines, as at the end of a part of a run, and removes the groups without
+// operations in progress: the next part is counted separately.
 func (d *Digest) Flush() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,20 +114,20 @@ func (d *Digest) Flush() {
 	maps.DeleteFunc(d.byName, func(_ string, g *group) bool { return !g.busy() })
 }
 
-// Close writes what has ended and ends the goroutine.
+// Close writes what has ended and stops the goroutine.
 func (d *Digest) Close() {
 	d.Flush()
 	d.ticks.Stop()
 }
 
-// tick writes the lines of the groups that are at work.
+// tick writes the lines of the groups with operations in progress.
 func (d *Digest) tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.say(func(g *group) bool { return g.fresh || g.busy() })
 }
 
-// say writes the lines of the groups that a condition selects. The caller holds the mutex.
+// say writes the lines of the groups for which wanted returns true. The caller holds the mutex.
 func (d *Digest) say(wanted func(*group) bool) {
 	now := d.o.Now()
 	for _, g := range d.groups {
@@ -142,7 +142,7 @@ func (g *group) busy() bool {
 	return slices.ContainsFunc(g.counts, func(c *count) bool { return len(c.under) > 0 })
 }
 
-// line returns what a group has done and does, such as "a.b: 12 created, 3 creating (the longest for 41s)".
+// line returns the counts of a group, such as "a.b: 12 created, 3 creating (the longest for 41s)".
 func (g *group) line(now time.Time) string {
 	var parts []string
 	for _, c := range g.counts {

@@ -55,9 +55,9 @@ func TestAGroupHasOneLineInTenSeconds(t *testing.T) {
 
 var counted = regexp.MustCompile(`(\d+) (not )?(created|destroyed)`)
 
-// Of random operations the last lines of the groups count each one once, and no group has more lines than ten-second
-// intervals and flushes.
-func TestTheLastLinesCountEverything(t *testing.T) {
+// After random operations the last lines of the groups count each operation once, and no group has more lines than
+// ten-second intervals and flushes.
+func TestLastLinesCountAllOperations(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		want, last, lines := map[string]int{}, map[string]string{}, map[string]int{}

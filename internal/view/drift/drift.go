@@ -1,11 +1,11 @@
-// Package drift reports what was changed outside: as text, as Markdown and as JSON.
+// Package drift reports changes made outside: as text, as Markdown and as JSON.
 //
 //	r := drift.Of(plan, acceptances, time.Now())
 //	err := r.Text(w)
 //	if len(r.Drifted) > 0 { ... }
 //
-// The plan only refreshes, so it has read every object. A difference that somebody has accepted does not count until
-// the acceptance ends. Sensitive places are named, and their values are not shown. The package reads no files.
+// The plan must be refresh-only, so that it has read every object. A difference with an acceptance does not count until
+// the acceptance expires. Sensitive attributes are named, and their values are not shown. The package reads no files.
 package drift
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Acceptance is the permission for known drift to stay for a while.
+// Acceptance permits known drift for a limited time.
 type Acceptance struct {
 	Objects *addr.Pattern
-	// Attributes are the names of those that may differ; none means all, and that the object may be gone.
+	// Attributes are the names of attributes that may differ. None means all, and that the object may be gone.
 	Attributes []string
 	Reason     string
 	Until      time.Time // the day after the last one, in UTC
@@ -35,7 +35,7 @@ type Report struct {
 	Looked   int // how many objects were read
 	Drifted  []Object
 	Accepted []Object
-	Unused   []Acceptance // acceptances of what did not drift
+	Unused   []Acceptance // acceptances without drift
 }
 
 // Object is an object that differs from what is stored.
@@ -43,18 +43,18 @@ type Object struct {
 	Address     string
 	Gone        bool
 	Differences []Difference
-	// By is the acceptance of an accepted object, and of others one that has ended; nil for none.
+	// By is the acceptance of an accepted object, or an expired one, or nil.
 	By *Acceptance
 }
 
-// Difference is one place of an object where it differs. Of an object that is gone there are none.
+// Difference is a path at which an object differs. An object that is gone has none.
 type Difference struct {
 	Path          cty.Path
 	Before, After cty.Value
 	Sensitive     bool
 }
 
-// Of returns the report of a plan at a time.
+// Of returns the report of a plan at a given time.
 func Of(p *plan.Plan, accepted []Acceptance, now time.Time) Report {
 	r := Report{}
 	for _, res := range p.Base.Resources() {
@@ -72,7 +72,7 @@ func Of(p *plan.Plan, accepted []Acceptance, now time.Time) Report {
 		if !o.Gone {
 			secret := append(slices.Clip(c.Before.Sensitive), c.After.Sensitive...)
 			if o.Differences = differences(nil, c.Before.Value, c.After.Value, secret, nil); len(o.Differences) == 0 {
-				continue // it has only moved, or is to be marked otherwise
+				continue // it has only moved, or only its marks differ
 			}
 		}
 		r.judge(o, c.Object.Instance, accepted, used, now)
@@ -85,7 +85,7 @@ func Of(p *plan.Plan, accepted []Acceptance, now time.Time) Report {
 	return r
 }
 
-// judge decides whether an object is accepted.
+// judge determines whether an object's drift is accepted.
 func (r *Report) judge(o Object, inst addr.AbsResourceInstance, accepted []Acceptance, used []bool, now time.Time) {
 	for i := range accepted {
 		a := &accepted[i]
@@ -102,7 +102,7 @@ func (r *Report) judge(o Object, inst addr.AbsResourceInstance, accepted []Accep
 	r.Drifted = append(r.Drifted, o)
 }
 
-// covers reports whether all that differs may.
+// covers reports whether every difference of the object is accepted.
 func (a *Acceptance) covers(o Object) bool {
 	if len(a.Attributes) == 0 {
 		return true
@@ -116,7 +116,7 @@ func (a *Acceptance) covers(o Object) bool {
 	})
 }
 
-// differences adds the places where two values differ, as deep as they have the same members.
+// differences adds the paths at which two values differ, descending as long as they have the same members.
 func differences(path cty.Path, before, after cty.Value, secret []cty.Path, list []Difference) []Difference {
 	if ctyfast.RawEquals(before, after) {
 		return list
@@ -137,7 +137,7 @@ func differences(path cty.Path, before, after cty.Value, secret []cty.Path, list
 	return list
 }
 
-// alike reports whether two values can be compared member by member.
+// alike reports whether two values can be compared by member.
 func alike(a, b cty.Value) bool {
 	for _, v := range []cty.Value{a, b} {
 		if ty := v.Type(); !ty.IsMapType() && !ty.IsObjectType() || v.IsNull() || !v.IsKnown() {
@@ -167,7 +167,7 @@ func names(a, b map[string]cty.Value) (list []string) {
 	return list
 }
 
-// place names the place of a difference as a reference to it ends.
+// place returns the path of a difference as at the end of a reference, or "the object" for an empty one.
 func (d Difference) place() string {
 	if len(d.Path) == 0 {
 		return "the object"

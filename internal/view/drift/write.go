@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// maxShown is how many characters of a value are shown.
+// maxShown is the maximum number of characters shown of a value.
 const maxShown = 60
 
 // Text writes the report for people.
@@ -48,7 +48,7 @@ func (r Report) Text(w io.Writer) error {
 	return err
 }
 
-// Public returns the report as people may see it: providers copy secrets into attributes that nobody has declared as
+// Public returns the report without secrets, which providers may copy into attributes that are not declared as
 // sensitive.
 func (r Report) Public(o view.Options) Report {
 	public := func(list []Object) []Object {
@@ -106,7 +106,7 @@ func (d Difference) values() string {
 	return shown(d.Before) + " -> " + shown(d.After)
 }
 
-// shown writes a value on one line.
+// shown returns a value on one line.
 func shown(v cty.Value) string {
 	text := string(asJSON(v))
 	if runes := []rune(text); len(runes) > maxShown {
@@ -115,7 +115,7 @@ func shown(v cty.Value) string {
 	return view.Clean(text)
 }
 
-// asJSON returns the value as JSON; what cannot be written so is null.
+// asJSON returns the value as JSON, or null if it has no JSON form.
 func asJSON(v cty.Value) json.RawMessage {
 	if v.IsWhollyKnown() && !v.IsNull() {
 		if text, err := ctyjson.Marshal(v, v.Type()); err == nil {
@@ -125,13 +125,13 @@ func asJSON(v cty.Value) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// oneLine is the text of a person within a line.
+// oneLine returns a user's text on one line.
 func oneLine(text string) string { return view.Clean(strings.Join(strings.Fields(text), " ")) }
 
 // lastDay is the last day of an acceptance.
 func (a *Acceptance) lastDay() string { return a.Until.AddDate(0, 0, -1).Format(time.DateOnly) }
 
-// Markdown writes the report for a comment or a page.
+// Markdown writes the report as Markdown.
 func (r Report) Markdown(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "### %s\n", r.title())
@@ -171,7 +171,7 @@ func (o Object) rows(b *bytes.Buffer, note string) {
 	}
 }
 
-// code is a text as code in a cell of a table; a backtick in it would end it.
+// code returns a text as code for a table cell, in which a backtick would end it.
 func code(text string) string {
 	return "`" + strings.ReplaceAll(cellText(text), "`", "'") + "`"
 }
@@ -184,7 +184,7 @@ func cell(text string) string {
 
 func cellText(text string) string { return strings.ReplaceAll(oneLine(text), "|", "\\|") }
 
-// document is the report for programs.
+// document is the JSON form of the report.
 type document struct {
 	FormatVersion string           `json:"format_version"`
 	Objects       int              `json:"objects"`
@@ -213,7 +213,7 @@ type accDocument struct {
 	Until   string `json:"until"`
 }
 
-// JSON writes the report for programs.
+// JSON writes the report as JSON.
 func (r Report) JSON(w io.Writer) error {
 	d := document{FormatVersion: "1.0", Objects: r.Looked, Drifted: documents(r.Drifted),
 		Accepted: documents(r.Accepted), Unused: []accDocument{}}

@@ -1,10 +1,10 @@
-// Package excerpt finds what differs between two long texts of one line, and shows it with a few words around it.
+// Package excerpt finds the differences between two long one-line texts, and returns them with a few words of context.
 //
 //	for _, p := range excerpt.Of(before, after) {
 //		fmt.Println(p.At, p.Before, "->", p.After)
 //	}
 //
-// Replacing each part of the old text by its new form gives the new text. The package knows no values and no styles.
+// Replacing each part of the old text by its new form yields the new text.
 package excerpt
 
 import (
@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// around is how many characters of context a part has on each side, at least, where there are so many.
+	// around is the minimum number of characters of context on each side of a part, where available.
 	around = 16
-	// mostCells bounds the table of the comparison, in elements. Beyond it one part holds all that changes.
+	// mostCells limits the table of the comparison, in elements. If it is exceeded, one part contains all changes.
 	mostCells = 1 << 20
 )
 
 // Part is a place where two texts differ.
 type Part struct {
-	// At is how many characters stand before it in the old text.
+	// At is the number of characters before it in the old text.
 	At int
 	// Before and After are its old and its new form. Both begin and end with the same context.
 	Before, After string
-	// First and Last report that nothing stands before it, and after it.
+	// First and Last report whether nothing precedes it, and nothing follows it.
 	First, Last bool
 }
 
-// Of returns the parts in which two texts differ, in order; none for equal texts.
+// Of returns the parts in which two texts differ, in order, or nil for equal texts.
 func Of(before, after string) []Part {
 	a, b := words(before), words(after)
 	head := 0
@@ -51,7 +51,7 @@ func Of(before, after string) []Part {
 	return parts(before, after, a, b, joined(a, changes))
 }
 
-// words cuts a text where a word begins or ends; each other character stands alone.
+// words splits a text at the beginning and end of each word; every other character is an element of its own.
 func words(text string) []string {
 	var list []string
 	start, inWord := 0, false
@@ -69,7 +69,7 @@ func words(text string) []string {
 	return list
 }
 
-// change is a run of words that becomes another one.
+// change is a run of words that is replaced by another.
 type change struct{ from, to, newFrom, newTo int }
 
 // compare returns the changes between two lists, along a longest common subsequence.
@@ -78,7 +78,7 @@ func compare(a, b []string) []change {
 		return []change{{0, len(a), 0, len(b)}}
 	}
 	width := len(b) + 1
-	table := make([]int32, (len(a)+1)*width) // the common length of what follows
+	table := make([]int32, (len(a)+1)*width) // the common length of the rest
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {
@@ -112,7 +112,7 @@ func compare(a, b []string) []change {
 	return list
 }
 
-// joined returns changes of which those are one that stand too near to each other for the context of both.
+// joined merges changes that are too close to each other for the context of both.
 func joined(a []string, list []change) []change {
 	out := list[:1]
 	for _, c := range list[1:] {
@@ -134,7 +134,7 @@ func joined(a []string, list []change) []change {
 func parts(before, after string, a, b []string, list []change) []Part {
 	out := make([]Part, len(list))
 	oldStarts, newStarts := starts(a), starts(b)
-	characters, counted := 0, 0 // in before, and up to which byte
+	characters, counted := 0, 0 // in before, up to that byte
 	for n, c := range list {
 		from, to := oldStarts[c.from], oldStarts[c.to]
 		lead, trail := ending(before[:from]), beginning(before[to:])
@@ -150,7 +150,7 @@ func parts(before, after string, a, b []string, list []change) []Part {
 	return out
 }
 
-// starts returns the bytes at which words begin, and the end of the last one.
+// starts returns the byte offsets at which words begin, and the end of the last one.
 func starts(list []string) []int {
 	out := make([]int, len(list)+1)
 	for i, w := range list {

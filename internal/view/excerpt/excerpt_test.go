@@ -27,9 +27,8 @@ func apply(t *testing.T, before string, list []Part) string {
 	return out.String() + string(runes[at:])
 }
 
-// Of random pairs of texts the parts give the new text, are few characters where little changes, and are none where
-// nothing does.
-func TestThePartsGiveTheNewText(t *testing.T) {
+// For random pairs of texts the parts yield the new text, are short if little changes, and are empty if nothing does.
+func TestReplacingThePartsYieldsTheNewText(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		alphabet := strings.Split("abc|foo|bar|x|1|2| |,|é|日本|-|\"|\\|\t|\x01", "|")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The control sequences that the display uses. Text between begin and end is drawn at once by terminals that support
-// them, and others ignore both.
+// The control sequences of the display. Terminals that support them draw the text between begin and end at once; others
+// ignore both.
 const (
 	begin     = "\x1b[?2026h"
 	end       = "\x1b[?2026l"
@@ -15,8 +15,8 @@ const (
 	eraseRest = "\x1b[J" // to the end of the screen
 )
 
-// draw replaces the lines of the last frame by others, with text printed since above them: in one write, or none if
-// nothing is new. The cursor rests after the last line, or at the beginning of a line without one.
+// draw replaces the lines of the last frame, preceded by the text printed since: in one write, or in none if nothing
+// has changed. The cursor is left after the last line, or at the beginning of a line if there are none.
 func (d *Display) draw(lines []string) {
 	if d.log.Len() == 0 && slices.Equal(lines, d.shown) {
 		return
@@ -30,7 +30,7 @@ func (d *Display) draw(lines []string) {
 	}
 	if d.log.Len() > 0 {
 		if len(d.shown) > 0 {
-			// a line of the log may be as wide as the terminal: there is nothing to erase behind it
+			// a line of the log may be as wide as the terminal; then there is nothing to erase after it
 			b.WriteString(eraseRest)
 		}
 		b.WriteString(d.log.String())
@@ -50,7 +50,8 @@ func (d *Display) draw(lines []string) {
 	_, _ = io.WriteString(d.o.Out, b.String())
 }
 
-// rowsShown returns how many rows the last frame takes now: a terminal that has become narrower has broken its lines.
+// rowsShown returns how many rows the last frame occupies now: a terminal that has become narrower has wrapped its
+// lines.
 func (d *Display) rowsShown() int {
 	columns, rows := d.size()
 	n := 0

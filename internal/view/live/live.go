@@ -1,5 +1,5 @@
-// Package live keeps a few lines at the bottom of a terminal up to date: what is in flight, for how long, and what it
-// last said. What is printed meanwhile goes above them and stays, so that a clean log is left behind.
+// Package live keeps a few lines at the bottom of a terminal up to date: the operations in progress, their durations
+// and their last messages. Text printed meanwhile is placed above them and stays, so that a clean log remains.
 //
 //	d := live.New(live.Options{Out: os.Stdout, Size: size})
 //	d.Start("a", live.Task{Sign: "+", Name: "demo_thing.a", Verb: "creating"})
@@ -7,11 +7,11 @@
 //	d.End("a", "demo_thing.a: Creation complete\n")
 //	d.Close()
 //
-// The package knows no events and filters nothing: callers bring clean text. A task shows after it has run for a
-// moment, so that a thousand quick ones do not flicker by; the lines are drawn ten times a second at most, each time in
+// The package does not depend on events and does not sanitize: callers pass clean text. A task only appears after a
+// moment, so that a thousand quick ones do not flicker. The lines are drawn at most ten times a second, each time in
 // one write, and never take more than half of the terminal.
 //
-// A Display owns one goroutine, which runs while there are tasks; Close ends it and waits for it.
+// A Display owns one goroutine, which runs while there are tasks; Close stops it and waits for it.
 package live
 
 import (
@@ -25,17 +25,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view/ticker"
 )
 
-// The pace of the display.
+// The timing of the display.
 const (
 	frameEvery = 100 * time.Millisecond
-	// showAfter is how long a task has to run before it is worth a line.
+	// showAfter is how long a task runs before it is shown.
 	showAfter = 300 * time.Millisecond
 )
 
 // Options configures the display.
 type Options struct {
 	Out io.Writer
-	// Size returns the columns and rows of the terminal; it is asked again for each frame, because terminals change.
+	// Size returns the columns and rows of the terminal. It is called for each frame, because the size may change.
 	Size func() (columns, rows int)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -43,7 +43,7 @@ type Options struct {
 	Style func(part Part, text string) string
 }
 
-// Part is a part of a task's line that may have a style of its own.
+// Part is a part of a task's line that may have its own style.
 type Part uint8
 
 // The parts.
@@ -55,10 +55,10 @@ const (
 	Status
 )
 
-// Task is an operation in flight.
+// Task is an operation in progress.
 type Task struct {
 	Sign, Name, Verb string
-	// Started may be zero: then it is now.
+	// Started is the start time; zero means now.
 	Started time.Time
 }
 
@@ -74,7 +74,7 @@ type Display struct {
 	o     Options
 	ticks *ticker.Ticker
 
-	mu     sync.Mutex // guards what follows, and Out
+	mu     sync.Mutex // guards the fields below, and Out
 	tasks  map[string]*task
 	order  int
 	done   int
@@ -86,7 +86,7 @@ type Display struct {
 	shown  []string        // the lines of the last frame
 }
 
-// New returns a display, which draws nothing yet.
+// New returns a display without tasks.
 func New(o Options) *Display {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -99,7 +99,7 @@ func New(o Options) *Display {
 	return d
 }
 
-// Total returns how many tasks there will be in all, and begins to count them.
+// Total sets the total number of tasks, and starts counting completed ones.
 func (d *Display) Total(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,7 +128,7 @@ func (d *Display) Start(key string, t Task) {
 	d.ticks.Start()
 }
 
-// Say notes the last thing that a task said; unknown tasks say nothing.
+// Say sets the last message of a task. An unknown key is ignored.
 func (d *Display) Say(key, line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +140,7 @@ func (d *Display) Say(key, line string) {
 // End removes a task and prints a text, which may be empty, above the others.
 func (d *Display) End(key, text string) { d.end(key, text, func() { d.done++ }) }
 
-// EndPart is End for a task after which another one does the rest, so that it is not counted.
+// EndPart is End for a task that another one continues, so that it is not counted.
 func (d *Display) EndPart(key, text string) { d.end(key, text, func() {}) }
 
 // EndFailed is End for a task that has failed.
@@ -159,8 +159,8 @@ func (d *Display) end(key, text string, count func()) {
 	}
 }
 
-// Print writes a text, which has to end with a line end, above the lines of the display. While there are tasks it shows
-// with the next frame, otherwise at once.
+// Print writes a text, which must end with a newline, above the lines of the display. While there are tasks it appears
+// with the next frame, otherwise immediately.
 func (d *Display) Print(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,8 +170,8 @@ func (d *Display) Print(text string) {
 	}
 }
 
-// Aside removes the display from the screen and runs write, which may write to the terminal in its own ways. The next
-// frame draws the display again.
+// Aside removes the display from the screen and runs write, which may write to the terminal itself. The next frame
+// draws the display again.
 func (d *Display) Aside(write func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,7 +179,7 @@ func (d *Display) Aside(write func()) {
 	write()
 }
 
-// Close takes the display from the screen and ends its goroutine. What was printed stays.
+// Close removes the display from the screen and stops its goroutine. Printed text remains.
 func (d *Display) Close() {
 	d.mu.Lock()
 	clear(d.tasks)
@@ -194,10 +194,10 @@ func (d *Display) tick() {
 	d.frame()
 }
 
-// frame draws the current display. The caller holds the mutex.
+// frame draws the display. The caller holds the mutex.
 func (d *Display) frame() { d.draw(d.lines()) }
 
-// lines returns the lines to show: the tasks that have run longest, how many more there are, and the counts.
+// lines returns the lines to show: the longest-running tasks, how many more there are, and the counts.
 func (d *Display) lines() []string {
 	now := d.o.Now()
 	var list []*task
@@ -236,7 +236,7 @@ func (d *Display) lines() []string {
 	return append(out, d.counts(now, columns-1))
 }
 
-// line returns the line of one task: sign, name, verb, how long, and what fits of the last thing it said.
+// line returns the line of one task: sign, name, verb, duration, and as much of the last message as fits.
 func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	name := Middle(t.Name, width)
 	pad := strings.Repeat(" ", max(0, width-Width(name)))
@@ -249,14 +249,14 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	left -= len(verb) + 1 + max(6, len(elapsed))
 	line := "  " + d.o.Style(Sign, t.Sign) + " " + d.o.Style(Name, name) + pad + "  " + verb + " " +
 		d.o.Style(Elapsed, fmt.Sprintf("%6s", elapsed))
-	// no space at the end: a terminal that becomes narrower breaks the line by what can be seen
+	// no trailing space: a terminal that becomes narrower wraps the line by its visible text
 	if said := strings.TrimRight(Truncate(t.said, left-2), " "); said != "" && left > 10 {
 		line += "  " + d.o.Style(Said, said)
 	}
 	return line
 }
 
-// counts is the last line: how many of how many.
+// counts returns the last line: completed and total tasks.
 func (d *Display) counts(now time.Time, columns int) string {
 	var parts []string
 	if d.status != "" {
@@ -275,7 +275,7 @@ func (d *Display) counts(now time.Time, columns int) string {
 	return d.o.Style(Status, Truncate(strings.Join(parts, ", "), columns))
 }
 
-// duration is a time as people read it while it passes: whole seconds, no zero units.
+// duration formats a time for the display: whole seconds, no zero units.
 func duration(t time.Duration) string {
 	s := int(t / time.Second)
 	switch {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden screens")
 
-// golden compares what was seen, moment by moment, with a file.
+// golden compares the recorded screens with a file.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".txt")
@@ -35,7 +35,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// film runs a script of moments in false time and gives the screens that were seen at their ends.
+// film runs a scripted sequence of moments in fake time and records the screen after each.
 type film struct {
 	*screen
 	*Display
@@ -63,8 +63,8 @@ func shoot(t *testing.T, columns, rows int, script func(f *film)) string {
 	return f.seen.String()
 }
 
-// anApply is a run with everything that happens in one: quick and slow tasks, names of all lengths, output, more than
-// there is room for.
+// anApply is a run with everything that can occur: quick and slow tasks, names of all lengths, output, and more tasks
+// than fit.
 func anApply(f *film) {
 	f.Print("Plan: 30 to add, 0 to change, 0 to destroy.\n")
 	f.Total(30)
@@ -119,9 +119,9 @@ func TestATerminalThatBecomesNarrowerLosesNothing(t *testing.T) {
 	}))
 }
 
-// Random runs on terminals of random sizes, some of which become narrower by up to a half while tasks are shown: what
-// is left is the log, each line of it once, and nothing of the display.
-func TestNothingButTheLogIsLeft(t *testing.T) {
+// Random runs on terminals of random sizes, some of which become narrower by up to a half while tasks are shown, leave
+// only the log, with each line once, and nothing of the display.
+func TestClosedDisplayLeavesOnlyTheLog(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		columns, rows := 20+r.IntN(100), 8+r.IntN(30)
@@ -153,7 +153,7 @@ func TestNothingButTheLogIsLeft(t *testing.T) {
 				case 5:
 					if now, _ := s.size(); r.IntN(4) == 0 && now >= 30 {
 						s.narrow(now - r.IntN(now/2-9))
-						time.Sleep(1100 * time.Millisecond) // a frame: this screen joins no broken lines
+						time.Sleep(1100 * time.Millisecond) // a frame: this screen does not rejoin wrapped lines
 					}
 				}
 				time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
@@ -167,7 +167,7 @@ func TestNothingButTheLogIsLeft(t *testing.T) {
 	}
 }
 
-func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {
+func TestFramesAreDrawnOnlyAfterChanges(t *testing.T) {
 	s := newScreen(80, 24)
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Options{Out: s, Size: s.size})
@@ -181,7 +181,7 @@ func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		// One frame for the 10 000 lines, one when the slow task is first seen, one for each second.
+		// One frame for the 10 000 lines, one when the slow task first appears, one for each second.
 		if s.writes > 13 {
 			t.Errorf("%d writes in 10 seconds", s.writes)
 		}
@@ -191,7 +191,7 @@ func TestFramesAreDrawnOnlyWhenSomethingIsNew(t *testing.T) {
 	})
 }
 
-func TestCloseTakesTheDisplayAwayWithTasksInFlight(t *testing.T) {
+func TestCloseRemovesTheDisplayWithRunningTasks(t *testing.T) {
 	s := newScreen(80, 24)
 	synctest.Test(t, func(t *testing.T) {
 		d := New(Options{Out: s, Size: s.size})

@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// screen is a small terminal: it obeys what the display writes and refuses everything else, so that a test sees what a
-// person would.
+// screen is a small terminal emulator: it interprets what the display writes and rejects everything else.
 type screen struct {
 	columns, rows int
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	cells    [][]rune
-	scrolled []string // what has left the screen at its top
+	scrolled []string // lines that have scrolled off the top
 	row, col int
-	pending  bool // the last column was written: the next character begins a line
+	pending  bool // the last column was written: the next character starts a new line
 	writes   int
 	problem  error
 }
@@ -121,13 +120,13 @@ func (s *screen) String() string {
 	return strings.TrimRight(strings.Join(rows, "\n"), "\n")
 }
 
-// all is everything that was printed, with what has scrolled away.
+// all returns everything that was printed, including lines that have scrolled away.
 func (s *screen) all() string {
 	text := s.String()
 	return strings.TrimLeft(strings.Join(s.scrolled, "\n")+"\n", "\n") + text
 }
 
-// narrow makes the terminal narrower; lines that are too long are broken, as most terminals do.
+// narrow makes the terminal narrower, and wraps lines that are too long, as most terminals do.
 func (s *screen) narrow(columns int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

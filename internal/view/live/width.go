@@ -10,7 +10,7 @@ import (
 
 func decimal(n int) string { return strconv.Itoa(n) }
 
-// Width returns how many columns a text takes. Escape sequences for styles take none.
+// Width returns how many columns a text occupies. Escape sequences for styles have no width.
 func Width(s string) int {
 	n, escaped := 0, false
 	for _, r := range s {
@@ -42,7 +42,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Truncate cuts a text without styles so that it fits, with an ellipsis where something is gone.
+// Truncate shortens a text without styles to fit, ending with an ellipsis if it was cut.
 func Truncate(s string, columns int) string {
 	if Width(s) <= columns {
 		return s
@@ -54,7 +54,7 @@ func Truncate(s string, columns int) string {
 	return head + "…"
 }
 
-// Middle shortens a text in the middle: the distinguishing part of an address may be at either end.
+// Middle shortens a text in the middle, because the distinguishing part of an address may be at either end.
 func Middle(s string, columns int) string {
 	over := Width(s) - columns
 	if over <= 0 {
@@ -64,7 +64,7 @@ func Middle(s string, columns int) string {
 		return Truncate(s, columns)
 	}
 	head, rest := cut(s, (columns-1)/2)
-	// Of the rest only as much as fits stays, counted from its end.
+	// As much of the rest as fits is kept, counted from its end.
 	room := columns - 1 - Width(head)
 	runes := []rune(rest)
 	from := len(runes)
@@ -75,7 +75,7 @@ func Middle(s string, columns int) string {
 	return head + "…" + string(runes[from:])
 }
 
-// cut splits a text after so many columns.
+// cut splits a text after a number of columns.
 func cut(s string, columns int) (head, rest string) {
 	var b strings.Builder
 	for i, r := range s {

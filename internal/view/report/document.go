@@ -28,16 +28,16 @@ type document struct {
 	Failed   bool      `json:"failed,omitempty"`
 	Notes    []note    `json:"notes,omitempty"`
 	Problems []problem `json:"problems,omitempty"`
-	// Objects are in the order of the plan. Losses are indices of those that are destroyed, replaced, forgotten, or
-	// that are not protected any more.
+	// Objects are in the order of the plan. Losses are indices of those that are destroyed, replaced, forgotten or no
+	// longer protected.
 	Objects []object `json:"objects"`
 	Losses  []int    `json:"losses,omitempty"`
-	// Bodies are blocks of objects: equal ones are stored once.
+	// Bodies are the blocks of objects; equal blocks are stored once.
 	Bodies  []string `json:"bodies"`
 	Drift   []object `json:"drift,omitempty"`
 	Outputs []output `json:"outputs,omitempty"`
 	Checks  []check  `json:"checks,omitempty"`
-	// Graphs are the changes alone, and everything if that is more.
+	// Graphs are that of the changes, and that of all resources if there are more.
 	Graphs   []*graph   `json:"graphs,omitempty"`
 	Order    [][]step   `json:"order,omitempty"`
 	Timeline []bar      `json:"timeline,omitempty"`
@@ -46,7 +46,7 @@ type document struct {
 	bodies map[string]int
 }
 
-// note is something to know about the whole, such as that it was limited to targets.
+// note is a remark about the whole document, such as that the plan was limited to targets.
 type note struct {
 	Level string `json:"level"` // warning or info
 	Text  string `json:"text"`
@@ -72,13 +72,13 @@ type object struct {
 	Remarks  []string `json:"r,omitempty"`
 	Why      string   `json:"w,omitempty"`
 	Exposed  bool     `json:"x,omitempty"` // prevent_destroy no longer holds
-	// Body and Full are indices of bodies, plus one; 0 means none.
+	// Body and Full are indices into Bodies, plus one; 0 means none.
 	Body int `json:"d,omitempty"`
 	Full int `json:"l,omitempty"`
-	// Node is an index of nodes in the last graph, plus one. Because are nodes of the same kind.
+	// Node is an index into the nodes of the last graph, plus one. Because holds such nodes.
 	Node    int    `json:"n,omitempty"`
 	Because []int  `json:"c,omitempty"`
-	Outcome string `json:"o,omitempty"` // of an apply: done, failed, half, untried
+	Outcome string `json:"o,omitempty"` // in an apply: done, failed, half, untried
 
 	config  addr.ConfigResource
 	because []addr.ConfigResource
@@ -98,16 +98,16 @@ type check struct {
 	Failures []string `json:"f,omitempty"`
 }
 
-// leftover is a part that was not looked at, or is left as it is.
+// leftover is an object that was not read, or that is left alone.
 type leftover struct {
 	Address string `json:"a"`
 	Why     string `json:"w"`
 }
 
-// maxBody is how many bytes of a block a report shows; show -full has all.
+// maxBody limits how many bytes of a block a report shows; show -full shows all of them.
 const maxBody = 64 << 10
 
-// body stores a block and returns its place, plus one.
+// body stores a block and returns its index, plus one.
 func (d *document) body(text string) int {
 	if text == "" {
 		return 0
@@ -139,7 +139,7 @@ func (d *document) object(detail view.Detail, p addr.Provider) object {
 	}
 }
 
-// signs are those of the text of plans.
+// signs are the same as in the text of plans.
 var signs = map[plan.Action]string{plan.Create: "+", plan.Update: "~", plan.Delete: "-", plan.DeleteThenCreate: "-/+",
 	plan.CreateThenDelete: "+/-", plan.ForgetThenCreate: "./+", plan.Read: "<=", plan.Forget: "."}
 
@@ -199,7 +199,7 @@ func planDocument(o Options, p *plan.Plan, schemas tfjson.Schemas) *document {
 	return d
 }
 
-// lossOrder orders losses as the end of a plan does. What only loses its protection comes last.
+// lossOrder orders losses as at the end of a plan. Objects that only lose their protection come last.
 var lossOrder = map[string]int{"destroy": 1, "replace": 2, "forget": 3}
 
 func rank(fate string) int { return cmp.Or(lossOrder[fate], len(lossOrder)+1) }
@@ -217,7 +217,7 @@ func (d *document) problem(p *diag.Diagnostic, text string) {
 	d.Failed = d.Failed || p.Severity == diag.Error
 }
 
-// drift adds what was changed outside. What may be a reason for a part of the plan says so.
+// drift adds the changes made outside. Those that may have caused a part of the plan are marked.
 func (d *document) drift(details *view.Details, p *plan.Plan) {
 	relevant := map[addr.AbsResource]bool{}
 	for _, r := range p.Relevant {
@@ -272,7 +272,7 @@ func (d *document) pending(p *plan.Plan) {
 	}
 }
 
-// notes returns the limits of a plan, in sentences.
+// notes returns the limitations of a plan, as sentences.
 func notes(o Options, p *plan.Plan) (list []note) {
 	say := func(level, format string, args ...any) {
 		list = append(list, note{level, fmt.Sprintf(format, args...)})
@@ -347,7 +347,7 @@ func stateDocument(o Options, s *state.State, schemas tfjson.Schemas) (*document
 					return nil, err
 				}
 				one := d.object(detail, r.Manager(s.Object(a)).Provider)
-				one.because = nil // what it depends on is in the graph
+				one.because = nil // its dependencies are in the graph
 				config := r.Addr.Config()
 				dependencies[config] = append(dependencies[config], detail.Because...)
 				d.Objects = append(d.Objects, one)
@@ -363,7 +363,7 @@ func stateDocument(o Options, s *state.State, schemas tfjson.Schemas) (*document
 	return d, nil
 }
 
-// count writes a number of things.
+// count returns a number with its noun.
 func count(n int, what string) string {
 	if n != 1 {
 		what += "s"

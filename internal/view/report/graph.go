@@ -9,17 +9,17 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/view"
 )
 
-// graph has the resources of the configuration and what each directly depends on. Nodes and Modules are the same in all
-// graphs of a document, so that objects name their nodes once.
+// graph has the resources of the configuration and their direct dependencies. Nodes and Modules are the same in all
+// graphs of a document, so that each object has a single node index.
 type graph struct {
 	Name  string `json:"name"`
 	Nodes []node `json:"nodes"`
-	// Modules has the root module first, and each module after the one that calls it.
+	// Modules begins with the root module; each module follows the one that calls it.
 	Modules []module `json:"modules"`
-	// After lists for each node what it directly depends on; null for a node that is not part of the graph.
+	// After lists the direct dependencies of each node, or is null for a node outside of the graph.
 	After [][]int `json:"after"`
-	// Pictures has one for each module: its own resources, the modules that it calls, each as one item, and what is
-	// beside it and connected with something in it.
+	// Pictures has one drawing for each module: its resources, one item for each module that it calls, and the items
+	// outside of it that they are connected with.
 	Pictures []picture `json:"pictures"`
 }
 
@@ -33,14 +33,14 @@ type module struct {
 	Parent int    `json:"u"`
 }
 
-// picture is a drawing. Items has four numbers for each: its kind, the index of the node or module, column and row.
-// Edges has pairs of items, the first of which the second waits for.
+// picture is a drawing. Items has four numbers each: kind, index of the node or module, column and row. Edges are pairs
+// of items, of which the second depends on the first.
 type picture struct {
 	Items []int `json:"i"`
 	Edges []int `json:"e"`
 }
 
-// The kinds of items. Those beside are not part of the module of the picture.
+// The kinds of items. Those beside are not part of the picture's module.
 const (
 	itemNode = iota
 	itemModule
@@ -48,7 +48,7 @@ const (
 	itemModuleBeside
 )
 
-// closures has for each node all nodes that it depends on, directly or not, sorted.
+// closures has for each node all of its dependencies, direct or not, sorted.
 type closures struct {
 	nodes []addr.ConfigResource
 	at    map[addr.ConfigResource]int
@@ -75,7 +75,8 @@ func newClosures(dependencies map[addr.ConfigResource][]addr.ConfigResource) *cl
 	return c
 }
 
-// direct returns for each node of a part of the graph what it waits for and nothing else of the part waits for before.
+// direct returns for each node of a part of the graph its direct dependencies in that part, without those that another
+// one implies.
 func (c *closures) direct(part func(int) bool) [][]int {
 	out := make([][]int, len(c.nodes))
 	covered := make([]int, len(c.nodes)) // by which node, plus one
@@ -84,7 +85,7 @@ func (c *closures) direct(part func(int) bool) [][]int {
 			continue
 		}
 		out[i] = []int{}
-		// What depends on most comes first: it covers the others.
+		// Nodes with more dependencies come first, because they cover the others.
 		far := slices.SortedFunc(slices.Values(deps), func(a, b int) int {
 			return cmp.Or(len(c.deps[b])-len(c.deps[a]), a-b)
 		})
@@ -102,7 +103,7 @@ func (c *closures) direct(part func(int) bool) [][]int {
 	return out
 }
 
-// graphs adds the graphs of a document whose objects are complete.
+// graphs adds the graphs to a document whose objects are complete.
 func (d *document) graphs(dependencies map[addr.ConfigResource][]addr.ConfigResource) *closures {
 	c := newClosures(dependencies)
 	changing := make([]bool, len(c.nodes))
@@ -136,7 +137,7 @@ func (d *document) graphs(dependencies map[addr.ConfigResource][]addr.ConfigReso
 	return c
 }
 
-// reasons replaces what each object changes because of by those nodes of it that are nearest.
+// reasons replaces the causes of each object's change by the nearest nodes among them.
 func (d *document) reasons(c *closures, changing []bool) {
 	for i := range d.Objects {
 		o := &d.Objects[i]
@@ -157,7 +158,7 @@ func (d *document) reasons(c *closures, changing []bool) {
 	}
 }
 
-// places returns the nodes and the modules that they are in.
+// places returns the nodes, and the modules that contain them.
 func (c *closures) places() ([]node, []module) {
 	modules, at := []module{{Parent: -1}}, map[addr.Module]int{{}: 0}
 	var place func(addr.Module) int
@@ -217,7 +218,7 @@ func (g *graph) draw() {
 	}
 }
 
-// seen returns as what kind of item a node is seen from a module, and the index of the node or module.
+// seen returns how a node appears in the picture of a module: the kind of item, and the index of the node or module.
 func (g *graph) seen(from, of int, paths [][]int) [2]int {
 	in := g.Nodes[of].Module
 	here, there := paths[from], paths[in]

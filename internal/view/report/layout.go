@@ -30,11 +30,11 @@ func (d *drawing) edge(from, to [2]int) {
 	}
 }
 
-// sweeps is how often the items of a column are ordered by their neighbours.
+// sweeps is how many times the items of a column are ordered by their neighbors.
 const sweeps = 6
 
-// picture places the items: what waits for others is in a column to the right of theirs. Items that are alone are below
-// the others. A column that is too tall is broken into several.
+// picture places the items: each is in a column to the right of its dependencies. Items without edges are below the
+// others. A column that is too tall is split.
 func (d *drawing) picture() picture {
 	n := len(d.list)
 	after, before := make([][]int, n), make([][]int, n)
@@ -82,8 +82,8 @@ func (d *drawing) picture() picture {
 	return p
 }
 
-// longest returns the length of the longest path to each node. Edges that close a cycle do not count: a module may use
-// another one and be used by it.
+// longest returns the length of the longest path to each node. Edges that close a cycle are ignored: two modules may
+// depend on each other.
 func longest(after [][]int) []int {
 	const (
 		unseen = iota
@@ -92,7 +92,7 @@ func longest(after [][]int) []int {
 	)
 	marks := make([]uint8, len(after))
 	next := make([]int, len(after))
-	var finished []int // what is reached from a node comes before it
+	var finished []int // nodes that are reached from a node precede it
 	back := map[[2]int]bool{}
 	for root := range after {
 		if marks[root] != unseen {
@@ -130,7 +130,7 @@ func longest(after [][]int) []int {
 	return ranks
 }
 
-// untangle orders the items of each column by the middle of their neighbours, from left to right and back.
+// untangle orders the items of each column by the mean position of their neighbors, from left to right and back.
 func untangle(columns [][]int, after, before [][]int) {
 	n := len(after)
 	place, key := make([]float64, n), make([]float64, n)
@@ -168,7 +168,7 @@ func untangle(columns [][]int, after, before [][]int) {
 	}
 }
 
-// broken breaks columns with more than so many items.
+// broken splits columns with more items than the limit.
 func broken(columns [][]int, most int) (out [][]int) {
 	for _, c := range columns {
 		parts := (len(c) + most - 1) / most

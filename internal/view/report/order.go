@@ -7,7 +7,7 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// step is something that an apply does at one time: all changes of one kind to one resource block.
+// step is a part of an apply: all changes of one kind to one resource block.
 type step struct {
 	Kind    string `json:"k"` // write, destroy, dispose
 	Block   string `json:"b"`
@@ -16,9 +16,8 @@ type step struct {
 
 var kinds = map[plan.StepKind]string{plan.Write: "write", plan.DestroyStep: "destroy", plan.Dispose: "dispose"}
 
-// order returns the steps of a plan by the earliest time at which each can begin: those in one list wait for one in the
-// list before. The edges of the plan are those that deletions need; writes wait for the writes of what they depend on,
-// too.
+// order returns the steps of a plan by the earliest time at which each can begin: the steps of a list depend on one in
+// the list before. The plan's edges cover only deletions; writes also depend on the writes of their dependencies.
 func order(p *plan.Plan, at map[*plan.Change]int, d *document, c *closures) [][]step {
 	n := len(p.Steps)
 	joins := len(c.nodes) // one for the writes of each node, after the steps
@@ -44,7 +43,7 @@ func order(p *plan.Plan, at map[*plan.Change]int, d *document, c *closures) [][]
 			edge(n+dep, i)
 		}
 	}
-	for node := range joins { // what has no step of its own hands on what it waits for
+	for node := range joins { // a node without steps passes on its dependencies
 		for _, dep := range direct[node] {
 			edge(n+dep, n+node)
 		}
@@ -63,7 +62,7 @@ func order(p *plan.Plan, at map[*plan.Change]int, d *document, c *closures) [][]
 	return slices.DeleteFunc(out, func(steps []step) bool { return len(steps) == 0 })
 }
 
-// waves returns for each node how many nodes that count stand one after the other before it.
+// waves returns for each node the maximum number of counted nodes on a path before it.
 func waves(after [][]int, counts func(int) bool) []int {
 	ranks := longest(after)
 	sorted := make([]int, len(after))

@@ -1,15 +1,15 @@
-// Package report writes a plan, an apply or a state as one HTML file that needs nothing else: no network, no server, no
+// Package report writes a plan, an apply or a state as one self-contained HTML file, which needs no network, server or
 // other file.
 //
 //	err := report.Plan(w, report.Options{View: options, Problems: diags}, plan, schemas)
 //	err := report.State(w, report.Options{View: options}, state, schemas)
 //
-// A Recorder takes the events of an apply; with it, a report of the plan has results and a timeline.
+// A Recorder records the events of an apply. With it, a report of the plan has results and a timeline.
 //
-// The page is a fixed shell with one style and one script, which its Content-Security-Policy names by their hashes, and
-// a payload: a document in JSON, compressed, which the script shows as text alone. Secrets are replaced before anything
-// becomes a part of the document, by internal/view, whose text of a plan has the same parts. Where the nodes of graphs
-// are, and the order of steps, are computed here, so that a browser shows ten thousand objects without a delay.
+// The page is a fixed shell with one style and one script, which its Content-Security-Policy lists by their hashes, and
+// a payload: a compressed JSON document, which the script shows only as text. Before anything is added to the document,
+// internal/view, which also writes the text of plans, replaces the secrets. The positions of nodes in graphs and the
+// order of steps are computed here, so that a browser shows ten thousand objects without a delay.
 package report
 
 import (
@@ -32,17 +32,17 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Options hold the surroundings of a plan or state.
+// Options configures a report.
 type Options struct {
 	// View has the names of the program, the secrets and the sources.
 	View view.Options
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Problems are those of planning or applying.
+	// Problems are the problems of planning or applying.
 	Problems diag.List
-	// Workspace names the workspace of a state; that of a plan is in the plan.
+	// Workspace is the workspace of a state. A plan has its own.
 	Workspace string
-	// Run holds the events of an apply of the plan; nil for a plan that was only made.
+	// Run holds the events of an apply of the plan, or is nil if it was not applied.
 	Run *Recorder
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -55,7 +55,7 @@ func (o Options) now() time.Time {
 	return o.Now()
 }
 
-// Plan writes the report of a plan, or of the apply that performed it.
+// Plan writes the report of a plan, or of its apply.
 func Plan(w io.Writer, o Options, p *plan.Plan, schemas tfjson.Schemas) error {
 	return write(w, planDocument(o, p, schemas))
 }
@@ -72,11 +72,11 @@ func State(w io.Writer, o Options, s *state.State, schemas tfjson.Schemas) error
 //go:embed page
 var files embed.FS
 
-// scripts are the parts of the script, in their order.
+// scripts are the parts of the script, in order.
 var scripts = []string{"base.js", "filter.js", "changes.js", "lists.js", "graph.js", "focus.js", "timeline.js",
 	"main.js"}
 
-// shell is the page without its payload, in two parts, and the text for browsers without a script.
+// shell is the page without its payload, in two parts, and the text for browsers without JavaScript.
 var shell = sync.OnceValue(func() [3]string {
 	read := func(name string) string {
 		text, err := files.ReadFile("page/" + name)
@@ -99,7 +99,7 @@ var shell = sync.OnceValue(func() [3]string {
 	return [3]string{head, middle, tail}
 })
 
-// digest returns the hash of an element's text as a Content-Security-Policy names it.
+// digest returns the hash of an element's text in the syntax of a Content-Security-Policy.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -130,10 +130,10 @@ func write(w io.Writer, d *document) error {
 	return err
 }
 
-// mostPlain is how many objects the text for browsers without a script names.
+// mostPlain limits how many objects the text for browsers without JavaScript lists.
 const mostPlain = 200
 
-// plain writes what matters most as HTML that needs no script.
+// plain writes the most important parts as HTML that needs no script.
 func (d *document) plain(b *bytes.Buffer) {
 	b.WriteString("<h1>" + html.EscapeString(d.Title) + "</h1>\n<p>" + html.EscapeString(d.Headline) + "</p>\n")
 	if len(d.Losses) > 0 {

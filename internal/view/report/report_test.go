@@ -38,8 +38,8 @@ var (
 var actions = []plan.Action{plan.NoOp, plan.NoOp, plan.Create, plan.Update, plan.Delete, plan.DeleteThenCreate,
 	plan.CreateThenDelete, plan.Forget, plan.ForgetThenCreate, plan.Read}
 
-// randomPlan makes a plan whose resources depend on each other, with a secret in an attribute that is declared, and in
-// copies of it that are not.
+// randomPlan returns a plan whose resources depend on each other, with a secret in a sensitive attribute, and copies of
+// it in others.
 func randomPlan(r *rand.Rand, resources int) *plan.Plan {
 	p := &plan.Plan{Mode: []plan.Mode{plan.Normal, plan.Destroy}[r.IntN(2)], Created: time.Unix(1, 0),
 		Errored: r.IntN(5) == 0, Workspace: "default"}
@@ -54,7 +54,7 @@ func randomPlan(r *rand.Rand, resources int) *plan.Plan {
 		var after []addr.ConfigResource
 		for range r.IntN(4) {
 			if len(all) > 0 {
-				first := (len(all) - 1) / 40 * 40 // what is further away is independent
+				first := (len(all) - 1) / 40 * 40 // more distant resources are independent
 				dep := all[first+r.IntN(len(all)-first)]
 				after = append(append(after, dep), deps[dep]...)
 			}
@@ -115,7 +115,7 @@ func randomChange(r *rand.Rand, a addr.AbsResourceInstance, deps []addr.ConfigRe
 	return c
 }
 
-// written writes the page of a plan, in its parts.
+// written writes the page of a plan, and returns its parts.
 func written(t testing.TB, p *plan.Plan, run *Recorder) (page string, d document) {
 	t.Helper()
 	problems := diag.List{}.Errorf(nil, "A problem", "A provider says %s.", canary)
@@ -131,8 +131,8 @@ func written(t testing.TB, p *plan.Plan, run *Recorder) (page string, d document
 	return out.String(), d
 }
 
-// Of random plans, with a secret at every kind of place and copies of it where nobody has declared them, the page says
-// everything, once, and no secret.
+// For random plans, with a secret in every kind of place and undeclared copies of it, the page shows everything, once,
+// and no secret.
 func TestAPageHasEveryObjectAndNoSecret(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -164,7 +164,7 @@ func TestAPageHasEveryObjectAndNoSecret(t *testing.T) {
 	}
 }
 
-// checkReferences checks that all indices in a document lead to something, and that what is lost is listed.
+// checkReferences checks that all indices in a document are valid, and that losses are listed.
 func checkReferences(t *testing.T, p *plan.Plan, d document) {
 	t.Helper()
 	lost := 0
@@ -192,7 +192,7 @@ func checkReferences(t *testing.T, p *plan.Plan, d document) {
 	}
 }
 
-// The shell names its style and script by their hashes, loads nothing, and runs nothing else.
+// The shell lists its style and script by their hashes, loads nothing, and runs nothing else.
 func TestThePageIsSelfContained(t *testing.T) {
 	page, _ := written(t, randomPlan(rand.New(rand.NewPCG(1, 1)), 5), nil)
 	policy := regexp.MustCompile(`http-equiv="Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)[1]
@@ -217,8 +217,8 @@ func TestThePageIsSelfContained(t *testing.T) {
 	}
 }
 
-// A value that looks like the end of an element ends none.
-func TestTextsStayTexts(t *testing.T) {
+// A value that looks like the end of an element does not end one.
+func TestTextsInReportsAreEscaped(t *testing.T) {
 	p := &plan.Plan{Targets: []addr.Target{}, Workspace: "</script><script>alert(1)</script>", Mode: plan.Destroy}
 	page, d := written(t, p, nil)
 	if strings.Contains(page, "alert(1)") || !strings.Contains(d.Workspace, "alert(1)") {
@@ -226,10 +226,10 @@ func TestTextsStayTexts(t *testing.T) {
 	}
 }
 
-// In graphs of any shape the direct dependencies stand for all of them, every node is in its module's picture and in
-// those of its callers, no two items share a place, and an item is to the right of what it waits for, but for modules
-// that use each other.
-func TestGraphsAreWholeAndReadable(t *testing.T) {
+// In graphs of any shape the direct dependencies imply all of them, every node is in its module's picture and in those
+// of the module's callers, no two items share a position, and an item is to the right of its dependencies, unless
+// modules depend on each other.
+func TestGraphsAreCompleteAndReadable(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p := randomPlan(r, 1+r.IntN(60))
@@ -301,8 +301,8 @@ func checkPicture(t *testing.T, where string, p picture) {
 	}
 }
 
-// Every step of a plan with a change in it stands in the order once, after all that it waits for.
-func TestTheOrderKeepsTheEdges(t *testing.T) {
+// Every step of a plan that contains a change appears in the order once, after all of its dependencies.
+func TestOrderOfStepsRespectsDependencies(t *testing.T) {
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		p := randomPlan(r, 1+r.IntN(30))

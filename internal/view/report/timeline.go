@@ -14,9 +14,9 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Recorder takes the events of an apply, and hands each on. It may be used by several goroutines.
+// Recorder records the events of an apply, and forwards each of them. It is safe for concurrent use.
 type Recorder struct {
-	// Next gets the events too; nil means that nobody does.
+	// Next receives the events too, and may be nil.
 	Next event.Sink
 
 	ledger balance.Ledger
@@ -38,7 +38,7 @@ type recorded struct {
 	failed  bool
 }
 
-// mostBars is how many operations a recorder keeps.
+// mostBars limits how many operations a recorder stores.
 const mostBars = 100_000
 
 // Send implements event.Sink.
@@ -82,7 +82,7 @@ func (r *Recorder) end(o operation, elapsed time.Duration, failed bool) {
 	}
 }
 
-// bar is an operation in the timeline. Times are milliseconds since the first one began.
+// bar is an operation in the timeline. Times are milliseconds since the start of the first one.
 type bar struct {
 	Address string `json:"a"`
 	Action  string `json:"k"`
@@ -91,10 +91,10 @@ type bar struct {
 	Took    int64  `json:"e"`
 	Failed  bool   `json:"x,omitempty"`
 	Open    bool   `json:"i,omitempty"` // it did not end
-	Object  int    `json:"o,omitempty"` // index of objects, plus one
+	Object  int    `json:"o,omitempty"` // index into Objects, plus one
 }
 
-// timeline returns the operations in the order of their beginnings.
+// timeline returns the operations in the order in which they began.
 func (r *Recorder) timeline(objects map[addr.Object]int) (list []bar) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (r *Recorder) timeline(objects map[addr.Object]int) (list []bar) {
 	return list
 }
 
-// applied adds what an apply did.
+// applied adds the results of an apply.
 func (d *document) applied(o Options, p *plan.Plan, at map[*plan.Change]int) {
 	d.Kind, d.Title = "apply", "Apply"
 	if p.Mode == plan.Destroy {
@@ -139,7 +139,7 @@ func (d *document) applied(o Options, p *plan.Plan, at map[*plan.Change]int) {
 		}
 	}
 	for i := range d.Objects {
-		// Of what only leaves the state, or is read, nothing says whether it was done before a failure.
+		// For removals from the state and reads, it is not known whether they were done before a failure.
 		if one := &d.Objects[i]; one.Sign != "" && (!d.Failed || one.Sign != "." && one.Sign != "<=") {
 			one.Outcome = "done"
 		}

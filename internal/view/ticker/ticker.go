@@ -15,13 +15,13 @@ type Ticker struct {
 	every time.Duration
 	call  func()
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	quit    chan struct{}
 	ended   chan struct{}
 	stopped bool
 }
 
-// New returns a ticker, which does nothing yet.
+// New returns a stopped ticker.
 func New(every time.Duration, call func()) *Ticker { return &Ticker{every: every, call: call} }
 
 // Start begins the calls, unless they have begun or the ticker was stopped.
@@ -35,7 +35,7 @@ func (t *Ticker) Start() {
 	go t.loop(t.quit, t.ended)
 }
 
-// Stop ends the calls for good, and waits for the one that runs. It must not be called from there.
+// Stop ends the calls permanently, and waits for a running one. The function must not call it.
 func (t *Ticker) Stop() {
 	t.mu.Lock()
 	quit, ended := t.quit, t.ended

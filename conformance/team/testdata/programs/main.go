@@ -1,4 +1,4 @@
-// Program for keys and of a method: what keys.py and method.py of the tests do.
+// Program for keys and for a method: equivalent to keys.py and method.py of the tests.
 package main
 
 import (

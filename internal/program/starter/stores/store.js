@@ -1,8 +1,8 @@
-/* The store of states "NAME": files in a folder that all machines reach. Replace what the class Store does by what
-reaches your own place. Node.js 18 or newer.
+/* The store of states "NAME": files in a folder that all machines share. Change the class Store to use your own
+storage. Node.js 18 or newer.
 
-The engine starts this program once and sends it calls, one JSON object a line; docs/state-programs.md of Tombolo has all
-of them. What is printed goes to standard error, where it is shown with the error of a call. */
+The engine starts this program once and sends it calls, one JSON object per line; docs/state-programs.md of Tombolo
+describes them. Printed text goes to standard error, and is shown with the error of a call. */
 'use strict';
 
 const crypto = require('node:crypto');
@@ -10,7 +10,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const readline = require('node:readline');
 
-// Only answers may get to standard output, whatever is printed from here on.
+// Only responses may be written to standard output: everything printed from here on goes to standard error.
 const answer = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 

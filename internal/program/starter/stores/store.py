@@ -1,7 +1,7 @@
-"""The store of states "NAME": a SQLite file. Replace what the class Store does by what reaches your own place.
+"""The store of states "NAME": a SQLite file. Change the class Store to use your own storage.
 
-The engine starts this program once and sends it calls, one JSON object a line; docs/state-programs.md of Tombolo has all
-of them. What is printed goes to standard error, where it is shown with the error of a call.
+The engine starts this program once and sends it calls, one JSON object per line; docs/state-programs.md of Tombolo
+describes them. Printed text goes to standard error, and is shown with the error of a call.
 """
 import base64
 import json
@@ -11,7 +11,7 @@ import sys
 import time
 import uuid
 
-# Only answers may get to standard output, whatever is printed from here on.
+# Only responses may be written to standard output: everything printed from here on goes to standard error.
 answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 
@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS history (id INTEGER PRIMARY KEY AUTOINCREMENT, worksp
 
 
 class Failure(Exception):
-    """Fails a call. The kinds are changed, locked, lost and no_revision; without one, nobody knows what was done."""
+    """An error of a call. The kinds are changed, locked, lost and no_revision; otherwise the result is unknown."""
 
     def __init__(self, message, kind=None, **data):
         super().__init__(message)
@@ -34,7 +34,7 @@ class Failure(Exception):
 
 
 class Store:
-    """A method for each verb. Each runs in one transaction, so that a condition and what depends on it are one step."""
+    """The store, with a method for each verb. Each runs in one transaction, so that conditional writes are atomic."""
 
     def open(self, config, secrets, **_):
         self.db = sqlite3.connect(config.get("file", "NAME.db"), timeout=60, isolation_level=None)
@@ -47,7 +47,7 @@ class Store:
         return row[0] if row else None
 
     def held(self, workspace, lock):
-        """Refuses whoever has lost the lock. Without a lock (-lock=false), the conditions alone count."""
+        """Fails if the caller has lost the lock. Without a lock (-lock=false), only the conditions are checked."""
         if lock and self.one("SELECT id FROM locks WHERE workspace = ?", workspace) != lock:
             raise Failure("the lock is not held any more", "lost")
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# The store of states "NAME": a file and a lock for each workspace, in a folder that all machines reach. Replace what
-# the functions do by what reaches your own place. It needs jq.
+# The store of states "NAME": a file and a lock for each workspace, in a folder that all machines share. Change the
+# functions to use your own storage. It needs jq.
 #
-# The engine starts this program once and sends it calls, one JSON object a line; docs/state-programs.md of Tombolo has
-# all of them. It keeps no journal and no conditions: the engine does what it can without.
+# The engine starts this program once and sends it calls, one JSON object per line; docs/state-programs.md of Tombolo
+# describes them. It has neither a journal nor conditional writes, so the engine works without these.
 set -uo pipefail
 export LC_ALL=C
 
 call=$(mktemp) && trap 'rm -f "$call"' EXIT
 param() { jq -r ".params.$1" "$call"; }
 
-# What a function prints is its result. Status 3 is a failure whose data it prints, any other one a failure of which
-# nothing is known.
+# The output of a function is its result. Exit status 3 means an error whose data is the output; any other status except
+# 0 means that the result is unknown.
 open() { mkdir -p "$folder" && echo '{"features": ["workspaces"]}'; }
 
 workspaces() {
@@ -29,12 +29,12 @@ read_state() {
   fi
 }
 
-# A new file takes the place of the old one, once its bytes are on the disk.
+# The new file replaces the old one after its content is on disk.
 write() {
   held && jq -r .params.data "$call" | base64 -d >"$state.$$" && sync && mv "$state.$$" "$state" && echo '{}'
 }
 
-# A link can be made once: who makes it has the lock.
+# Creating a link is atomic: the creator holds the lock.
 lock() {
   jq -c .params.info "$call" >"$lock.$$"
   if ln "$lock.$$" "$lock" 2>/dev/null; then
@@ -48,7 +48,7 @@ lock() {
 
 holder() { if [ -e "$lock" ]; then jq -c '{holder: .}' "$lock"; else echo '{"holder": null}'; fi; }
 
-# The lock is held under the id of the call. Without an id nobody asks.
+# The lock must have the id of the call. A call without an id is not checked.
 held() {
   local id
   id=$(param 'lock // ""')

@@ -12,7 +12,7 @@ import (
 
 var payload = regexp.MustCompile(`(?s)<script type="text/plain" id="payload">(.*?)</script>`)
 
-// Text returns all that a page shows: its payload, unpacked, and the page itself.
+// Text returns all text of a page: its decompressed payload, and the page itself.
 func Text(t testing.TB, page string) string {
 	t.Helper()
 	return Payload(t, page) + page
