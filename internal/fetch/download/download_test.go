@@ -256,15 +256,15 @@ func TestServersCannotRedirectAnywhere(t *testing.T) {
 	p := newPlace(t)
 	for i, c := range []struct{ said, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
-		{"git::ext::sh -c id", "servers may not"},
+		{"git::ext::sh -c id", "a server must not use"},
 		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"},
 		{"corp/net/aws", "not the address of a package"},
 		{"s3::https://s3.amazonaws.com/b/k.zip", "Amazon S3"}, {"git::ssh://-oProxyCommand=id/x", "option"},
 		{"./page?n=1", "more than 10 times"}, {strings.Repeat("x", 20_000), "bytes"},
-		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "servers may not"},
+		{"file::https:///etc", "on this machine"}, {"file::https://web.example/etc", "a server must not use"},
 		{"file::http:///etc", "on this machine"}, {"git::https:///etc", "on this machine"},
-		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "servers may not"},
-		{"ssh://web.example/x", "servers may not"},
+		{"http::file:///etc", "on this machine"}, {"https::ssh://web.example/x.zip", "a server must not use"},
+		{"ssh://web.example/x", "a server must not use"},
 		{"https://w eb.example/x.zip?sig=secret", `"https://w eb.example/x.zip?sig=xxxxx" is not the address`},
 		{"http://localhost:1/x.zip", "not protected by TLS"}, {"http://127.0.0.1:1/x.zip", "not protected by TLS"},
 		{"", "is not an archive"}, {"https://web.example/x.zip//../..", "outside of the"},
@@ -442,7 +442,7 @@ func TestSourcesCannotMakeGitRunPrograms(t *testing.T) {
 		"git::https://git.example/x?depth=--exec":                  "not a number",
 		"git::ssh://-oProxyCommand=touch%20x/x":                    "not a URL",
 		"git::ssh://-oProxyCommand=x@git.example/x":                "option",
-		"git::ext::sh -c id":                                       "not an address",
+		"git::ext::sh -c id":                                       "packages cannot be fetched from",
 		"git::ext://sh":                                            "is not supported",
 		"git::fd://17":                                             "is not supported",
 		"git::https:///x":                                          "has no host",
@@ -451,9 +451,9 @@ func TestSourcesCannotMakeGitRunPrograms(t *testing.T) {
 		"hg::https://hg.example/x":                                 "Mercurial",
 		"gcs::https://www.googleapis.com/storage/v1/b/x.zip":       "Google",
 		"rsync::https://web.example/x":                             "packages cannot be fetched with",
-		"/relative":                                                "not an address",
+		"/relative":                                                "packages cannot be fetched from",
 		"file://host/x":                                            "is not an absolute path",
-		"git::file://" + p.dir + "/none":                           "git says",
+		"git::file://" + p.dir + "/none":                           "git reported",
 	} {
 		p.refuses(source, want)
 	}
@@ -557,7 +557,7 @@ func TestGitDoesNotPrompt(t *testing.T) {
 	p.Serve("slow.example", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	usual := p.getter.Environ
 	p.getter.Environ = append(slices.Clone(usual), "GIT_HTTP_LOW_SPEED_LIMIT=1000", "GIT_HTTP_LOW_SPEED_TIME=1")
-	p.refuses("git::https://slow.example/x.git", "git says")
+	p.refuses("git::https://slow.example/x.git", "git reported")
 	p.getter.Environ = usual
 	p.Serve("broken.example", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)

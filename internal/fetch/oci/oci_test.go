@@ -84,7 +84,7 @@ func TestInvalidPackagesAreRefused(t *testing.T) {
 		}, `has the artifact type "none"`},
 		"a chart": {func(r *registry) map[string]any {
 			return r.Image(name, "application/vnd.cncf.helm.config.v1+json", "archive/zip", archive)
-		}, "and not application/vnd.opentofu.modulepkg"},
+		}, ", not application/vnd.opentofu.modulepkg"},
 		"an index": {func(r *registry) map[string]any {
 			return map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
 				"manifests": []any{}}

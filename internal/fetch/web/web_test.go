@@ -261,7 +261,7 @@ func TestRedirectsAreRestricted(t *testing.T) {
 	for path, want := range map[string]string{
 		"/loop": "more than 5 redirects", "/plain": "not protected by TLS", "/file": "not protected by TLS",
 		"/password": "user or password", "/user": "user or password",
-		"/port": "not a web address", "/escape": "not a web address",
+		"/port": "not a URL", "/escape": "not a URL",
 	} {
 		w.Requests()
 		_, err := w.get(path)
