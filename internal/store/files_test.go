@@ -28,6 +28,7 @@ var writers = map[string]string{
 	"internal/host":                    "sockets of plugins",
 	"internal/wire/handshake":          "sockets of plugins",
 	"internal/regular":                 "opens files for reading alone",
+	"internal/openapi":                 "opens the folder of a document for reading alone",
 	"internal/world":                   "the ledger of the fake world that tests compare with",
 	"provider/serve":                   "sockets of plugins",
 	"sdk/schema/schematest":            "directories of tests",

@@ -93,7 +93,7 @@ func judgeHuge(t *testing.T, what string, refused bool, err error) {
 	if !refused && err == nil {
 		return
 	}
-	if !refused || !errors.Is(err, regular.ErrSize) || !strings.Contains(err.Error(), "restore it") {
+	if !refused || !errors.Is(err, regular.ErrSize) || !strings.Contains(err.Error(), "restore the file") {
 		t.Errorf("%s: got %v", what, err)
 	}
 }

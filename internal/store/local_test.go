@@ -259,10 +259,11 @@ func TestMissingStatesAreNotTakenForEmptyOnes(t *testing.T) {
 	must(t, j.Intent(storetest.Create("1", "t.b")))
 	s.Unlock()
 	must(t, disk.Remove(statePath))
-	if _, err := ws.Read(ctx); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := ws.Read(ctx); err == nil || !strings.Contains(err.Error(), "no longer exists") {
 		t.Errorf("reader: %v", err)
 	}
-	if _, err := ws.Lock(ctx, state.LockRequest{Unlocked: true}); err == nil || !strings.Contains(err.Error(), "gone") {
+	_, err := ws.Lock(ctx, state.LockRequest{Unlocked: true})
+	if err == nil || !strings.Contains(err.Error(), "no longer exists") {
 		t.Errorf("unlocked: %v", err)
 	}
 }

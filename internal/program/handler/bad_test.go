@@ -123,7 +123,7 @@ func TestProblemsOfProgramsAreCutAndCounted(t *testing.T) {
 	if len(resp.Diagnostics) != 1001 || len(got) > 1<<19 {
 		t.Errorf("got %d problems of %d bytes, want 1000 and a count", len(resp.Diagnostics), len(got))
 	}
-	for _, want := range []string{"bytes more)", "holds 5000 problems"} {
+	for _, want := range []string{"bytes more)", "has 5000 problems"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q", want)
 		}

@@ -167,7 +167,7 @@ func TestObjectsWithoutIDCanBeRefreshedAndDeleted(t *testing.T) {
 		d := driveAnswers(t, keyed, says("read", answer), handler.Options{})
 		resp := d.p.Read(t.Context(), provider.ReadRequest{Type: "toy_box", Prior: half})
 		if got := texts(resp.Diagnostics); resp.Diagnostics.HasErrors() || !resp.State.RawEquals(half) ||
-			!strings.Contains(got, "Object has no id") || !strings.Contains(got, "state rm") {
+			!strings.Contains(got, "Object has no id") || !strings.Contains(got, "remove it from the state") {
 			t.Errorf("read answered with %s: got %#v\n%s", answer, resp.State, got)
 		}
 	}

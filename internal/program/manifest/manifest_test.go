@@ -214,7 +214,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		`{"protocol": 1, "name": "my-p", "command": ["x"], "schema": {}}`:                                            `m.json:1,25-25|needs a "name"`,
 		`{"protocol": 1, "name": "", "command": ["x"], "schema": {}}`:                                                `needs a "name"`,
 		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "requires": ["jq"]}`:                           `{"command": "jq"`,
-		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "timeouts": {}}`:                               `Known are $schema, command`,
+		`{"protocol": 1, "name": "p", "command": ["x"], "schema": {}, "timeouts": {}}`:                               `The members are $schema, command`,
 		withType(
 			`"implements": ["create"], "timeouts": {"update": "1m"}`): `"update", which the type does not implement`,
 		withType(
@@ -230,16 +230,16 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		strings.Replace(withType(`"implements": ["renew"]`), "resource_s", "ephemeral_resource_s",
 			1): `must implement "open"`,
 		strings.Replace(withType(`"timeouts": {"raed": "1s"}`), "resource_s", "data_source_s",
-			1): `known are "validate" or "data".`,
+			1): `the actions are "validate" or "data".`,
 		strings.Replace(withAttribute(`"type": "string", "optional": true, "force_new": true`), "resource_s",
 			"data_source_s", 1): `remove force_new`,
-		withSchema(`"list_resource_schemas": {"p_t": {}}`):                                  `m.json:1,92-92|the resource type "p_t", which does not exist`,
+		withSchema(`"list_resource_schemas": {"p_t": {}}`):                                  `m.json:1,92-92|the resource type "p_t", which the manifest does not declare`,
 		withSchema(`"resource_schemas": {"p_t": {}}, "list_resource_schemas": {"p_t": {}}`): `has no "identity"`,
 		withSchema(`"resource_schemas": {"p_tt": {"identity": {"attributes": {"a": {"required_for_import": true}}}}}, ` +
 			`"list_resource_schemas": {"p_t": {}}`): `Did you mean "p_tt"?`,
 		withSchema(`"list_resource_schemas": {"p_t": {"attributes": {"a": {"type": "string", "computed": ` +
 			`true}}}}`): `cannot be "computed"`,
-		withSchema(`"list_resource_schemas": {"p_t": {"implements": ["invoke"]}}`):   `known are "list"`,
+		withSchema(`"list_resource_schemas": {"p_t": {"implements": ["invoke"]}}`):   `the actions are "list"`,
 		withSchema(`"action_schemas": {"p_t": {"implements": ["plan"]}}`):            `must implement "invoke"`,
 		withSchema(`"action_schemas": {"p_t": {"timeouts": {"plan": "1s"}}}`):        `"plan", which the type does not implement`,
 		withSchema(`"action_schemas": {"t": {}}`):                                    `"p_t"`,
@@ -326,7 +326,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 		withAttribute(`"type": ["tuple", ["string", "number"]], "optional": true, "json_schema": {"prefixItems": ` +
 			`[{}, {"pattern": "x"}]}`): `for values that are strings`,
 		withAttribute(
-			`"type": "string", "computed": true, "json_schema": {"pattern": "x"}`): `have no meaning`,
+			`"type": "string", "computed": true, "json_schema": {"pattern": "x"}`): `have no effect`,
 		withAttribute(`"nested_type": {"nesting_mode": "single", "attributes": {"x": {"type": "string", "optional": ` +
 			`true, "default": "x"}}}, "computed": true`): `The attribute "x" cannot be set`,
 		withAttribute(`"nested_type": {"nesting_mode": "single", "attributes": {"x": {"type": "string", "required": ` +
@@ -335,7 +335,7 @@ func TestMistakesAreNamedWithLineAndNearestWord(t *testing.T) {
 			`"type": "string", "optional": true, "json_schema": {"type": "strng"}`): `no type "strng"`,
 		withType(
 			`"block_types": {"dynamic": {"nesting_mode": "list"}}`): `"dynamic" is reserved by the language`,
-		`{"protocol": 1, "name": "p", "command": ["./{platform}/x"], "schema": {}}`: `known are {os}, {arch}, {cache}`,
+		`{"protocol": 1, "name": "p", "command": ["./{platform}/x"], "schema": {}}`: `the placeholders are {os}, {arch}, {cache}`,
 		`{"protocol": 1, "name": "p", "command": ["./{OS}/x"], "schema": {}}`:       `Did you mean "{os}"?`,
 		withAttribute(
 			`"type": "bool", "optional": true, "json_schema": {"format": "ipv4"}`): `always of the kind "boolean"`,

@@ -200,8 +200,8 @@ func TestPathsFollowTheSchema(t *testing.T) {
 	for given, want := range map[string]string{
 		`["s"]`: ".s", `["rule", 0, "a"]`: ".rule[0].a", `["nested", "k", "a"]`: `.nested["k"].a`, `["set", 1]`: ".set",
 		`["any", "x", 1]`: ".any", `[]`: "",
-		`["x"]`: "! no attribute", `["rule", "a"]`: ".rule! leads nowhere", `["rule", -1]`: ".rule! no index",
-		`"s"`: "! a path is an array", `["s", "x"]`: ".s! leads nowhere",
+		`["x"]`: "! no attribute", `["rule", "a"]`: ".rule! does not select a part", `["rule", -1]`: ".rule! no index",
+		`"s"`: "! a path is an array", `["s", "x"]`: ".s! does not select a part",
 	} {
 		path, err := message.Path(block.ImpliedType(), parse(t, given))
 		got := value.FormatPath(path)

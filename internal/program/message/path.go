@@ -44,7 +44,7 @@ func Path(ty cty.Type, given *strictjson.Value) (cty.Path, error) {
 				ty = ty.TupleElementType(i)
 			}
 		default:
-			return path, fmt.Errorf("%s does not exist in %s", step.Kind, ty.FriendlyName())
+			return path, fmt.Errorf("%s does not select a part of %s", step.Kind, ty.FriendlyName())
 		}
 	}
 	return path, nil

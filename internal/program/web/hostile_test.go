@@ -122,7 +122,7 @@ var badly = map[string]struct {
 	"half an answer": {answer: func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		_, _ = w.Write([]byte(`{"id": `))
-	}, says: "broke off", unknown: true},
+	}, says: "the answer is incomplete", unknown: true},
 	"no answer in time": {answer: func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		says: "the time limit of 100ms for a request has passed", unknown: true},
 	"a huge body": {answer: func(w http.ResponseWriter, r *http.Request) {
