@@ -296,13 +296,13 @@ func TestDataSourcesAreReadStrictly(t *testing.T) {
 	}{
 		"an error": {func(d *ResourceData) error { return errHalfWay }, "", "half way"},
 		"what is configured": {func(d *ResourceData) error { return d.Set("name", "b") }, ".name",
-			"the configuration says"},
+			"but the configuration has"},
 		"what cannot be": {
 			func(d *ResourceData) error { return d.Set("filter", []interface{}{map[string]interface{}{"kee": 1}}) },
 			".filter", `there is no "kee". Did you mean "key"?`},
 		"a nested type": {
 			func(d *ResourceData) error { return d.Set("found", []interface{}{map[string]interface{}{"key": 1}}) },
-			".found[0].key", "TypeString wants a string"},
+			".found[0].key", "TypeString needs a string"},
 		"a key that is not its": {func(d *ResourceData) error { d.Get("found.0.kee"); return nil }, "",
 			`there is no "found.0.kee"`},
 		"an index that is none": {func(d *ResourceData) error { d.Get("found.x"); return nil }, "",

@@ -180,7 +180,7 @@ func lock(t *testing.T, d remote.Driver, id string) (remote.Place, remote.Hold) 
 // says checks that an error contains some texts.
 func says(t *testing.T, err error, want ...string) {
 	t.Helper()
-	text := fmt.Sprint(diag.FromError("", err).For(diag.Program).Err()) // with its advice
+	text := fmt.Sprint(err, "\n", diag.FromError("", err).For(diag.Program).Err()) // and with its advice
 	for _, w := range want {
 		if err == nil || !strings.Contains(text, w) {
 			t.Errorf("%v, want %q", err, w)

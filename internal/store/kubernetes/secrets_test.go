@@ -65,7 +65,7 @@ func TestCredentials(t *testing.T) {
 		want string
 	}{
 		"token":   {},
-		"another": {more: map[string]cty.Value{"token": cty.StringVal("x")}, want: "does not accept"},
+		"another": {more: map[string]cty.Value{"token": cty.StringVal("x")}, want: "rejected these credentials"},
 		"program": {more: map[string]cty.Value{"token": cty.NullVal(cty.String), "exec": program("token-canary")}},
 		"wrong one": {more: map[string]cty.Value{"token": cty.NullVal(cty.String), "exec": program("x")},
 			want: "401"},

@@ -281,7 +281,7 @@ func TestAnAnswerThatTakesTooLongIsAnError(t *testing.T) {
 	d.SetTimeout(time.Millisecond)
 	p, err := d.Place(state.DefaultWorkspace)
 	must(t, err)
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "not answered read for 1ms") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "did not answer read within 1ms") {
 		t.Errorf("got %v", err)
 	}
 }

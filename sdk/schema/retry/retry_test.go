@@ -86,7 +86,7 @@ func TestStateChangeWaitsForTheTarget(t *testing.T) {
 			states: []string{"going", "going", ""}, calls: 3, took: 2 * time.Second},
 		"never there": {conf: retry.StateChangeConf{Target: []string{"up"}, PollInterval: time.Second,
 			NotFoundChecks: 3}, states: []string{""}, calls: 4, took: 3 * time.Second, as: &missing,
-			text: "there is no such object (after 4 times)"},
+			text: "there is no such object (after 4 reads)"},
 		"another way": {conf: retry.StateChangeConf{Pending: []string{"new"}, Target: []string{"up", "idle"},
 			PollInterval: time.Second}, states: []string{"new", "broken"}, result: "broken", calls: 2,
 			took: time.Second, as: &unexpected, text: `the state is "broken", which does not lead to "up" or "idle"`},
