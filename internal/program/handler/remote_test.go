@@ -129,7 +129,8 @@ func TestStatesThatProgramsCannotHave(t *testing.T) {
 	planned := cty.ObjectVal(map[string]cty.Value{"id": cty.UnknownVal(cty.String)})
 	config := cty.ObjectVal(map[string]cty.Value{"id": cty.NullVal(cty.String)})
 	resp := p.Apply(t.Context(), provider.ApplyRequest{Type: "p_r", Prior: null, Planned: planned, Config: config})
-	if got := texts(resp.Diagnostics); !strings.Contains(got, `"remote_state" cannot be used in create`) || len(*calls) != 1 {
+	got := texts(resp.Diagnostics)
+	if !strings.Contains(got, `"remote_state" cannot be used in create`) || len(*calls) != 1 {
 		t.Errorf("in create, after %d calls: %s", len(*calls), got)
 	}
 }
