@@ -53,7 +53,7 @@ type Options struct {
 	KeepOutputs bool
 	// LeaveOutputs names root outputs that are not changed in the state.
 	LeaveOutputs []string
-	// Rest is a sentence about the remaining changes after an interrupt; "" means a sentence to run apply again.
+	// Rest is a sentence about the remaining changes after an interrupt; "" means advice to run apply again.
 	Rest string
 	// Recorded is called for each operation whose result is durable; it may be nil.
 	Recorded func(op string)
@@ -413,8 +413,9 @@ func (a *applier) breakdown(err error) error {
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record the results",
 		"Writing the state's journal failed: %s. No new operation is started; running operations are finished and "+
-			"saved if possible. Fix the cause (free space, check the disk, the connection or the "+
-			"permissions), then run apply again.", err).Because(err)
+			"saved if possible.", err).Because(err).
+		Advise("Fix the cause (free space, check the disk, the connection or the permissions), then run \"%s\" again.",
+			diag.Run("apply"))
 }
 
 // provider returns a configured provider, or an error that was reported.

@@ -124,9 +124,10 @@ func (w *wave) note(o addr.Object, err error) {
 func (a *applier) stopped() (diags diag.List) {
 	for _, w := range a.waves {
 		if w.skipped > 0 {
-			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so the remaining changes "+
-				"of %s (%d) were not started: the project file sets stop_on_failure for them. Fix the cause, then "+
-				"run apply again.", w.failed, w.Name, w.skipped)
+			diags = diags.Errorf(nil, "Changes were stopped after a failure",
+				"%s failed, so the remaining changes of %s (%d) were not started: the project file sets "+
+					"stop_on_failure for them.", w.failed, w.Name, w.skipped).
+				Advise("Fix the cause, then run \"%s\" again.", diag.Run("apply"))
 		}
 	}
 	return diags

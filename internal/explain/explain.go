@@ -210,7 +210,7 @@ func (w Words) command(line string) string {
 	words := strings.Fields(line)
 	switch words[0] {
 	case "lock":
-		return w.named("# meanwhile, somebody else runs tombolo apply")
+		return "# meanwhile, another user runs " + w.Program + " apply"
 	case "write":
 		return "# then " + words[1] + " is changed:"
 	}

@@ -92,7 +92,8 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 		if _, _, err := handler.Prepare(ctx, m, handler.Surroundings{}, false, say); err != nil {
 			diags = diags.Errorf(nil, "Provider program cannot be prepared", "%s\n\nThe provider %s is installed, "+
 				"but its program cannot run without preparation. Commands that do not need the program, such as "+
-				"validate, work; init -prepare=false skips the preparation.", err, p.ForDisplay())
+				"validate, work.", err, p.ForDisplay()).
+				Advise("To install without the preparation, run \"%s\".", diag.Run("init", "-prepare=false"))
 		}
 		if ctx.Err() != nil {
 			return diags

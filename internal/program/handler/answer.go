@@ -306,13 +306,17 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var unprepared *PreparationError
 	switch {
 	case errors.As(err, &unprepared):
-		return say(sumUnprepared, "%s", unprepared.detail(r.quote(unprepared.Output)))
+		d := say(sumUnprepared, "%s", unprepared.detail(r.quote(unprepared.Output)))
+		d.Advice = unprepared.advice()
+		return d
 	case errors.As(err, &notReady):
 		detail := notReady.Detail
 		if !notReady.Ours {
 			detail = r.quote(detail)
 		}
-		return say(notReady.Summary, "%s", detail)
+		d := say(notReady.Summary, "%s", detail)
+		d.Advice = notReady.Advice
+		return d
 	case errors.As(err, &lookup):
 		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program,
 			lookup.Err, lookupAdvice(lookup))
