@@ -41,8 +41,8 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 		if s == nil {
 			s = &codeTexts{}
 		}
-		slices.Sort(s.rooms)
-		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.rooms, " "))
+		slices.Sort(s.components)
+		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.components, " "))
 		for _, text := range s.shortest() {
 			fmt.Fprintf(&b, "\t%s\n", text)
 		}
@@ -63,7 +63,7 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 }
 
 // codeTexts holds the packages and the texts of a code.
-type codeTexts struct{ rooms, texts []string }
+type codeTexts struct{ components, texts []string }
 
 // maxTexts is the number of texts to list for a code.
 const maxTexts = 3
@@ -176,8 +176,8 @@ func (t *titles) addText(p *packages.Package, title, text ast.Expr, out map[stri
 				s = &codeTexts{}
 				out[code] = s
 			}
-			if room := partOf(p.PkgPath); !slices.Contains(s.rooms, room) {
-				s.rooms = append(s.rooms, room)
+			if component := partOf(p.PkgPath); !slices.Contains(s.components, component) {
+				s.components = append(s.components, component)
 			}
 			if text := readable(detail); text != "" && !slices.Contains(s.texts, text) {
 				s.texts = append(s.texts, text)

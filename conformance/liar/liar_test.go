@@ -199,8 +199,8 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	told, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
-	lines := strings.Split(strings.TrimSpace(string(told)), "\n")
+	lies, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
+	lines := strings.Split(strings.TrimSpace(string(lies)), "\n")
 	slices.Sort(lines)
 	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each changed response
 	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))

@@ -183,7 +183,7 @@ func (a *applier) addSteps() {
 			}
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
-			a.fan(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
+			a.forEachInstance(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
 				return a.plan.Changes[s.Changes[i]].Object.Instance
 			}, func(i int) error {
 				return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose)
@@ -470,8 +470,9 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		}
 	}
 	values := make([]cty.Value, len(keys))
-	a.fan(n, len(keys), func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }, func(i int) error {
-		end := a.Object("apply object", b.Addr().Instance(keys[i]))
+	inst := func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }
+	a.forEachInstance(n, len(keys), inst, func(i int) error {
+		end := a.Object("apply object", inst(i))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
 		end(err)
 		values[i] = v

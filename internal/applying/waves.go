@@ -133,10 +133,10 @@ func (a *applier) stopped() (diags diag.List) {
 	return diags
 }
 
-// fan does the work of a step for each of its instances. Instances that wait for each other in a wave occupy no more
-// workers of the walk than can run.
-func (a *applier) fan(n *graph.Node, count int, inst func(i int) addr.AbsResourceInstance, work func(i int) error,
-	end func() error) {
+// forEachInstance does the work of a step for each of its instances. Instances that wait for each other in a wave
+// occupy no more workers of the walk than can run.
+func (a *applier) forEachInstance(n *graph.Node, count int, inst func(i int) addr.AbsResourceInstance,
+	work func(i int) error, end func() error) {
 	width := count
 	for _, w := range a.waves {
 		if w.AtOnce == 0 || w.AtOnce >= width {
@@ -151,11 +151,11 @@ func (a *applier) fan(n *graph.Node, count int, inst func(i int) addr.AbsResourc
 		}
 	}
 	if width == count {
-		n.Fan(count, work, end)
+		n.FanOut(count, work, end)
 		return
 	}
 	var next atomic.Int64
-	n.Fan(width, func(int) (failed error) {
+	n.FanOut(width, func(int) (failed error) {
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= count {

@@ -176,7 +176,7 @@ func (m *mistake) tombolo(args []string) string {
 			StartDir: m.dir},
 		In: command.NewInput(in), Out: &out, Err: &out,
 	}
-	code := survive(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()
+	code := catchPanic(a, func() command.Outcome { return start(m.t.Context(), a, args) }).ExitCode()
 	return fmt.Sprintf("%s\n[exit %d]\n", strings.TrimRight(out.String(), "\n"), code)
 }
 

@@ -118,7 +118,7 @@ func blockOf(name string) int {
 }
 
 // ordered checks that a run wrote each thing after the things to which it refers, if it wrote both.
-func (r *room) ordered(w wish, from int) {
+func (r *testProject) ordered(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
 	for _, t := range w.things {
@@ -139,7 +139,7 @@ func (r *room) ordered(w wish, from int) {
 
 // removedInOrder checks that a destroy removed dependents first. The wish is the configuration from which the state was
 // made.
-func (r *room) removedInOrder(w wish, from int) {
+func (r *testProject) removedInOrder(w wish, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
 	for _, t := range w.things {
@@ -163,7 +163,7 @@ func (r *room) removedInOrder(w wish, from int) {
 
 // exact checks that the state equals the world: the same objects, at the revision that was last read, and no operation
 // in flight.
-func (r *room) exact(when string) {
+func (r *testProject) exact(when string) {
 	r.t.Helper()
 	s := r.read()
 	known := r.stateObjects(s.State)
@@ -210,7 +210,7 @@ func TestAnyConfigurationConverges(t *testing.T) {
 }
 
 func converge(t *testing.T, random *rand.Rand) {
-	convergeBy(t, random, func(r *room) (problems []string) {
+	convergeBy(t, random, func(r *testProject) (problems []string) {
 		for _, d := range r.job.do(context.Background(), nil) {
 			problems = append(problems, d.Error())
 		}
@@ -219,9 +219,9 @@ func converge(t *testing.T, random *rand.Rand) {
 }
 
 // convergeBy applies the versions of a random configuration with run, which performs a run and returns its problems.
-func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
+func convergeBy(t *testing.T, random *rand.Rand, run func(*testProject) []string) {
 	w := randomWish(random)
-	r := newRoom(t, w.config(false))
+	r := newTestProject(t, w.config(false))
 	var said []string
 	defer func() {
 		if t.Failed() {
@@ -265,7 +265,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 }
 
 // disturb changes something outside of the engine.
-func (r *room) disturb(random *rand.Rand) {
+func (r *testProject) disturb(random *rand.Rand) {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {
@@ -288,7 +288,7 @@ func (r *room) disturb(random *rand.Rand) {
 }
 
 // wished checks that the existing objects are those of the wish.
-func (r *room) wished(w wish) {
+func (r *testProject) wished(w wish) {
 	r.t.Helper()
 	want := map[string]bool{}
 	for _, t := range w.things {

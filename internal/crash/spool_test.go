@@ -330,7 +330,7 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newSpoolRoom(t)
-			disk := room{t: t, job: job{Dir: r.dir}}
+			disk := testProject{t: t, job: job{Dir: r.dir}}
 			outside := t.TempDir()
 			if err := os.CopyFS(outside, os.DirFS(filepath.Join(r.dir, "slow"))); err != nil {
 				t.Fatal(err)

@@ -150,10 +150,10 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	first := write(w)
 	base := newSharedRoom(t, first, at)
 	base.noErrors(base.job.do(t.Context(), nil))
-	twin := func() *room { return base.copyTo(t) }
+	twin := func() *testProject { return base.copyTo(t) }
 	if at.Kind != "" { // a twin has a separate state, for which the plan of the other was not made
-		twin = func() *room {
-			r := newRoom(t, first)
+		twin = func() *testProject {
+			r := newTestProject(t, first)
 			r.noErrors(r.job.do(t.Context(), nil))
 			return r
 		}
@@ -178,7 +178,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	if !okA || !okB {
 		return "no plan"
 	}
-	replayed := func(steps ...func(r *room) bool) (string, bool) {
+	replayed := func(steps ...func(r *testProject) bool) (string, bool) {
 		c := twin()
 		for _, step := range steps {
 			if !step(c) {
@@ -187,20 +187,20 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		}
 		return c.everything(), true
 	}
-	again := func(config string, o engine.PlanOptions) func(r *room) bool {
-		return func(r *room) bool {
+	again := func(config string, o engine.PlanOptions) func(r *testProject) bool {
+		return func(r *testProject) bool {
 			saved, ok := r.save(config, o)
 			return ok && !r.applySaved(saved).HasErrors()
 		}
 	}
-	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *room) bool {
+	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *testProject) bool {
 		if at.Kind != "" {
 			return again(config, o)
 		}
-		return func(r *room) bool { return !r.applySaved(saved).HasErrors() }
+		return func(r *testProject) bool { return !r.applySaved(saved).HasErrors() }
 	}
 	orders := map[string]string{}
-	for name, steps := range map[string][]func(*room) bool{
+	for name, steps := range map[string][]func(*testProject) bool{
 		"theirs, then ours planned again": {apply(b, theirs, theirOptions), again(ours, ourOptions)},
 		"ours, then theirs planned again": {apply(a, ours, ourOptions), again(theirs, theirOptions)},
 		"ours, then theirs":               {apply(a, ours, ourOptions), apply(b, theirs, theirOptions)},
@@ -234,8 +234,8 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	return "wrong"
 }
 
-// everything returns the summary of a room with its outputs.
-func (r *room) everything() string {
+// everything returns the summary of a project with its outputs.
+func (r *testProject) everything() string {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *room) everything() string {
 }
 
 // save makes a plan and returns its file, and reports whether that succeeded.
-func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
+func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	r.t.Helper()
 	r.configure(config)
 	project, diags := r.job.project(nil)
@@ -280,7 +280,7 @@ func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
 }
 
 // applySaved applies a plan file.
-func (r *room) applySaved(saved []byte) diag.List {
+func (r *testProject) applySaved(saved []byte) diag.List {
 	r.t.Helper()
 	p, err := plan.Decode(bytes.NewReader(saved), int64(len(saved)))
 	if err != nil {

@@ -172,7 +172,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 	// The results are saved even if the contexts have ended.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
-		r.told = true
+		r.reported = true
 	}
 	for _, f := range r.Snapshot().InFlight {
 		if f.Run.ID == run.ID {

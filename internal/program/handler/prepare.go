@@ -106,7 +106,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	say func(line string)) error {
 	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
 	var end []string // last lines of its output
-	heard := func(line string) {
+	keep := func(line string) {
 		if end = append(end, line); len(end) > talk.TailLines+1 {
 			end = end[1:]
 		}
@@ -114,7 +114,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	}
 	res, err := program.Run(ctx, program.Command{
 		Argv: start.Argv, Base: s.Dir, Dir: start.Cache, Env: start.Env, Grace: s.Grace, Inherit: hold,
-		Joined: true, Detached: true, Stderr: heard, Whole: func([]byte) bool { return true },
+		Joined: true, Detached: true, Stderr: keep, Whole: func([]byte) bool { return true },
 	})
 	switch {
 	case err != nil:
