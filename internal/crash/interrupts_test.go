@@ -221,7 +221,8 @@ func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 
 func TestSignalDuringAWaitForTheLockGivesUp(t *testing.T) {
 	t.Parallel()
-	r := newTestProject(t, strings.Replace(provisioned, "sleep 1; echo ended", "until [ -e go ]; do sleep 0.05; done", 1))
+	r := newTestProject(t, strings.Replace(provisioned, "sleep 1; echo ended",
+		"until [ -e go ]; do sleep 0.05; done", 1))
 	first := r.start(applying...)
 	r.hears(first, "): first\n")
 	c := r.tombolo(append(applying, "-lock-timeout=1h")...)

@@ -28,7 +28,8 @@ type Source interface {
 	// Fetch makes a package available on this machine, in the directory unless it was already local. If a version is
 	// not available for the platform, it returns a *packages.PlatformError. It has checked what the source states about
 	// the package.
-	Fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (packages.Fetched, error)
+	Fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (
+		packages.Fetched, error)
 	// String returns the name of the source in messages.
 	String() string
 }
