@@ -54,7 +54,7 @@ type leakProject struct {
 	dir, home, tmp string
 }
 
-func newLeakRoom(t *testing.T) *leakProject {
+func newLeakProject(t *testing.T) *leakProject {
 	root := t.TempDir()
 	r := &leakProject{t, filepath.Join(root, "project"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
 	exe, err := os.Executable()
@@ -155,7 +155,7 @@ func (r *leakProject) files() (n int) {
 // TestRunsInOneProcessLeaveNothingBehind repeats the same run with the library. The resources of the process and the
 // files on the disk are the same after the first rounds and after the last.
 func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
-	r, rounds := newLeakRoom(t), 9
+	r, rounds := newLeakProject(t), 9
 	if full {
 		rounds = 200
 	}
@@ -186,7 +186,7 @@ func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 // TestKilledEnginesLeaveNoProcesses kills engines while their plugin works. Each time the plugin and the programs end,
 // and no temporary files remain.
 func TestKilledEnginesLeaveNoProcesses(t *testing.T) {
-	r, rounds := newLeakRoom(t), 3
+	r, rounds := newLeakProject(t), 3
 	if full {
 		rounds = 50
 	}

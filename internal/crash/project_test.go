@@ -43,11 +43,11 @@ const (
 // newTestProject returns an empty project with a configuration.
 func newTestProject(t testing.TB, config string) *testProject {
 	t.Helper()
-	return newSharedRoom(t, config, Shared{})
+	return newSharedProject(t, config, Shared{})
 }
 
-// newSharedRoom returns a project whose state is kept by a service.
-func newSharedRoom(t testing.TB, config string, at Shared) *testProject {
+// newSharedProject returns a project whose state is kept by a service.
+func newSharedProject(t testing.TB, config string, at Shared) *testProject {
 	t.Helper()
 	dir := t.TempDir()
 	for _, sub := range []string{projectDir, worldDir, projectDir + "/rescue"} {

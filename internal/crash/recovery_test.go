@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
 
-// interruptedRoom returns a project whose apply was killed at a call of the store, or nil if it has fewer calls.
-func interruptedRoom(t testing.TB, tmpl *testProject, n int, mode faults.Mode) *testProject {
+// interruptedProject returns a project whose apply was killed at a call of the store, or nil if it has fewer calls.
+func interruptedProject(t testing.TB, tmpl *testProject, n int, mode faults.Mode) *testProject {
 	t.Helper()
 	r := tmpl.copyTo(t)
 	j := r.job
@@ -40,7 +40,7 @@ func TestKilledAgainWhileRecovering(t *testing.T) {
 	kills := 0
 	for _, n := range slices.Sorted(slices.Values(moments)) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			r := interruptedRoom(t, tmpl, n, modes[n%3])
+			r := interruptedProject(t, tmpl, n, modes[n%3])
 			if r == nil {
 				return
 			}

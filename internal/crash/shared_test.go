@@ -190,7 +190,7 @@ func killShared(t *testing.T, at Shared, kills int) {
 		at.Name = "place" + n + "x"
 		there := at
 		t.Cleanup(there.close)
-		r := newSharedRoom(t, first, there)
+		r := newSharedProject(t, first, there)
 		if before {
 			r.noErrors(r.job.do(t.Context(), nil))
 			r.mark()

@@ -148,7 +148,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		return config + shown
 	}
 	first := write(w)
-	base := newSharedRoom(t, first, at)
+	base := newSharedProject(t, first, at)
 	base.noErrors(base.job.do(t.Context(), nil))
 	twin := func() *testProject { return base.copyTo(t) }
 	if at.Kind != "" { // a twin has a separate state, for which the plan of the other was not made
