@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
+var updateAbout = flag.Bool("update-about", false, "write the texts of each code in the source")
 
 // aboutFile holds what the command "explain" prints about codes that have no page.
 const aboutFile = "internal/explain/about.txt"
@@ -57,7 +57,7 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s is not what the source says; write it with -update-about, and then what is packed of it with "+
+		t.Errorf("%s does not match the source; write it with -update-about, and then the archive of it with "+
 			"\"go test ./internal/explain -update\" (-file +source):\n%s", aboutFile, diff)
 	}
 }

@@ -133,7 +133,7 @@ func (r component) allowed(pkg string) bool {
 	return false
 }
 
-func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
+func TestEveryPackageHasAComponentAndAllowedImports(t *testing.T) {
 	components := readComponents(t)
 	packages := loadPackages(t)
 	for dir, p := range packages {
@@ -156,7 +156,7 @@ func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
 }
 
 // Every import that arch.txt allows is used.
-func TestRoomsImportAllThatTheyMay(t *testing.T) {
+func TestComponentsImportAllThatTheyMay(t *testing.T) {
 	components := readComponents(t)
 	used := map[string]map[string]bool{} // the imports of each component
 	for dir, p := range loadPackages(t) {

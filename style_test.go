@@ -225,6 +225,8 @@ var turns = []struct {
 	{regexp.MustCompile(`^//.*\ban? (test|folder|paragraph|session|module|goroutine|package|member|place) of (its|their) own\b`),
 		`"its own ..."`},
 	{regexp.MustCompile(`nobody (could|can) (leave|manage)`), `"it cannot be ..."`},
+	{regexp.MustCompile(`^//.*\banew\b`), `"again"`},
+	{regexp.MustCompile(`\bis told (of|about|that)\b`), `"is informed", "learns"`},
 }
 
 // No comment, message or document has one of the listed turns.
@@ -249,7 +251,8 @@ func TestForbiddenTurnsAreNotUsed(t *testing.T) {
 
 // documentTurns are phrases that must not come back in documents for users.
 var documentTurns = regexp.MustCompile(`\b([Ww]hoever|[Nn]obody|[Ss]omebody|goes on (with|when|if)|at once|hears (of|nothing)|` +
-	`judge[sd]?|slip of|takes? the place of|laid over|came of|forbids? to|counts? more than|the own|of which (it|they))\b|` + "`\\.?\\w+` behind (it|its name)")
+	`anew|an? [a-z]+( [a-z]+)? of (its|their) own|judge[sd]?|slip of|takes? the place of|laid over|` +
+	`came of|forbids? to|counts? more than|the own|of which (it|they))\b|` + "`\\.?\\w+` behind (it|its name)")
 
 // Documents for users name who or what acts, and when: "another run", "immediately", "together".
 func TestPagesSayWhoAndWhen(t *testing.T) {
