@@ -313,12 +313,12 @@ var randomScenes = slices.Concat(scenes, []scene{
 	{"find", "list", nil, step{object1, "query"}},
 })
 
-// randomTales returns the cases of some seeds.
-func randomTales(from, to int) (list []tale) {
+// randomCases returns the cases of some seeds.
+func randomCases(from, to int) (list []lieCase) {
 	for seed := from; seed < to; seed++ {
 		for _, s := range randomScenes {
 			lie := randomPrefix + strconv.Itoa(seed)
-			list = append(list, tale{s, lie, 6 - seed%2, false}) // alternating versions of the protocol
+			list = append(list, lieCase{s, lie, 6 - seed%2, false}) // alternating versions of the protocol
 		}
 	}
 	return list
@@ -374,9 +374,9 @@ func (p peer) compare(t *testing.T) {
 			t.Skipf("needs %s, its path in %s", p.version, p.env)
 		}
 	}
-	list := slices.DeleteFunc(randomTales(from, to), func(c tale) bool { return !p.knows(c.scene) })
+	list := slices.DeleteFunc(randomCases(from, to), func(c lieCase) bool { return !p.knows(c.scene) })
 	if mode != "fill" {
-		list = slices.DeleteFunc(list, func(c tale) bool { _, known := tr.stored[c.name()]; return !known })
+		list = slices.DeleteFunc(list, func(c lieCase) bool { _, known := tr.stored[c.name()]; return !known })
 	}
 	if mode == "" && testing.Short() {
 		list = list[:min(8, len(list))]

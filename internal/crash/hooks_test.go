@@ -127,7 +127,7 @@ func TestHooksThatAgreeChangeNothing(t *testing.T) {
 }
 
 func withAndWithout(t *testing.T, random *rand.Rand) {
-	w := randomWish(random)
+	w := randomDesired(random)
 	whole := newTestProject(t, w.config(false))
 	whole.job.do(context.Background(), nil) // some operations fail
 	for step := range 2 {

@@ -35,7 +35,7 @@ func TestMinimalRefreshEndsInTheSameState(t *testing.T) {
 }
 
 func bothWays(t *testing.T, random *rand.Rand) {
-	w := randomWish(random)
+	w := randomDesired(random)
 	w.drift = 0
 	whole := newTestProject(t, w.config(false))
 	whole.job.do(context.Background(), nil) // some operations fail
@@ -60,7 +60,7 @@ func bothWays(t *testing.T, random *rand.Rand) {
 				r.noErrors(r.job.do(context.Background(), nil))
 			}
 			r.exact(fmt.Sprintf("step %d, minimal %t, policy %+v", step, r == minimal, r.job.Refresh))
-			r.wished(w)
+			r.asDesired(w)
 		}
 		if diff := cmp.Diff(whole.summary(), minimal.summary()); diff != "" {
 			t.Errorf("step %d (-all read +minimal):\n%s\n%s", step, diff, w.config(true))

@@ -62,7 +62,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 }
 
 // outputs returns a few outputs, each of which refers to random resources of the configuration.
-func outputs(w wish, random *rand.Rand) string {
+func outputs(w desired, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {
 		parts := []string{fmt.Sprint(random.IntN(2))}
@@ -77,8 +77,8 @@ func outputs(w wish, random *rand.Rand) string {
 	return b.String()
 }
 
-// loosened returns a wish with few dependencies, so that plans rarely conflict.
-func loosened(w wish, random *rand.Rand) wish {
+// loosened returns a configuration with few dependencies, so that plans rarely conflict.
+func loosened(w desired, random *rand.Rand) desired {
 	things := slices.Clone(w.things)
 	for i, t := range things {
 		things[i].deps = slices.DeleteFunc(slices.Clone(t.deps), func(int) bool { return random.IntN(4) > 0 })
@@ -87,8 +87,8 @@ func loosened(w wish, random *rand.Rand) wish {
 	return w
 }
 
-// nudged returns a wish that differs in one or two things: in their values or their number.
-func nudged(w wish, random *rand.Rand) wish {
+// nudged returns a configuration that differs in one or two things: in their values or their number.
+func nudged(w desired, random *rand.Rand) desired {
 	w.things = slices.Clone(w.things)
 	for range 1 + random.IntN(len(w.things)) {
 		if t := &w.things[random.IntN(len(w.things))]; random.IntN(3) == 0 {
@@ -101,7 +101,7 @@ func nudged(w wish, random *rand.Rand) wish {
 }
 
 // limited returns options of a plan: of everything, or of a part.
-func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
+func limited(w desired, random *rand.Rand) (o engine.PlanOptions) {
 	var some []addr.Target
 	for _, t := range w.things {
 		if random.IntN(3) == 0 {
@@ -129,15 +129,15 @@ func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
 
 // twoRuns performs one round and returns its outcome.
 func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
-	w := randomWish(random)
+	w := randomDesired(random)
 	w.drift = 0
-	change := func(w wish) wish { return w.changed(random) }
+	change := func(w desired) desired { return w.changed(random) }
 	if random.IntN(4) > 0 {
-		w, change = loosened(w, random), func(w wish) wish { return nudged(w, random) }
+		w, change = loosened(w, random), func(w desired) desired { return nudged(w, random) }
 	}
 	shown := outputs(w, random)
 	attribute := []string{": o.id])", ": o.value])"}[random.IntN(2)] // with values, one change causes others
-	write := func(w wish) string {
+	write := func(w desired) string {
 		config := strings.ReplaceAll(w.config(true), ": o.id])", attribute)
 		there := func(id int) bool { return slices.ContainsFunc(w.things, func(t thing) bool { return t.id == id }) }
 		for _, t := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
