@@ -125,12 +125,14 @@ func TestTextDiagnosticsHaveSeveritySummaryPositionAndStream(t *testing.T) {
 	run := Run{
 		Stderr: "\nError: Unsupported attribute\n\n  with terraform_data.a,\n  on m/main.tf line 3, in resource " +
 			"\"terraform_data\" \"a\":\n   3: x\n\nDetail.\n\nError: Cycle: local.b (expand), local.a\n",
-		Stdout: "Warning: Deprecated\n\n  on a.tf line 1:\n   1: y\n",
+		Stdout: "Warning: Deprecated\n\n  on a.tf line 1:\n   1: y\n\nWarning: The list is empty.\n\nWarning: Old\n",
 	}
 	want := []any{
 		"error: Cycle: local.a, local.b (stderr)",
 		"error: Unsupported attribute @ m/main.tf:3 (stderr)",
 		"warning: Deprecated @ a.tf:1 (stdout)",
+		"warning: Old (stdout)",
+		"warning: The list is empty. (stdout)",
 	}
 	if diff := cmp.Diff(want, textDiagnostics(run, newNormaliser(nil))); diff != "" {
 		t.Errorf("diagnostics (-want +got):\n%s", diff)

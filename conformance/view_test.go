@@ -311,10 +311,10 @@ func textDiagnostics(run Run, n *normaliser) any {
 }
 
 // isDetail reports whether a text that begins with the head of a diagnostic ends where its details begin: they may
-// quote an error.
+// quote an error. A head that is a sentence has no details.
 func isDetail(before string) bool {
 	head, rest, _ := strings.Cut(before, "\n")
-	return head != "" && rest == "\n"
+	return head != "" && !strings.HasSuffix(head, ".") && rest == "\n"
 }
 
 // plain removes colors and frames, which terraform by default also writes to files.
