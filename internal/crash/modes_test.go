@@ -87,7 +87,8 @@ func optionalImports(r *room, w wish, random *rand.Rand) {
 		if t.keyed {
 			key = `"0"`
 		}
-		fmt.Fprintf(&b, "import {\n  to = world_object.t%d[%s]\n  id = \"absent-%[1]d\"\n  optional = true\n}\n", t.id, key)
+		fmt.Fprintf(&b, "import {\n  to = world_object.t%d[%s]\n  id = \"absent-%[1]d\"\n  optional = true\n}\n", t.id,
+			key)
 	}
 	if err := os.WriteFile(filepath.Join(r.job.Dir, "imports.tombolo"), []byte(b.String()), 0o644); err != nil {
 		r.t.Fatal(err)
