@@ -205,7 +205,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Count
 	r.whole = false
 	counts, diags := r.apply(ctx, pl, o)
 	if !diags.HasErrors() {
-		r.last, r.whole = pl, pl.Mode == plan.Normal && !pl.Partial()
+		r.last, r.whole = pl, pl.Mode == plan.Normal && !pl.Partial() && len(pl.Deferred) == 0
 	}
 	return counts, diags
 }
