@@ -194,7 +194,7 @@ func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, p
 	if later != provider.NotDeferred {
 		return cty.DynamicVal, Deferral{later}
 	}
-	_ = a.Judge(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
+	_ = a.Decide(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err
 	}

@@ -26,25 +26,25 @@ type mode struct {
 	name string
 	// shy means that some counts are unknown until their dependencies are applied. Without the mode they are literals.
 	shy bool
-	set func(r *room, w wish, random *rand.Rand)
+	set func(r *testProject, w desired, random *rand.Rand)
 }
 
 var modes = []mode{
-	{name: "minimal refresh", set: func(r *room, _ wish, _ *rand.Rand) { r.job.Minimal = true }},
-	{name: "refresh policy", set: func(r *room, _ wish, random *rand.Rand) { r.job.Refresh = randomPolicy(random) }},
-	{name: "plan without a lock", set: func(r *room, _ wish, _ *rand.Rand) { r.job.Beside = true }},
+	{name: "minimal refresh", set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Minimal = true }},
+	{name: "refresh policy", set: func(r *testProject, _ desired, random *rand.Rand) { r.job.Refresh = randomPolicy(random) }},
+	{name: "plan without a lock", set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Beside = true }},
 	{name: "waves", set: waves},
 	{name: "limits", set: limits},
 	{name: "optional import", set: optionalImports},
-	{name: "deferral of nothing", set: func(r *room, _ wish, _ *rand.Rand) { r.job.Rounds = true }},
-	{name: "rounds", shy: true, set: func(r *room, _ wish, _ *rand.Rand) { r.job.Rounds = true }},
+	{name: "deferral of nothing", set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Rounds = true }},
+	{name: "rounds", shy: true, set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Rounds = true }},
 	{name: "rounds with others", shy: true},
 }
 
 func init() { modes[len(modes)-1].set = withOthers } // which refers to modes
 
 // withOthers sets rounds, and some of the other modes.
-func withOthers(r *room, w wish, random *rand.Rand) {
+func withOthers(r *testProject, w desired, random *rand.Rand) {
 	r.job.Rounds = true
 	for _, m := range modes[:6] {
 		if random.IntN(2) == 0 {
@@ -54,7 +54,7 @@ func withOthers(r *room, w wish, random *rand.Rand) {
 }
 
 // waves limits changes at a time. Objects that are destroyed before they are created again cannot be limited.
-func waves(r *room, w wish, random *rand.Rand) {
+func waves(r *testProject, w desired, random *rand.Rand) {
 	r.job.Waves = nil
 	for _, t := range w.things {
 		wave := engine.Wave{Objects: addr.Target{Pattern: fmt.Sprintf("world_object.t%d*", t.id)},
@@ -67,7 +67,7 @@ func waves(r *room, w wish, random *rand.Rand) {
 }
 
 // limits limits the calls of the provider and of its type.
-func limits(r *room, _ wish, random *rand.Rand) {
+func limits(r *testProject, _ desired, random *rand.Rand) {
 	r.job.Patience = patience.Policy{world.Addr(): {
 		Limit: patience.Limit{AtOnce: 1 + random.IntN(3)},
 		Types: map[string]patience.Rules{"world_object": {Limit: patience.Limit{AtOnce: 1 + random.IntN(2),
@@ -76,7 +76,7 @@ func limits(r *room, _ wish, random *rand.Rand) {
 }
 
 // optionalImports adds import blocks for objects that do not exist, so that they are created.
-func optionalImports(r *room, w wish, random *rand.Rand) {
+func optionalImports(r *testProject, w desired, random *rand.Rand) {
 	r.t.Helper()
 	var b strings.Builder
 	for _, t := range w.things {
@@ -129,16 +129,16 @@ func repetitions(all int) (int, time.Time) {
 	return 1 << 30, time.Now().Add(4 * time.Second)
 }
 
-// shyly returns the wish with unknown counts.
-func (w wish) shyly() wish {
+// shyly returns the configuration with unknown counts.
+func (w desired) shyly() desired {
 	w.shy = true
 	return w
 }
 
 func withMode(t *testing.T, m mode, random *rand.Rand) {
-	w := randomWish(random)
+	w := randomDesired(random)
 	w.drift = 0
-	plain := newRoom(t, w.config(false))
+	plain := newTestProject(t, w.config(false))
 	plain.job.do(context.Background(), nil) // some operations fail
 	with := plain.copyTo(t)
 	for step := range 3 {
@@ -152,10 +152,10 @@ func withMode(t *testing.T, m mode, random *rand.Rand) {
 		plain.configure(w.config(true))
 		with.configure(wanted.config(true))
 		when := fmt.Sprintf("%s, step %d", m.name, step)
-		for _, r := range []*room{plain, with} {
+		for _, r := range []*testProject{plain, with} {
 			r.noErrors(r.job.do(context.Background(), nil))
 			r.exact(when)
-			r.wished(w)
+			r.asDesired(w)
 		}
 		if diff := cmp.Diff(plain.summary(), with.summary()); diff != "" {
 			t.Errorf("%s (-without +with):\n%s\n%s", when, diff, wanted.config(true))
@@ -183,9 +183,9 @@ func TestKilledInRoundsEndsInTheSameState(t *testing.T) {
 }
 
 func killedInRounds(t *testing.T, random *rand.Rand) (kills int) {
-	w := randomWish(random)
-	plain := newRoom(t, w.config(true))
-	with := newRoom(t, w.shyly().config(true))
+	w := randomDesired(random)
+	plain := newTestProject(t, w.config(true))
+	with := newTestProject(t, w.shyly().config(true))
 	for step := range 2 {
 		if step > 0 {
 			w = w.changed(random)
@@ -209,7 +209,7 @@ func killedInRounds(t *testing.T, random *rand.Rand) (kills int) {
 		with.job.Rounds = true
 		with.noErrors(with.job.do(context.Background(), nil))
 		with.exact(fmt.Sprint("step ", step))
-		with.wished(w)
+		with.asDesired(w)
 		if diff := cmp.Diff(plain.summary(), with.summary()); diff != "" {
 			t.Errorf("step %d (-at once +in rounds):\n%s\n%s", step, diff, w.shyly().config(true))
 		}

@@ -81,7 +81,7 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 	keys := slices.DeleteFunc(slices.Clone(exp.Keys), func(k addr.Key) bool {
 		return !p.targets.Wants(b.Slot, b.Addr().Instance(k))
 	})
-	n.Fan(len(keys), func(i int) error {
+	n.FanOut(len(keys), func(i int) error {
 		inst := b.Addr().Instance(keys[i])
 		err := p.readyAction(b, keys[i])
 		if isPostponed(err) {

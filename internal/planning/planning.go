@@ -318,7 +318,7 @@ type planner struct {
 	again          map[string]string          // slots to defer when planning again, with the causes
 	unread         []addr.AbsResourceInstance // instances whose objects are not read, in no order
 	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excludes
-	late           []stray                    // removed instances that are planned after the walk
+	late           []unplanned                // removed instances that are planned after the walk
 	unstorable     diag.List                  // root outputs that a state cannot hold
 }
 
@@ -402,7 +402,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values and later
 	var later []addr.AbsResourceInstance
-	n.Fan(len(work), func(i int) (failed error) {
+	n.FanOut(len(work), func(i int) (failed error) {
 		w := work[i]
 		end := p.Object("plan object", b.Addr().Instance(w.key))
 		defer func() { end(failed) }()
