@@ -177,6 +177,7 @@ func (r *Run) accepts(ctx context.Context, pl *plan.Plan) diag.List {
 // engine returns the options in the engine's form, merged into out.
 func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.List) {
 	out.Mode, out.SkipRefresh, out.GenerateConfig = o.Mode, o.SkipRefresh, o.GenerateConfig
+	out.AllowDeferral, out.ForbidDeferral = o.AllowDeferral, o.ForbidDeferral
 	out.MinimalRefresh, out.FullRefresh = o.MinimalRefresh, o.FullRefresh
 	var diags, more diag.List
 	out.Targets, diags = targets(addr.ParseSelector, o.Targets)
@@ -198,6 +199,10 @@ func (o PlanOptions) engine(out engine.PlanOptions) (engine.PlanOptions, diag.Li
 	if o.FullRefresh && (o.SkipRefresh || o.MinimalRefresh) {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.FullRefresh conflicts with "+
 			"SkipRefresh and MinimalRefresh: remove one of them.")
+	}
+	if o.AllowDeferral && o.ForbidDeferral {
+		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.AllowDeferral and "+
+			"PlanOptions.ForbidDeferral conflict: remove one of them.")
 	}
 	if o.MinimalRefresh && (o.SkipRefresh || o.Mode != plan.Normal) {
 		diags = diags.Errorf(nil, "Invalid combination of options", "PlanOptions.MinimalRefresh is for plan.Normal "+

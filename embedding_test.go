@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -374,11 +375,51 @@ func TestEvaluateAcceptsArbitraryExpressions(t *testing.T) {
 	wantError(t, "unknown", diags, "Value is not known")
 }
 
+// A program applies plans that defer something until nothing is deferred. An output that is deferred has no value.
+func TestPlansThatDeferAreAppliedInRounds(t *testing.T) {
+	project := loaded(t, projectIn(t, `
+resource "terraform_data" "a" {
+  input = ["x", "y"]
+}
+resource "terraform_data" "b" {
+  for_each = toset(terraform_data.a.output)
+  input    = each.key
+}
+output "b" {
+  value = keys(terraform_data.b)
+}
+`))
+	run := opened(t, project, tombolo.OpenOptions{})
+	_, diags := run.Plan(t.Context(), tombolo.PlanOptions{})
+	wantError(t, "without permission", diags, "Invalid for_each argument")
+	for round := 1; ; round++ {
+		p, diags := run.Plan(t.Context(), tombolo.PlanOptions{AllowDeferral: true})
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		if _, diags = run.Apply(t.Context(), p, tombolo.ApplyOptions{}); diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		var keys []string
+		err := run.Output("b", &keys)
+		if len(p.Deferred) == 0 {
+			if err != nil || round != 2 || !slices.Equal(keys, []string{"x", "y"}) {
+				t.Errorf("round %d: %v, %v", round, keys, err)
+			}
+			return
+		}
+		if err == nil {
+			t.Errorf("round %d: a deferred output is %v", round, keys)
+		}
+	}
+}
+
 func TestContradictoryOptionsAreRefused(t *testing.T) {
 	project := loaded(t, projectIn(t, simple))
 	run := opened(t, project, tombolo.OpenOptions{})
 	for _, o := range []tombolo.PlanOptions{
 		{SkipRefresh: true, Mode: plan.RefreshOnly}, {SkipRefresh: true, MinimalRefresh: true},
+		{AllowDeferral: true, ForbidDeferral: true},
 		{FullRefresh: true, SkipRefresh: true}, {FullRefresh: true, MinimalRefresh: true},
 		{MinimalRefresh: true, Mode: plan.Destroy}, {Mode: plan.Destroy, Replace: []string{"terraform_data.a"}},
 	} {

@@ -99,6 +99,10 @@ type PlanOptions struct {
 	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It
 	// requires plan.Normal, and excludes SkipRefresh.
 	MinimalRefresh bool
+	// AllowDeferral makes a plan that leaves out what cannot be planned yet, such as a resource whose count is known
+	// only after apply: Plan.Deferred. Apply the plan and make another one, until nothing is deferred. ForbidDeferral
+	// makes that an error, even if the project file allows deferrals.
+	AllowDeferral, ForbidDeferral bool
 	// FullRefresh reads all real objects, even if the project file configures a minimal refresh.
 	FullRefresh bool
 	// Targets are addresses of what to plan, such as "module.a" or `type.name["key"]`, or patterns such as "**.type.*".
@@ -201,7 +205,7 @@ func (r *Run) Apply(ctx context.Context, pl *plan.Plan, o ApplyOptions) (_ Count
 	r.whole = false
 	counts, diags := r.apply(ctx, pl, o)
 	if !diags.HasErrors() {
-		r.last, r.whole = pl, pl.Mode == plan.Normal && !pl.Partial()
+		r.last, r.whole = pl, pl.Mode == plan.Normal && !pl.Partial() && len(pl.Deferred) == 0
 	}
 	return counts, diags
 }

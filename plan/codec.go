@@ -38,6 +38,7 @@ type jsonPlan struct {
 	Relevant        []jsonRelevant                 `json:"relevant,omitempty"`
 	Unsettled       []string                       `json:"unsettled,omitempty"`
 	LeftOut         []jsonLeftOut                  `json:"left_out,omitempty"`
+	Deferred        []jsonDeferral                 `json:"deferred,omitempty"`
 	Interrupted     []string                       `json:"interrupted,omitempty"`
 	Unrefreshed     bool                           `json:"unrefreshed,omitempty"`
 	Unread          []string                       `json:"unread,omitempty"`
@@ -211,6 +212,7 @@ func encodePlan(p *Plan) ([]byte, error) {
 	for _, l := range p.LeftOut {
 		j.LeftOut = append(j.LeftOut, jsonLeftOut{l.Address, l.Reason, l.Because.String()})
 	}
+	j.Deferred = encodeDeferrals(p.Deferred)
 	for _, r := range p.Relevant {
 		path, err := state.EncodePath(r.Path)
 		e.fail(err)
@@ -413,6 +415,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	for _, l := range j.LeftOut {
 		p.LeftOut = append(p.LeftOut, LeftOut{Address: l.Address, Reason: l.Reason, Because: d.instance(l.Because)})
 	}
+	p.Deferred = d.deferrals(j.Deferred)
 	for _, r := range j.Relevant {
 		path, err := state.ParsePath(r.Path)
 		d.fail(err)

@@ -128,6 +128,9 @@ func full(t testing.TB) *plan.Plan {
 		Targets: []addr.Target{target}, ForceReplace: []addr.AbsResourceInstance{a},
 		Unsettled: []addr.Target{target}, LeftOut: []plan.LeftOut{
 			{Address: "output.x", Reason: plan.LeftOutDependent, Because: a}},
+		Deferred: []plan.Deferral{
+			{Address: "test_a.a[*]", Reason: plan.DeferredInstances, Whole: true, Provider: config},
+			{Address: "output.y", Reason: plan.DeferredPrerequisite, Because: "test_a.a[*]"}},
 		Relevant: []plan.RelevantAttribute{{Resource: a, Path: cty.GetAttrPath("id")}},
 		Complete: true, FunctionResults: map[string]string{"file": "abc"},
 		Nonsensitive: []string{"not a secret"},

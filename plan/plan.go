@@ -343,6 +343,8 @@ type Plan struct {
 	// depends on them; LeftOut lists all of these.
 	Unsettled []addr.Target
 	LeftOut   []LeftOut
+	// Deferred lists, in a plan that may defer, what later plans have to plan because too much is unknown now.
+	Deferred []Deferral
 	// Interrupted lists the tokens of the operations that were in flight when the plan was made. The plan ignores all
 	// others, even if the configuration now has another address for an object.
 	Interrupted []string

@@ -175,16 +175,25 @@ func (a *Access) Meta(block *linking.Slot) (cty.Value, error) {
 	return m.Value, nil
 }
 
-// Open opens an instance of an ephemeral block for this run, and returns its value if the postconditions are true.
+// Deferral is the error of a call whose provider cannot answer yet, if that is allowed.
+type Deferral struct{ Reason provider.DeferredReason }
+
+func (Deferral) Error() string { return "deferred by the provider" }
+
+// Open opens an instance of an ephemeral block for this run, and returns its value if the postconditions are true. If
+// the client allows deferrals, the error may be a Deferral.
 func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
-	config cty.Value) (cty.Value, error) {
+	config cty.Value, client provider.ClientCapabilities) (cty.Value, error) {
 	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
 	leave, err := a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	v, diags := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
+	v, diags, later := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, client)
 	leave(diags)
+	if later != provider.NotDeferred {
+		return cty.DynamicVal, Deferral{later}
+	}
 	_ = a.Decide(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err

@@ -56,9 +56,9 @@ type ephemeral struct {
 }
 
 // Open opens an object and returns its value: ephemeral as a whole, and sensitive according to the schema. The
-// diagnostics have no source range yet.
+// diagnostics have no source range yet. If the client allows it, the provider may defer: then the object is not open.
 func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, block *provider.Block, config cty.Value,
-	client provider.ClientCapabilities) (cty.Value, diag.List) {
+	client provider.ClientCapabilities) (v cty.Value, diags diag.List, later provider.DeferredReason) {
 	var resp provider.OpenEphemeralResponse
 	_ = s.withEvents(a, event.Open, func() diag.List {
 		resp = prov.OpenEphemeral(s.calls, provider.OpenEphemeralRequest{Type: a.Resource.Type, Config: config,
@@ -66,12 +66,15 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 		return resp.Diagnostics
 	})
 	if resp.Diagnostics.HasErrors() {
-		return cty.DynamicVal, resp.Diagnostics
+		return cty.DynamicVal, resp.Diagnostics, later
 	}
-	diags := resp.Diagnostics
+	diags = resp.Diagnostics
+	if resp.Deferred != provider.NotDeferred && client.DeferralAllowed {
+		return cty.DynamicVal, nil, resp.Deferred
+	}
 	if resp.Deferred != provider.NotDeferred {
 		return cty.DynamicVal, diags.Errorf(nil, "Provider deferred changes when deferrals are not allowed",
-			"The provider cannot open %s yet and deferred it, although the engine does not support that.", a)
+			"The provider cannot open %s yet and deferred it, although the engine does not support that.", a), later
 	}
 	for _, e := range value.CheckOpened(block, config, resp.Result) {
 		diags = append(diags, &diag.Diagnostic{
@@ -86,10 +89,10 @@ func (s *ephemerals) Open(a addr.AbsResourceInstance, prov provider.Provider, bl
 	s.mu.Unlock()
 	go o.renew(resp.RenewAt)
 	if diags.HasErrors() {
-		return cty.DynamicVal, diags
+		return cty.DynamicVal, diags, later
 	}
-	v := value.MarkSensitive(resp.Result, value.SensitivePaths(block, resp.Result, nil))
-	return v.Mark(value.Ephemeral), diags
+	v = value.MarkSensitive(resp.Result, value.SensitivePaths(block, resp.Result, nil))
+	return v.Mark(value.Ephemeral), diags, later
 }
 
 // renew renews the object whenever it is due, until it is stopped or a renewal fails.

@@ -58,7 +58,7 @@ func TestRenewalsAreNeverCloserThanASecond(t *testing.T) {
 				l := &lender{again: tt.again}
 				set := newEphemerals(t.Context(), event.Discard)
 				last := time.Now()
-				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
+				if _, diags, _ := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
 					provider.ClientCapabilities{}); diags.HasErrors() {
 					t.Fatal(diags.Err())
 				}
@@ -97,7 +97,7 @@ func TestRenewalsFollowTheClock(t *testing.T) {
 				set := newEphemerals(t.Context(), event.Discard)
 				set.now = func() time.Time { return time.Now().Add(time.Duration(jumped.Load())) }
 				start := time.Now()
-				if _, diags := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
+				if _, diags, _ := set.Open(addr.AbsResourceInstance{}, l, &provider.Block{}, cty.EmptyObjectVal,
 					provider.ClientCapabilities{}); diags.HasErrors() {
 					t.Fatal(diags.Err())
 				}

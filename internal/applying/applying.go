@@ -104,7 +104,10 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		}
 		a.byBlock[r][c.Object.Instance.Key] = c
 	}
-	a.unsettled = linking.Select(p.Unsettled)
+	a.unsettled, a.deferred = linking.Select(p.Unsettled), map[string]bool{}
+	for _, d := range p.Deferred {
+		a.deferred[d.Address] = d.Whole || d.Direct()
+	}
 	a.walk = eval.NewWalk(prog, a.inputs(), a)
 	a.Access = access.New(ctx, calls, a.walk, providers, o.Settings)
 	defer func() { a.CloseAll() }() // after a panic in code of the calling program
@@ -135,6 +138,7 @@ type applier struct {
 	until     context.Context // when it ends, nothing new starts
 	waves     []*wave
 	unsettled *linking.Selection   // interrupted creations, which the plan does not touch
+	deferred  map[string]bool      // addresses that the plan defers, true for those that are not dependents
 	planned   map[string]cty.Value // root outputs that were known in the plan, unmarked
 
 	invocations invocations
@@ -151,6 +155,8 @@ type applier struct {
 // holding returns how to treat blocks that depend on instances that the plan does not touch, as in planning.
 func (a *applier) holding() eval.Hold {
 	switch {
+	case len(a.deferred) > 0:
+		return eval.HoldDependents
 	case a.unsettled == nil || a.plan.Mode == plan.Destroy:
 		return eval.HoldNothing
 	case a.plan.Mode == plan.RefreshOnly:
@@ -243,7 +249,7 @@ func (a *applier) total() int {
 // finish records the removal of root outputs and data sources, and the results of checks.
 func (a *applier) finish(complete bool) {
 	var edits []state.Edit
-	left := len(a.plan.LeftOut) > 0 && a.plan.Mode == plan.Destroy
+	left := len(a.plan.LeftOut)+len(a.plan.Deferred) > 0 && a.plan.Mode == plan.Destroy
 	if complete && !a.plan.Partial() && !left {
 		for _, name := range a.plan.Prior().OutputNames() {
 			if !a.outputs[name] && (a.plan.Mode == plan.Destroy || a.prog.Config.Root.Outputs[name] == nil) {
@@ -465,8 +471,12 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		keys = a.withOrphans(b, exp)
 	}
 	for _, key := range exp.Keys {
-		if inst := b.Addr().Instance(key); a.isUnsettled(inst, changes[key]) {
+		inst := b.Addr().Instance(key)
+		if a.isUnsettled(inst, changes[key]) {
 			b.Hold(inst)
+		}
+		if a.deferred[inst.String()] {
+			b.HoldDeferred(inst)
 		}
 	}
 	values := make([]cty.Value, len(keys))
@@ -506,6 +516,9 @@ func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 // instance performs the plan for one instance and returns its value, with marks.
 func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	if b.Config().Addr.Mode == addr.Ephemeral {
+		if a.deferred[b.Addr().Instance(key).String()] {
+			return cty.DynamicVal, nil
+		}
 		return a.openEphemeral(b, key)
 	}
 	if c == nil {
@@ -540,7 +553,8 @@ func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
-		if a.plan.Partial() || a.unsettled.Contains(inst) || a.plan.Mode == plan.RefreshOnly {
+		if a.plan.Partial() || a.unsettled.Contains(inst) || a.plan.Mode == plan.RefreshOnly ||
+			a.deferred[inst.String()] {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

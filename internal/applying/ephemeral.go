@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 )
 
@@ -21,5 +22,5 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	return a.Open(b, key, cfg, prov, config)
+	return a.Open(b, key, cfg, prov, config, access.Client)
 }

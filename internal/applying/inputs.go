@@ -21,6 +21,7 @@ func (a *applier) inputs() eval.Inputs {
 	in := o.Inputs()
 	in.Workspace, in.Applying, in.Expansions = p.Workspace, true, eval.Expansions(p.Expansions)
 	in.Lenient, in.Only, in.Partial = p.Mode == plan.Destroy, targets.Inputs(), targets != nil
+	in.Deferred = a.deferred
 	in.Hold, in.InUse = a.holding(), map[addr.AbsProviderConfig]bool{}
 	for _, c := range p.Changes {
 		in.InUse[c.Provider.Block()] = true

@@ -26,12 +26,15 @@ type thing struct {
 	keyed bool
 	cbd   bool
 	half  bool
+	// shy means that in a shy wish the number of instances is known only after the first dependency was applied.
+	shy bool
 }
 
 // desired is a random configuration: things that refer to things with smaller numbers.
 type desired struct {
 	things []thing
 	seed   int
+	shy    bool
 	// Rates of faults, while the world is not calm.
 	fail, half, drift float64
 }
@@ -46,6 +49,7 @@ func randomDesired(r *rand.Rand) desired {
 				t.deps = append(t.deps, d)
 			}
 		}
+		t.shy = r.IntN(2) == 0
 		w.things = append(w.things, t)
 	}
 	return w
@@ -91,12 +95,15 @@ func (w desired) config(calm bool) string {
 	for _, t := range w.things {
 		refs := []string{fmt.Sprint("v", t.value)}
 		for _, d := range t.deps {
-			refs = append(refs,
-				fmt.Sprintf("${join(\",\", [for o in values({ for k, o in world_object.t%d : k => o }) : o.id])}", d))
+			refs = append(refs, "${"+idsOf(d)+"}")
 		}
-		repeat, key := fmt.Sprintf("count = %d", t.count), "count.index"
+		number := fmt.Sprint(t.count)
+		if w.shy && t.shy && len(t.deps) > 0 {
+			number += " + 0 * length(" + idsOf(t.deps[0]) + ")"
+		}
+		repeat, key := "count = "+number, "count.index"
 		if t.keyed {
-			repeat, key = fmt.Sprintf("for_each = toset([for n in range(%d) : tostring(n)])", t.count), "each.key"
+			repeat, key = fmt.Sprintf("for_each = toset([for n in range(%s) : tostring(n)])", number), "each.key"
 		}
 		fmt.Fprintf(&b, "resource \"world_object\" \"t%d\" {\n  %s\n  name = \"t%d-${%s}-%d\"\n  value = \"%s\"\n",
 			t.id, repeat, t.id, key, t.name, strings.Join(refs, " "))
@@ -109,6 +116,11 @@ func (w desired) config(calm bool) string {
 		b.WriteString("}\n")
 	}
 	return b.String()
+}
+
+// idsOf returns an expression of the ids of a thing, as text.
+func idsOf(thing int) string {
+	return fmt.Sprintf("join(\",\", [for o in values({ for k, o in world_object.t%d : k => o }) : o.id])", thing)
 }
 
 // blockOf returns the number of an object's thing.

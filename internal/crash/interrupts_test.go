@@ -28,7 +28,7 @@ func (r *testProject) sayAfter(c *terminal, heard string, signals ...syscall.Sig
 // hears waits until a command has printed a text.
 func (r *testProject) hears(c *terminal, words string) {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); !strings.Contains(c.output(), words); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(longEnough); !strings.Contains(c.output(), words); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Fatalf("nobody said %q:\n%s", words, c.output())
 		}
@@ -159,7 +159,7 @@ output "o" { value = provider::slow::wait(data.external.d.result.name) }`)
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(longEnough); ; time.Sleep(5 * time.Millisecond) {
 			if _, err := os.Stat(started); err == nil {
 				break
 			}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/encryption/encryptiontest"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/hook"
+	"github.com/tombolo-iac/tombolo/internal/patience"
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 	"github.com/tombolo-iac/tombolo/internal/store"
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
@@ -91,6 +93,11 @@ type job struct {
 	RecoverOnly bool // acquire the lock and release it
 	Adopt       bool // resolve interrupted creations by adopting existing objects
 	Minimal     bool // read only objects that change
+	Rounds      bool // plans may defer, and the apply continues until nothing is deferred
+	Beside      bool // plan without the lock, and apply in another run
+	// Waves and Patience are settings of the project, for jobs in this process.
+	Waves    []engine.Wave   `json:"-"`
+	Patience patience.Policy `json:"-"`
 	// Refresh is the policy of the project, for jobs in this process.
 	Refresh     engine.RefreshPolicy `json:"-"`
 	Parallelism int
@@ -125,7 +132,7 @@ func (j job) project(files store.Files) (*engine.Project, diag.List) {
 func (j job) projectWith(files store.Files, change func(*engine.Options)) (*engine.Project, diag.List) {
 	o := engine.Options{
 		Dir: j.Dir, Store: j.store(files), Parallelism: j.Parallelism, Refresh: j.Refresh,
-		Hooks:     j.Hooks,
+		Hooks: j.Hooks, Waves: j.Waves, Patience: j.Patience,
 		Providers: map[addr.Provider]provider.Factory{world.Addr(): world.Factory(world.Options{Dir: j.World})},
 	}
 	change(&o)
@@ -200,16 +207,43 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 		defer w.Close()
 		return diags.Extend(adopt(ctx, run, w))
 	}
-	options := engine.PlanOptions{MinimalRefresh: j.Minimal}
+	options := engine.PlanOptions{MinimalRefresh: j.Minimal, AllowDeferral: j.Rounds}
 	if j.Destroy {
 		options.Mode = plan.Destroy
 	}
-	p, more := run.Plan(ctx, options)
-	if diags = diags.Extend(more); diags.HasErrors() {
-		return diags
+	var done engine.Rounds
+	for {
+		p, more := j.plan(ctx, project, run, options)
+		if diags = diags.Extend(more); !diags.HasErrors() {
+			diags = diags.Extend(done.Stuck(p))
+		}
+		if diags.HasErrors() {
+			return diags
+		}
+		_, more = run.Apply(ctx, p, nil)
+		if diags = diags.Extend(more); diags.HasErrors() || !engine.Continues(p) {
+			return diags
+		}
+		done.Count(p)
+		furtherRounds.Add(1)
 	}
-	_, more = run.Apply(ctx, p, nil)
-	return diags.Extend(more)
+}
+
+// furtherRounds counts the rounds after the first of applies in this process.
+var furtherRounds atomic.Int64
+
+// plan makes a plan, in the run that applies it or in another one that does not lock the state.
+func (j job) plan(ctx context.Context, project *engine.Project, run *engine.Run, o engine.PlanOptions) (*plan.Plan,
+	diag.List) {
+	if !j.Beside {
+		return run.Plan(ctx, o)
+	}
+	other, diags := project.Open(ctx, engine.OpenOptions{NoLock: true, Reading: true})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	p, diags := other.Plan(ctx, o)
+	return p, diags.Extend(other.Close(ctx))
 }
 
 // adopt resolves interrupted creations as a person does who checks the world.

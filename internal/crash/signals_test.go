@@ -88,13 +88,13 @@ func (r *testProject) say(args ...string) (string, int) {
 	return r.wait(c)
 }
 
-// patience limits waits on a busy machine. A command that hangs takes longer.
-const patience = 2 * time.Minute
+// longEnough limits waits on a busy machine. A command that hangs takes longer.
+const longEnough = 2 * time.Minute
 
-// wait waits for the end of a command, within patience.
+// wait waits for the end of a command, within longEnough.
 func (r *testProject) wait(c *terminal) (string, int) {
 	r.t.Helper()
-	timer := time.AfterFunc(patience, func() { c.Process.Signal(syscall.SIGQUIT) })
+	timer := time.AfterFunc(longEnough, func() { c.Process.Signal(syscall.SIGQUIT) })
 	defer timer.Stop()
 	err := c.Wait()
 	var exit *exec.ExitError
@@ -117,7 +117,7 @@ func (r *testProject) ok(args ...string) string {
 // busy waits until some objects exist and others are being created.
 func (r *testProject) busy() {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(longEnough); ; {
 		if all, err := r.world.Exists(); err != nil || len(all) >= 4 {
 			return
 		}

@@ -108,6 +108,8 @@ type Options struct {
 	RememberPreventDestroy bool
 	// Refresh selects the real objects that plans read, unless PlanOptions override it.
 	Refresh RefreshPolicy
+	// AllowDeferral makes plans defer what cannot be planned yet, unless PlanOptions forbid it.
+	AllowDeferral bool
 	// Waves limit the changes that an apply makes at a time.
 	Waves []Wave
 	// Rules are the addresses and patterns for which the project has settings; plans warn about those that match
@@ -404,6 +406,9 @@ type PlanOptions struct {
 	SkipRefresh bool
 	// MinimalRefresh reads only the objects that change, or depend on a change.
 	MinimalRefresh bool
+	// AllowDeferral plans only a part if the rest cannot be planned yet: Plan.Deferred. ForbidDeferral does not, even
+	// if the project allows it.
+	AllowDeferral, ForbidDeferral bool
 	// FullRefresh reads all objects, overriding the policy of the project.
 	FullRefresh  bool
 	Targets      []addr.Target
@@ -453,7 +458,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 	}
 	now := time.Now()
 	record := funcs.NewFileRecord(nil)
-	pool := p.pool(o.StandIns)
+	pool := p.planPool(o)
 	defer closing(pool.Pool, &diags)
 	asked := ctx // assertions of tests are evaluated after the walk
 	ctx, done := r.until(ctx, pool.Pool)
@@ -475,7 +480,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		Except:         o.Except,
 		MinimalRefresh: o.MinimalRefresh || o.minimalByPolicy(p.opts.Refresh), MaxAge: p.opts.Refresh.MaxAge,
 		Unrefreshed: o.unrefreshed(p.opts.Refresh), InFlight: r.inFlightObjects(), Interrupted: interrupted,
-		ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
+		Defer: o.defers(p.opts), ForceReplace: o.ForceReplace, Unprotected: o.Unprotected, Invoke: o.Invoke,
 		Remember: p.opts.RememberPreventDestroy, Rules: p.opts.Rules,
 		Generate: o.GenerateConfig, Strict: o.Strict, Import: o.Import, Now: now,
 		Hooks: hooks,
@@ -495,6 +500,20 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 		diags = diags.Extend(r.inFlight())
 	}
 	return out, diags.Extend(r.checkNewPolicies(asked, out, diags, o.Unjudged || o.Import != nil))
+}
+
+// defers reports whether the plan may defer what cannot be planned yet.
+func (o PlanOptions) defers(project Options) bool {
+	return o.AllowDeferral || project.AllowDeferral && !o.ForbidDeferral
+}
+
+// planPool returns the providers for a plan.
+func (p *Project) planPool(o PlanOptions) *pool {
+	pool := p.pool(o.StandIns)
+	if o.defers(p.opts) {
+		pool.AllowDeferral()
+	}
+	return pool
 }
 
 // minimalByPolicy reports whether the policy of the project makes the refresh minimal.

@@ -58,6 +58,11 @@ type Inputs struct {
 	Partial bool
 	// Hold determines which blocks depend on instances that the driver excludes.
 	Hold Hold
+	// Defers makes an unknown count, for_each or enabled a deferral instead of an error: the slot and its dependents
+	// are held. It requires HoldDependents.
+	Defers bool
+	// Deferred holds the addresses of slots that are held from the start, because a plan deferred them.
+	Deferred map[string]bool
 	// InUse holds provider configurations that only objects without a block use.
 	InUse map[addr.AbsProviderConfig]bool
 	// Secrets, if set, are removed from the texts of all diagnostics: providers may report what they received.

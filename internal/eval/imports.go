@@ -70,9 +70,16 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 		return nil
 	}
 	if b.ForEach == nil {
-		return i.report(i.addImport(s, base))
+		diags := i.addImport(s, base)
+		if i.deferred(s, diags) {
+			return nil
+		}
+		return i.report(diags)
 	}
 	v, diags := importEach(b, base)
+	if i.deferred(s, diags) {
+		return nil
+	}
 	if err := i.report(diags); err != nil {
 		return err
 	}
@@ -82,7 +89,11 @@ func (i *Instance) evalImport(s *linking.Slot) error {
 		}
 		ctx := base.NewChild()
 		ctx.Variables = map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": elem})}
-		if err := i.report(i.addImport(s, ctx)); err != nil {
+		diags := i.addImport(s, ctx)
+		if i.deferred(s, diags) {
+			return nil
+		}
+		if err := i.report(diags); err != nil {
 			return err
 		}
 	}
@@ -143,7 +154,10 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 		index, ok := step.(hcl.TraverseIndex)
 		switch {
 		case !ok:
-		case !index.Key.IsKnown() || index.Key.IsMarked():
+		case !index.Key.IsKnown():
+			return because(diag.CausedByUnknown, blocks.Problem(b.ToExpr, ctx, "Invalid import 'to' expression",
+				"The keys of the address must be known while planning, and must not be sensitive."))
+		case index.Key.IsMarked():
 			return blocks.Problem(b.ToExpr, ctx, "Invalid import 'to' expression",
 				"The keys of the address must be known while planning, and must not be sensitive.")
 		default:
@@ -240,9 +254,9 @@ func importIdentity(e hcl.Expression, schema *provider.IdentitySchema, ctx *hcl.
 			"The value does not have the type of the object's identity: %s.", blocks.ConversionMessage(err))
 	}
 	if !unknowns && !ctyfast.WhollyKnown(identity) {
-		return cty.NilVal, false, blocks.Problem(e, ctx, summary,
+		return cty.NilVal, false, because(diag.CausedByUnknown, blocks.Problem(e, ctx, summary,
 			"The import block's \"identity\" depends on values that are known only after apply, so the object cannot "+
-				"be read during the plan.")
+				"be read during the plan."))
 	}
 	return identity, secret, nil
 }
@@ -264,9 +278,9 @@ func importID(e hcl.Expression, ctx *hcl.EvalContext) (id string, secret bool, d
 	case v.IsNull():
 		return "", false, blocks.Problem(e, ctx, summary, "The import id cannot be null.")
 	case !v.IsKnown():
-		return "", false, blocks.Problem(e, ctx, summary,
+		return "", false, because(diag.CausedByUnknown, blocks.Problem(e, ctx, summary,
 			"The import block's \"id\" depends on values that are known only after apply, so the object cannot be "+
-				"read during the plan.")
+				"read during the plan."))
 	}
 	text, err := convert.Convert(v, cty.String)
 	switch {

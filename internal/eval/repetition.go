@@ -21,7 +21,7 @@ import (
 type RepetitionMode uint8
 
 // The modes. With lifecycle.enabled, a block has one instance without a key, or none. Unknown is the mode of a repeated
-// block during validation, when nothing is expanded.
+// block during validation, when nothing is expanded, and of a deferred block, which has no instances yet.
 const (
 	Single RepetitionMode = iota
 	Counted
@@ -139,10 +139,23 @@ func (i *Instance) expansion(s *linking.Slot, r Repeats, ctx *hcl.EvalContext) (
 	default:
 		return exp, nil
 	}
-	if validating {
+	switch {
+	case validating:
 		exp = Expansion{Mode: Unknown, Keys: []addr.Key{addr.NoKey}}
+	case i.walk.Inputs.Defers && onlyUnknown(diags):
+		return Expansion{Mode: Unknown}, nil
 	}
 	return exp, diags
+}
+
+// Deferred reports whether the instances are unknown, in a walk that defers.
+func (e Expansion) Deferred() bool { return e.Mode == Unknown && len(e.Keys) == 0 }
+
+// onlyUnknown reports whether the only error is that something is unknown.
+func onlyUnknown(diags diag.List) bool {
+	return diags.HasErrors() && !slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
+		return d.Severity == diag.Error && d.Extra != diag.CausedByUnknown
+	})
 }
 
 // because sets the cause in problems whose operands matter.
@@ -175,8 +188,8 @@ func expandCount(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (Ex
 	case !v.IsKnown() && !validating:
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid count argument",
 			"The value of \"count\" depends on attributes that are known only after apply, but the number of "+
-				"instances must be known during planning. Compute it from values in the configuration, or first "+
-				"apply its dependencies with -target."))
+				"instances must be known during planning. Compute it from values in the configuration, or plan "+
+				"and apply in rounds with -allow-deferral."))
 	}
 	num, err := convert.Convert(v, cty.Number)
 	if err != nil {
@@ -228,13 +241,13 @@ func expandForEach(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 			return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
 				"The set in \"for_each\" holds values that are known only after apply, but its elements are the keys "+
 					"of the instances, which must be known during planning. Use a map with keys from the "+
-					"configuration and unknown values only as its values. Or first apply its dependencies with "+
-					"-target."))
+					"configuration and unknown values only as its values. Or plan and apply in rounds with "+
+					"-allow-deferral."))
 		}
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid for_each argument",
 			"Keys of the map in \"for_each\" are known only after apply, but they are the keys of the instances, "+
 				"which must be known during planning. Use keys from the configuration and unknown values only as "+
-				"values of the map. Or first apply its dependencies with -target."))
+				"values of the map. Or plan and apply in rounds with -allow-deferral."))
 	}
 	each := make(map[string]cty.Value, v.LengthInt())
 	keys := make([]addr.Key, 0, v.LengthInt())

@@ -26,7 +26,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 		return none, because(diag.CausedByUnknown, blocks.Problem(expr, ctx, "Invalid enabled argument",
 			"The value of \"enabled\" depends on attributes that are known only after apply, but whether the "+
 				"instance exists must be known during planning. Compute it from values in the configuration, or "+
-				"first apply its dependencies with -target."))
+				"plan and apply in rounds with -allow-deferral."))
 	}
 	if why == flagSensitive {
 		return none, because(diag.CausedBySensitive, blocks.Problem(expr, ctx, "Invalid enabled argument",

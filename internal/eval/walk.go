@@ -52,9 +52,9 @@ type Instance struct {
 	resources []*resourceValue
 	calls     map[string]*callValue
 	replaced  map[string]cty.Value // output values of a replaced module
-	// held holds, by slot, the instance because of which the slot is excluded; nil in walks without held slots. Only
+	// held holds, by slot, the cause why the slot is excluded; nil in walks without held slots. Only
 	// the node of the slot writes its entry, before its dependents begin.
-	held []*addr.AbsResourceInstance
+	held []*Cause
 	// providers holds, by slot, the evaluated instances of provider blocks.
 	providers []*Expansion
 	// passed are the keys of those instances of provider blocks that the call passes.
@@ -164,7 +164,7 @@ func (w *Walk) instantiate(parent *Instance, u *linking.Unit, a addr.ModuleInsta
 		providers: make([]*Expansion, len(u.Slots())),
 	}
 	if w.Inputs.Hold != HoldNothing {
-		i.held = make([]*addr.AbsResourceInstance, len(u.Slots()))
+		i.held = make([]*Cause, len(u.Slots()))
 	}
 	i.standIn()
 	w.mu.Lock()
@@ -296,6 +296,10 @@ func (i *Instance) evalProvider(s *linking.Slot) error {
 		if err := i.report(diags); err != nil {
 			return err
 		}
+		if exp.Deferred() {
+			i.holdWhole(s)
+			return nil
+		}
 	}
 	i.walk.mu.Lock()
 	i.providers[s.Index] = &exp
@@ -344,6 +348,10 @@ func (i *Instance) expandCall(s *linking.Slot) error {
 	exp, diags := i.expansion(s, Repeats{s.Call.Count, s.Call.ForEach, s.Call.Enabled}, i.Scope(s.Refs))
 	if err := i.report(diags.Extend(s.Faulty(linking.PartDependsOn))); err != nil {
 		return err
+	}
+	if exp.Deferred() {
+		i.holdWhole(s)
+		return nil
 	}
 	call.mode, call.expanded = exp.Mode, true
 	if i.walk.Inputs.Expansions == nil {

@@ -26,7 +26,9 @@ type Pool struct {
 	entries map[addr.AbsProviderConfig]*poolEntry
 	// equal holds the configured providers by the hash of their configuration.
 	equal map[configHash][]*configured
-	taken []taken
+	// deferral is told to providers as a capability of the engine.
+	deferral bool
+	taken    []taken
 }
 
 // taken is a provider that is closed with the pool.
@@ -72,6 +74,10 @@ func (p *Pool) Schema(a addr.Provider) (*provider.Schema, diag.List) { return p.
 func (p *Pool) Unconfigured(a addr.Provider) (provider.Provider, diag.List) {
 	return p.registry.Unconfigured(a)
 }
+
+// AllowDeferral makes the pool tell providers, when it configures them, that they may defer their answers. It must be
+// called before Get.
+func (p *Pool) AllowDeferral() { p.deferral = true }
 
 // SetConfig sets the value of a provider block, without marks. It must be called before Get for the same configuration.
 func (p *Pool) SetConfig(a addr.AbsProviderConfig, config cty.Value) {
@@ -171,7 +177,8 @@ func (p *Pool) configure(ctx context.Context, c *configured) {
 		}
 		c.diags = c.diags.Extend(inst.Configure(ctx, provider.ConfigureRequest{
 			TerraformVersion: state.LanguageVersion, Config: config, Client: provider.ClientCapabilities{
-				WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true, ComputedBlocksAllowed: true},
+				WriteOnlyAttributesAllowed: true, StorePlannedPrivate: true, ComputedBlocksAllowed: true,
+				DeferralAllowed: p.deferral},
 		}).Diagnostics)
 	}
 	if c.diags.HasErrors() {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
@@ -69,6 +68,10 @@ func (p *planner) recordCaller(b *eval.Block, inst addr.AbsResourceInstance, v c
 // action evaluates the instances of an action block.
 func (p *planner) action(n *graph.Node, b *eval.Block) error {
 	exp, diags := b.Expand()
+	if exp.Deferred() {
+		b.HoldWhole()
+		return nil
+	}
 	if err := p.walk.Report(diags); err != nil {
 		return err
 	}
@@ -79,24 +82,14 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 		return !p.targets.Wants(b.Slot, b.Addr().Instance(k))
 	})
 	n.FanOut(len(keys), func(i int) error {
-		cfg, err := b.ConfiguredBy(keys[i])
-		if err != nil {
-			return err
+		inst := b.Addr().Instance(keys[i])
+		err := p.readyAction(b, keys[i])
+		if isPostponed(err) {
+			p.mu.Lock()
+			b.HoldDeferred(inst)
+			p.mu.Unlock()
 		}
-		prov, err := p.provider(cfg)
-		if err != nil {
-			return err
-		}
-		a := &readyAction{b: b, cfg: cfg, prov: prov}
-		if len(b.Slot.CalledBy) == 0 {
-			if a.config, a.marks, err = p.configuration(b, keys[i], prov); err != nil {
-				return err
-			}
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.actions.ready[b.Addr().Instance(keys[i])] = a
-		return nil
+		return p.putOff(addr.Object{Instance: inst}, b.Slot.ProviderConfig, err)
 	}, func() error {
 		values := map[addr.Key]cty.Value{}
 		for _, key := range exp.Keys {
@@ -105,6 +98,28 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 		b.Set(exp, values)
 		return nil
 	})
+	return nil
+}
+
+// readyAction evaluates an instance of an action block.
+func (p *planner) readyAction(b *eval.Block, key addr.Key) error {
+	cfg, err := b.ConfiguredBy(key)
+	if err != nil {
+		return err
+	}
+	prov, err := p.provider(cfg)
+	if err != nil {
+		return err
+	}
+	a := &readyAction{b: b, cfg: cfg, prov: prov}
+	if len(b.Slot.CalledBy) == 0 {
+		if a.config, a.marks, err = p.configuration(b, key, prov); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.actions.ready[b.Addr().Instance(key)] = a
 	return nil
 }
 
@@ -272,9 +287,14 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 	var resp provider.PlanActionResponse
 	if err := p.Call(func() {
 		resp = prov.PlanAction(p.calls, provider.PlanActionRequest{Type: a.Resource.Type, Config: ready.config,
-			Client: access.Client})
+			Client: p.client()})
 	}); err != nil {
 		return err
+	}
+	if later := p.postpones(cfg, resp.Deferred, resp.Diagnostics); later != nil && t != nil {
+		caller := p.actions.triggers[t.Resource.AbsResource()]
+		p.again[caller.Instance.DeferralOf(caller.Slot)] = a.String()
+		return nil
 	}
 	diags := resp.Diagnostics.Extend(value.Undeferred(addr.Object{Instance: a}, cfg, resp.Deferred))
 	if err := p.walk.Report(locateAction(ready.b, a, t, "Failed to plan action", diags)); err != nil {

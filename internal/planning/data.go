@@ -119,10 +119,15 @@ func (p *planner) requestData(b *eval.Block, inst addr.AbsResourceInstance, cfg 
 			p.opts.Events.Send(event.OperationStart{Object: o, Action: plan.Read, Started: started, Planning: true})
 		}
 		resp = prov.ReadData(p.calls, provider.ReadDataRequest{Object: o, Type: inst.Resource.Type,
-			Config: config, Meta: meta, Client: access.Client})
+			Config: config, Meta: meta, Client: p.client()})
 		return resp.Diagnostics
 	}); err != nil {
 		return cty.DynamicVal, err
+	}
+	if later := p.postpones(cfg, resp.Deferred, resp.Diagnostics); later != nil {
+		p.opts.Events.Send(event.OperationDone{Object: o, Action: plan.Read, Elapsed: time.Since(started),
+			Planning: true})
+		return cty.DynamicVal, later
 	}
 	diags := inConfig(resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))
 	if !diags.HasErrors() {

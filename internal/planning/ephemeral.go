@@ -1,9 +1,12 @@
 package planning
 
 import (
+	"errors"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/value"
@@ -32,5 +35,10 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 		b.Unchecked(key)
 		return unknown, nil
 	}
-	return p.Open(b, key, cfg, prov, config)
+	v, err := p.Open(b, key, cfg, prov, config, p.client())
+	if later := (access.Deferral{}); errors.As(err, &later) {
+		b.Unchecked(key)
+		return unknown, p.postpones(cfg, later.Reason, nil)
+	}
+	return v, err
 }

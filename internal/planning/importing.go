@@ -153,10 +153,13 @@ func (p *planner) imported(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.mu.Lock()
 	unsettled := p.evaluated[cfg]
 	p.mu.Unlock()
+	if unsettled && p.defers() {
+		return none, postponed{plan.DeferredProvider}
+	}
 	if unsettled {
 		return none, p.walk.Report(diag.List{}.Errorf(nil, "Invalid provider configuration",
 			"To import %s the configuration of %s must be known, but it depends on values that are known only after "+
-				"apply. First apply its dependencies with -target, or write the values into the configuration.",
+				"apply. Plan and apply in rounds with -allow-deferral, or write the values into the configuration.",
 			o, cfg))
 	}
 	k, err := p.lookedUp(o, cfg, rt, inst, sought)
@@ -196,9 +199,12 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	var resp provider.ImportResponse
 	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
 		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
-			Identity: sought.Identity, Client: access.Client})
+			Identity: sought.Identity, Client: p.client()})
 		return resp.Diagnostics
 	}); err != nil {
+		return k, err
+	}
+	if err := p.postpones(cfg, resp.Deferred, resp.Diagnostics); err != nil {
 		return k, err
 	}
 	if sought.optional && resp.Diagnostics.HasErrors() && !p.CutOff(resp.Diagnostics) {

@@ -281,9 +281,12 @@ func (m *managed) requestPlan(prior, config cty.Value, private []byte) (cty.Valu
 	if err := m.p.Call(func() {
 		resp = m.prov.Plan(m.p.calls, provider.PlanRequest{Object: m.obj,
 			Type: m.inst.Resource.Type, Prior: prior, Proposed: proposed, Config: config, PriorPrivate: private,
-			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: access.Client,
+			PriorIdentity: priorIdentity(prior, m.prior), Meta: m.meta, Client: m.p.client(),
 		})
 	}); err != nil {
+		return cty.DynamicVal, resp, err
+	}
+	if err := m.p.postpones(m.cfg, resp.Deferred, resp.Diagnostics); err != nil {
 		return cty.DynamicVal, resp, err
 	}
 	if err := m.report(m.inConfig(resp.Diagnostics)); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -39,7 +38,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 			continue
 		}
 		slot := p.prog.ResourceSlot(r.Addr.Config())
-		if failed && slot != nil || p.walk.HeldBlock(r.Addr) != nil && !p.visited[r.Addr] {
+		if failed && slot != nil || p.heldBlock(r.Addr) != nil && !p.visited[r.Addr] {
 			continue
 		}
 		for _, key := range r.Keys() {
@@ -83,9 +82,16 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 }
 
 func (p *planner) planStray(s unplanned) error {
+	return p.putOff(s.object, s.cfg, p.planStrayNow(s))
+}
+
+func (p *planner) planStrayNow(s unplanned) error {
 	if s.object.Instance.Resource.Mode == addr.Data {
 		if p.opts.Mode == plan.Destroy {
 			return nil // it is removed last, because provider configurations may refer to it
+		}
+		if p.walk.HeldBlock(s.object.Instance.AbsResource()) != nil {
+			return nil
 		}
 		// Data sources only exist in the state: no real object is deleted.
 		p.edit(state.Edit{Drop: &state.DropObject{Addr: s.object}})
@@ -95,7 +101,12 @@ func (p *planner) planStray(s unplanned) error {
 		return err
 	}
 	if c := p.heldBack(s.object.Instance.AbsResource(), s.cfg); c != nil {
-		p.leaveOut(plan.LeftOut{Address: s.object.String(), Because: *c, Reason: plan.LeftOutDependent})
+		if c.Deferred != "" {
+			p.addDeferral(plan.Deferral{Address: s.object.String(), Because: c.Deferred,
+				Reason: plan.DeferredPrerequisite, Provider: s.cfg})
+			return nil
+		}
+		p.leaveOut(plan.LeftOut{Address: s.object.String(), Because: c.Excluded, Reason: plan.LeftOutDependent})
 		return nil
 	}
 	if p.forgets(s.object.Instance) {
@@ -322,9 +333,12 @@ func (p *planner) requestDestroy(o addr.Object, cfg addr.AbsProviderConfig, sche
 	if err := p.Call(func() {
 		resp = inst.Plan(p.calls, provider.PlanRequest{Object: o,
 			Type: o.Instance.Resource.Type, Prior: k.value, Proposed: null, Config: null, PriorPrivate: k.private,
-			PriorIdentity: k.identity, Meta: meta, Client: access.Client,
+			PriorIdentity: k.identity, Meta: meta, Client: p.client(),
 		})
 	}); err != nil {
+		return nil, err
+	}
+	if err := p.postpones(cfg, resp.Deferred, resp.Diagnostics); err != nil {
 		return nil, err
 	}
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {

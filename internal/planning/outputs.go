@@ -16,7 +16,12 @@ import (
 
 // keepOutputs removes from the names of stored output values those that are kept: held ones and, unless everything is
 // destroyed, all.
-func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut) {
+func (p *planner) keepOutputs(names map[string]bool, left []plan.LeftOut, deferred []plan.Deferral) {
+	for _, d := range deferred {
+		if name, ok := strings.CutPrefix(d.Address, "output."); ok {
+			delete(names, name)
+		}
+	}
 	for _, l := range left {
 		if name, ok := strings.CutPrefix(l.Address, "output."); ok {
 			delete(names, name)
@@ -61,7 +66,7 @@ func (p *planner) planOutputs(out *plan.Plan, errored bool) {
 		for _, name := range p.prior.OutputNames() {
 			names[name] = true
 		}
-		p.keepOutputs(names, out.LeftOut)
+		p.keepOutputs(names, out.LeftOut, out.Deferred)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		c := &plan.OutputChange{Name: name, Before: null, After: null}

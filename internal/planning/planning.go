@@ -66,7 +66,9 @@ type Options struct {
 	Except   []addr.Target // excluded with all dependents; excludes Targets
 	// Interrupted holds creations with an unknown result. The plan does not touch them, their dependents or their
 	// dependencies.
-	Interrupted  []state.Intent
+	Interrupted []state.Intent
+	// Defer makes a plan that leaves to later plans what cannot be planned yet: Plan.Deferred.
+	Defer        bool
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys objects despite prevent_destroy and destroy = false, for objects of tests.
 	Unprotected bool
@@ -81,6 +83,10 @@ type Options struct {
 	Invoke []addr.Target
 	// Import imports one object without an import block. Then the mode is RefreshOnly.
 	Import *Import
+
+	// postponed holds addresses of slots that are deferred from the start, each with the cause: an earlier attempt
+	// found that they cannot be planned completely.
+	postponed map[string]string
 
 	// Hooks run around the reads of data sources; may be nil.
 	Hooks *hook.Set
@@ -114,6 +120,9 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	defer func() { p.CloseAll() }() // after a panic in code of the calling program
 	err := p.run(ctx)
 	closed := p.CloseAll()
+	if len(p.again) > 0 {
+		return Run(ctx, calls, prog, prior, providers, p.againWith()) // p.again is not empty only if it has new ones
+	}
 	_ = p.walk.Report(closed)
 	if o.Walked != nil {
 		o.Walked(p.walk)
@@ -136,6 +145,9 @@ func (p *planner) run(ctx context.Context) error {
 	}
 	if err := p.planOrphans(ctx); err != nil {
 		return err
+	}
+	if p.postponeTriggers() {
+		return nil
 	}
 	if err := p.checkMoves(); err != nil {
 		return err
@@ -207,6 +219,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		actions: actions{triggers: map[addr.AbsResource]*eval.Block{},
 			ready:   map[addr.AbsResourceInstance]*readyAction{},
 			callers: map[addr.AbsResourceInstance]cty.Value{}},
+		again:     map[string]string{},
 		unsettled: make(map[addr.AbsResourceInstance]*state.Intent, len(o.Interrupted)),
 	}
 	if len(o.Invoke) > 0 {
@@ -228,6 +241,12 @@ func (p *planner) inputs() eval.Inputs {
 	in := p.opts.Inputs()
 	in.Lenient, in.StrictOutputs = p.opts.Mode != plan.Normal && !p.opts.Strict, p.opts.Import != nil
 	in.InUse, in.Hold = p.inUse(), p.holding()
+	if p.defers() {
+		in.Hold, in.Defers, in.Deferred = eval.HoldDependents, true, map[string]bool{}
+		for a := range p.opts.postponed {
+			in.Deferred[a] = true
+		}
+	}
 	in.Importing = p.opts.Mode == plan.Normal
 	in.Only, in.Partial = p.targets.Inputs(), p.targets != nil
 	if p.opts.Mode == plan.Destroy {
@@ -295,6 +314,8 @@ type planner struct {
 	replace        map[addr.AbsResourceInstance]bool // -replace
 	rootOutputs    map[string]cty.Value
 	leftOutList    []plan.LeftOut             // in no order
+	deferrals      []plan.Deferral            // in no order
+	again          map[string]string          // slots to defer when planning again, with the causes
 	unread         []addr.AbsResourceInstance // instances whose objects are not read, in no order
 	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excludes
 	late           []unplanned                // removed instances that are planned after the walk
@@ -333,12 +354,18 @@ func (p *planner) provider(a addr.AbsProviderConfig) (provider.Provider, error) 
 	if !evaluated && p.prog.ProviderSlot(a) != nil && p.walk.Diagnostics().HasErrors() {
 		return nil, eval.ErrReported
 	}
+	if err := p.configurable(a); err != nil {
+		return nil, err
+	}
 	return p.Configured(a)
 }
 
 // providerOf returns the provider for an instance, or its mock.
 func (p *planner) providerOf(inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig) (provider.Provider, error) {
 	prov, err := p.provider(cfg)
+	if isPostponed(err) {
+		return nil, err
+	}
 	return p.Traced(inst, cfg, p.walk.Inputs.ProviderOf(inst, cfg, access.Untraced(prov))), err
 }
 
@@ -350,12 +377,17 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	case addr.List:
 		return p.list(n, b)
 	}
-	p.visit(b)
 	if p.opts.Mode == plan.Destroy && (b.Config().Addr.Mode == addr.Managed || b.Config().Addr.Mode == addr.Data &&
 		p.opts.SkipRefresh) {
+		p.visit(b)
 		return p.destroyValue(b)
 	}
 	exp, diags := b.Expand()
+	if exp.Deferred() {
+		b.HoldWhole()
+		return nil
+	}
+	p.visit(b)
 	if err := p.walk.Report(diags); err != nil {
 		return err
 	}
@@ -368,37 +400,48 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	p.hold(b, exp)
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
-	var mu sync.Mutex // guards values
-	n.FanOut(len(work), func(i int) (err error) {
+	var mu sync.Mutex // guards values and later
+	var later []addr.AbsResourceInstance
+	n.FanOut(len(work), func(i int) (failed error) {
 		w := work[i]
 		end := p.Object("plan object", b.Addr().Instance(w.key))
-		defer func() { end(err) }()
+		defer func() { end(failed) }()
+		o := addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed}
 		if w.deposed != "" {
-			return p.planDeposed(addr.Object{Instance: b.Addr().Instance(w.key), Deposed: w.deposed},
-				b.Slot.ProviderConfig)
+			return p.putOff(o, b.Slot.ProviderConfig, p.planDeposed(o, b.Slot.ProviderConfig))
 		}
-		var v cty.Value
-		switch mode := b.Config().Addr.Mode; {
-		case w.orphan:
-			v, err = p.planUnwanted(b, w.key, orphanReason(b, exp, w.key))
-		case mode == addr.Managed:
-			v, err = p.planManaged(b, w.key)
-		case mode == addr.Data:
-			v, err = p.planData(b, w.key)
-		default:
-			v, err = p.openEphemeral(b, w.key)
-		}
+		v, err := p.planInstance(b, exp, w)
 		mu.Lock()
 		defer mu.Unlock()
+		if isPostponed(err) {
+			later = append(later, o.Instance)
+			v, _ = b.Stored(p.prior, w.key)
+		}
 		values[w.key] = v
-		return err
+		return p.putOff(o, b.Slot.ProviderConfig, err)
 	}, func() error {
+		for _, a := range later {
+			b.HoldDeferred(a)
+		}
 		p.leftOut(b, exp, values)
 		maps.DeleteFunc(values, func(_ addr.Key, v cty.Value) bool { return v == cty.NilVal })
 		b.Set(exp, values)
 		return nil
 	})
 	return nil
+}
+
+// planInstance plans one instance, and returns its planned value.
+func (p *planner) planInstance(b *eval.Block, exp eval.Expansion, w item) (cty.Value, error) {
+	switch mode := b.Config().Addr.Mode; {
+	case w.orphan:
+		return p.planUnwanted(b, w.key, orphanReason(b, exp, w.key))
+	case mode == addr.Managed:
+		return p.planManaged(b, w.key)
+	case mode == addr.Data:
+		return p.planData(b, w.key)
+	}
+	return p.openEphemeral(b, w.key)
 }
 
 // halfNamed warns about a -replace address of a block with instance keys, which selects no instance.
@@ -530,7 +573,8 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 		ForceReplace: p.opts.ForceReplace, Invocations: p.invocations, Invoke: p.opts.Invoke,
 		Errored: diags.HasErrors(),
 		Complete: (p.targets == nil || len(p.opts.Invoke) > 0 && len(p.opts.Targets) == 0) &&
-			len(p.leftOutList) == 0 && !diags.HasErrors(),
+			len(p.leftOutList)+len(p.deferrals) == 0 && !diags.HasErrors(),
+		Deferred:  p.sortedDeferrals(),
 		Unsettled: p.unsettledTargets(), LeftOut: p.sortedLeftOut(), Expansions: p.walk.Expansions(),
 		Unrefreshed: p.opts.SkipRefresh, Unread: sortedUnread(&p.unread),
 		UnreadBySetting: sortedUnread(&p.unrefreshed),

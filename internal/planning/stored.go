@@ -181,12 +181,15 @@ func (p *planner) refresh(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 			p.opts.Events.Send(event.RefreshStart{Object: o, ID: id})
 		}
 		resp = inst.Read(p.calls, provider.ReadRequest{Object: o, Type: o.Instance.Resource.Type,
-			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: access.Client})
+			Prior: k.value, Private: k.private, Identity: k.identity, Meta: meta, Client: p.client()})
 		return resp.Diagnostics
 	}); err != nil {
 		return k, err
 	}
 	defer func() { p.opts.Events.Send(event.RefreshDone{Object: o, ID: id}) }()
+	if err := p.postpones(cfg, resp.Deferred, resp.Diagnostics); err != nil {
+		return k, err
+	}
 	if err := p.walk.Report(p.place(o, resp.Diagnostics.Extend(value.Undeferred(o, cfg, resp.Deferred)))); err != nil {
 		return k, err
 	}

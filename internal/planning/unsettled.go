@@ -75,13 +75,22 @@ func (p *planner) leaveOut(l plan.LeftOut) {
 	p.leftOutList = append(p.leftOutList, l)
 }
 
-// heldBack returns the instance because of which an object without a visited block is not touched: its block, an
-// enclosing module, or its provider's configuration is held.
-func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr.AbsResourceInstance {
-	if p.holding() != eval.HoldDependents {
+// heldBlock returns the cause why a block, or a module around it, is held. A refresh-only plan reads the objects of
+// held blocks, too.
+func (p *planner) heldBlock(a addr.AbsResource) *eval.Cause {
+	if p.opts.Mode != plan.Normal {
 		return nil
 	}
-	if c := p.walk.HeldBlock(a); c != nil && !p.visited[a] {
+	return p.walk.HeldBlock(a)
+}
+
+// heldBack returns the cause because of which an object without a visited block is not touched: its block, an
+// enclosing module, or its provider's configuration is held.
+func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *eval.Cause {
+	if p.walk.Inputs.Hold != eval.HoldDependents {
+		return nil
+	}
+	if c := p.heldBlock(a); c != nil && !p.visited[a] {
 		return c
 	}
 	return p.walk.HeldProvider(cfg)
@@ -90,12 +99,16 @@ func (p *planner) heldBack(a addr.AbsResource, cfg addr.AbsProviderConfig) *addr
 // listHeld records the blocks that the walk held: resources, calls of modules that are not expanded, and output values
 // of the root module.
 func (p *planner) listHeld() {
-	if p.holding() == eval.HoldNothing {
+	if p.walk.Inputs.Hold == eval.HoldNothing {
 		return
 	}
 	all := p.holding() == eval.HoldDependents
-	p.walk.EachHeld(func(i *eval.Instance, s *linking.Slot, cause addr.AbsResourceInstance) {
-		l := plan.LeftOut{Because: cause, Reason: plan.LeftOutDependent}
+	p.walk.EachHeld(func(i *eval.Instance, s *linking.Slot, cause eval.Cause) {
+		if cause.Deferred != "" {
+			p.deferHeld(i, s, cause)
+			return
+		}
+		l := plan.LeftOut{Because: cause.Excluded, Reason: plan.LeftOutDependent}
 		switch {
 		case s.Kind == linking.SlotOutput && i.Parent() == nil:
 			l.Address = "output." + s.Name
@@ -117,14 +130,14 @@ func (p *planner) listHeld() {
 // withhold cancels the deletion of the dependencies of untouched objects, according to the state, the configuration and
 // the journal. A replacement cannot be cancelled, because others were planned with it: it is an error.
 func (p *planner) withhold() (diags diag.List) {
-	if len(p.unsettled) == 0 || p.opts.Mode == plan.RefreshOnly {
+	if len(p.unsettled)+len(p.deferrals) == 0 || p.opts.Mode == plan.RefreshOnly {
 		return nil
 	}
 	kept := p.kept()
 	for _, c := range p.changes {
 		cause, keep := kept[c.Object.Instance]
-		if keep && c.Object.Deposed == "" && c.Action.IsReplace() {
-			begun := p.unsettled[cause].Object
+		if keep && cause.Deferred == "" && c.Object.Deposed == "" && c.Action.IsReplace() {
+			begun := p.unsettled[cause.Excluded].Object
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: c.Object.String(),
 				Summary: "Replacement blocked by an interrupted creation",
 				Detail: fmt.Sprintf("%s would be replaced, but an earlier run was interrupted while it created %s. "+
@@ -144,23 +157,29 @@ func (p *planner) withhold() (diags diag.List) {
 		if p.byInstance[a] == c {
 			delete(p.byInstance, a)
 		}
-		if a == cause {
+		switch {
+		case cause.Deferred != "":
+			p.addDeferral(plan.Deferral{Address: c.Object.String(), Because: cause.Deferred,
+				Reason: plan.DeferredNeeded, Provider: c.Provider})
+		case a == cause.Excluded:
 			p.noteUnsettled(a)
-		} else {
-			p.leaveOut(plan.LeftOut{Address: c.Object.String(), Because: cause, Reason: plan.LeftOutNeeded})
+		default:
+			p.leaveOut(plan.LeftOut{Address: c.Object.String(), Because: cause.Excluded,
+				Reason: plan.LeftOutNeeded})
 		}
 		return true
 	})
 	return diags
 }
 
-// kept returns the instances that are not deleted, each with the unsettled instance that it is kept for: all untouched
-// objects, and their dependencies.
-func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
+// kept returns the instances that are not deleted, each with the unsettled or deferred one that it is kept for: all
+// untouched objects, and their dependencies.
+func (p *planner) kept() map[addr.AbsResourceInstance]eval.Cause {
 	near := map[nearKey][]addr.AbsResourceInstance{}
-	kept := map[addr.AbsResourceInstance]addr.AbsResourceInstance{}
+	kept := map[addr.AbsResourceInstance]eval.Cause{}
+	later := p.deferredObjects()
 	var queue []addr.AbsResourceInstance
-	keep := func(a, cause addr.AbsResourceInstance) {
+	keep := func(a addr.AbsResourceInstance, cause eval.Cause) {
 		if _, ok := kept[a]; !ok {
 			kept[a] = cause
 			queue = append(queue, a)
@@ -168,13 +187,13 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 	}
 	for a := range p.unsettled {
 		if p.isUnsettled(a) {
-			if keep(a, a); p.targets.Contains(a) {
+			if keep(a, eval.Cause{Excluded: a}); p.targets.Contains(a) {
 				p.noteUnsettled(a) // even without a block
 			}
 		}
 	}
 	for a, open := range p.moves.Waiting {
-		keep(a, p.moves.Open[open]) // its new address may be taken
+		keep(a, eval.Cause{Excluded: p.moves.Open[open]}) // its new address may be taken
 	}
 	for _, r := range p.prior.Resources() {
 		for _, key := range r.Keys() {
@@ -185,7 +204,9 @@ func (p *planner) kept() map[addr.AbsResourceInstance]addr.AbsResourceInstance {
 			cause := p.heldBack(r.Addr, p.prior.ProviderOf(addr.Object{Instance: a}))
 			switch {
 			case p.isUnsettled(a):
-				keep(a, a)
+				keep(a, eval.Cause{Excluded: a})
+			case later[a.String()]:
+				keep(a, eval.Cause{Deferred: a.String()})
 			case cause != nil:
 				keep(a, *cause)
 			}

@@ -59,7 +59,8 @@ type Lifecycle struct {
 
 // Plan is the plan block.
 type Plan struct {
-	Lock *bool `hcl:"lock,optional" doc:"false: the command plan takes no lock unless -lock says so"`
+	Lock  *bool `hcl:"lock,optional" doc:"false: the command plan takes no lock unless -lock says so"`
+	Defer bool  `hcl:"allow_deferral,optional" doc:"plan and apply as with -allow-deferral"`
 }
 
 // Refresh is the refresh block.
@@ -149,6 +150,9 @@ func checkDuration(name, text string, at hcl.Range) diag.List {
 
 // PlansUnlocked reports whether the command plan takes no lock by default.
 func (f File) PlansUnlocked() bool { return f.Plan != nil && f.Plan.Lock != nil && !*f.Plan.Lock }
+
+// DefersPlans reports whether plans defer what cannot be planned yet.
+func (f File) DefersPlans() bool { return f.Plan != nil && f.Plan.Defer }
 
 // RemembersPreventDestroy reports whether prevent_destroy applies after its block was removed.
 func (f File) RemembersPreventDestroy() bool { return f.Lifecycle != nil && f.Lifecycle.Remember }

@@ -210,7 +210,7 @@ func objectsAt(s *state.State, inst addr.AbsResourceInstance) (list []*state.Obj
 // with the configuration, and perhaps destroy them. With limits, this is assumed for a plan that destroys, leaves
 // objects out because of an interrupted run, or invokes actions.
 func all(p *plan.Plan) bool {
-	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut) > 0
+	return p.Mode == plan.Destroy || len(p.Invocations)+len(p.Unsettled)+len(p.LeftOut)+len(p.Deferred) > 0
 }
 
 // compares reports whether a plan with limits would compare an instance with the configuration.

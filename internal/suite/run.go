@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -75,8 +76,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 			return
 		}
 		key.applied, key.order = append(key.applied, a), a.number
-		_, diags = held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
-			StandIns: a.options.StandIns, Scope: scope, Rest: "The objects of this run are destroyed next."})
+		diags = a.apply(r, held, pl, scope)
 		key.current, key.open = held.State(), held.Snapshot().InFlight
 		out.State = key.current
 		out.Diags = out.Diags.Extend(a.expect(diags, scope.Usable()))
@@ -89,6 +89,28 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 	out.Status = a.evaluate(scope, out)
 	if missing {
 		out.Status = max(out.Status, Fail)
+	}
+}
+
+// apply applies the plan of a run and, if plans defer something, those of further rounds.
+func (a *attempt) apply(r *fileRun, held *engine.Run, pl *plan.Plan, scope *engine.Scope) diag.List {
+	var done engine.Rounds
+	for {
+		_, diags := held.ApplyWith(r.ctx, pl, engine.ApplyOptions{Ephemeral: a.options.Variables,
+			StandIns: a.options.StandIns, Scope: scope, Rest: "The objects of this run are destroyed next."})
+		if diags.HasErrors() || !engine.Continues(pl) {
+			return diags
+		}
+		done.Count(pl)
+		a.options.ForceReplace = engine.Unreplaced(a.options.ForceReplace, pl)
+		next, diags := held.Plan(r.ctx, a.options)
+		if next == nil || diags.HasErrors() {
+			return diags
+		}
+		if diags = done.Stuck(next); diags.HasErrors() {
+			return diags
+		}
+		pl = next
 	}
 }
 

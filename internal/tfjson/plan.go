@@ -34,6 +34,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	}
 	s.changes("resource_drift", SortedChanges(p.Drift), schemas)
 	s.changes("resource_changes", changes, schemas)
+	s.deferredChanges(p, prior)
 	s.outputChanges(p.Outputs)
 	s.invocations(p.Invocations, schemas)
 	if !prior.IsEmpty() {
@@ -48,6 +49,7 @@ func Plan(w io.Writer, p *plan.Plan, prior *state.State, cfg *config.Config, sch
 	}
 	s.relevant(p.Relevant)
 	s.leftOut(p.LeftOut)
+	s.deferred(p.Deferred)
 	s.unread("unread", p.Unread)
 	s.unread("unread_by_setting", p.UnreadBySetting)
 	if len(p.Checks) > 0 {

@@ -220,7 +220,7 @@ func oneSide(v cty.Value) string {
 // countsOf returns the present number of instances of resources with count. It is not known for a targeted or failed
 // plan.
 func countsOf(p *plan.Plan) map[addr.AbsResource]int {
-	if p.Partial() || p.Errored || len(p.LeftOut) > 0 {
+	if p.Partial() || p.Errored || len(p.LeftOut)+len(p.Deferred) > 0 {
 		return nil
 	}
 	counts := map[addr.AbsResource]int{}

@@ -24,7 +24,7 @@ func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash s
 	v.Plan(p, schemas)
 	v.Close()
 
-	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(p)
+	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(p) + markdownDeferred(p)
 	list := markdownRows(p)
 	plain := strings.Trim(text.String(), "\n")
 	end := ""
@@ -62,6 +62,23 @@ func markdownChecks(p *plan.Plan) string {
 		lines = append(lines[:most], fmt.Sprintf("- and %d more\n", len(lines)-most))
 	}
 	return "**Checks that fail:**\n\n" + strings.Join(lines, "") + "\n"
+}
+
+// markdownDeferred lists what the plan defers.
+func markdownDeferred(p *plan.Plan) string {
+	const most = 10
+	if len(p.Deferred) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("**Deferred until this plan is applied:**\n\n")
+	for _, d := range p.Deferred[:min(most, len(p.Deferred))] {
+		fmt.Fprintf(&b, "- %s: %s\n", codeCell(d.Address), textCell(clean(d.Why())))
+	}
+	if n := len(p.Deferred) - most; n > 0 {
+		fmt.Fprintf(&b, "- and %d more\n", n)
+	}
+	return b.String() + "\n"
 }
 
 // markdownTable writes rows in at most limit bytes, or without a limit if it is -1.
@@ -110,6 +127,8 @@ func markdownTitle(p *plan.Plan) string {
 	switch {
 	case p.Errored:
 		return "Plan failed"
+	case s == (plan.Summary{}) && !p.Applyable() && len(p.Deferred) > 0:
+		return "Everything is deferred"
 	case s == (plan.Summary{}) && !p.Applyable():
 		return "No changes"
 	}

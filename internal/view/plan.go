@@ -47,6 +47,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	outputs := w.outputs(p.Outputs)
 	defer w.unread(p)
 	defer w.leftOut(p)
+	defer w.deferred(p)
 	w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
@@ -111,6 +112,24 @@ func (w *planWriter) leftOut(p *plan.Plan) {
 			continue
 		}
 		fmt.Fprintf(w, "      %s\n", clean(l.Why()))
+	}
+}
+
+// deferredShown limits how many deferrals are listed. JSON lists all of them.
+const deferredShown = 50
+
+// deferred lists what a later plan has to plan.
+func (w *planWriter) deferred(p *plan.Plan) {
+	n := len(p.Deferred)
+	if n == 0 {
+		return
+	}
+	w.WriteString("\n" + w.in(bold, w.in(yellow, "Deferred")+" until this plan is applied:") + "\n\n")
+	for _, d := range p.Deferred[:min(n, deferredShown)] {
+		fmt.Fprintf(w, "  %s %s\n      %s\n", w.in(yellow, "?"), clean(d.Address), clean(d.Why()))
+	}
+	if n > deferredShown {
+		fmt.Fprintf(w, "  and %d more\n", n-deferredShown)
 	}
 }
 
@@ -191,6 +210,9 @@ func (w *planWriter) noChanges(p *plan.Plan, drifted bool) {
 	case p.Errored:
 		w.WriteString("\nPlanning failed. ")
 		w.WriteString(name + " encountered an error while generating this plan.\n\n")
+	case len(p.Deferred) > 0 && p.Mode != plan.RefreshOnly:
+		w.WriteByte('\n')
+		w.paragraph("%s cannot plan anything now. What it defers is listed below.", name)
 	case len(p.LeftOut) > 0 && p.Mode != plan.RefreshOnly:
 		w.WriteByte('\n')
 		w.paragraph("%s cannot do anything now. The changes that it leaves out are listed below.", name)

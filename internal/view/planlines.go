@@ -96,6 +96,8 @@ type summaryLine struct {
 	Operation string `json:"operation"`
 	// LeftOut is an additional member of Tombolo: the objects that the plan leaves alone, as in the plan document.
 	LeftOut []leftOutLine `json:"left_out,omitempty"`
+	// Deferred is another one: what a later plan has to plan.
+	Deferred []deferredLine `json:"deferred,omitempty"`
 	// Unread is another one: the instances whose real objects were not read.
 	Unread []string `json:"unread,omitempty"`
 	// UnreadBySetting has those of them that the project's settings exclude.
@@ -136,6 +138,19 @@ func leftOutLines(p *plan.Plan) (lines []leftOutLine) {
 	return lines
 }
 
+type deferredLine struct {
+	Address string              `json:"address"`
+	Reason  plan.DeferralReason `json:"reason"`
+	Because string              `json:"because,omitempty"`
+}
+
+func deferredLines(p *plan.Plan) (lines []deferredLine) {
+	for _, d := range p.Deferred {
+		lines = append(lines, deferredLine{d.Address, d.Reason, d.Because})
+	}
+	return lines
+}
+
 func unreadLines(list []addr.AbsResourceInstance) (lines []string) {
 	for _, a := range list {
 		lines = append(lines, a.String())
@@ -166,7 +181,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: l.invoked(s.Invoke),
 			Forget:    l.forgotten(p),
 			Operation: "plan",
-			LeftOut:   leftOutLines(p), Unread: unreadLines(p.Unread),
+			LeftOut:   leftOutLines(p), Deferred: deferredLines(p), Unread: unreadLines(p.Unread),
 			UnreadBySetting: unreadLines(p.UnreadBySetting)})
 	if len(p.Outputs) == 0 {
 		return

@@ -339,7 +339,7 @@ func (p *world) Import(ctx context.Context, req provider.ImportRequest) provider
 	}
 	if o == nil {
 		return provider.ImportResponse{
-			Diagnostics: problem(nil, "No such object", "The world has no object with the id %q.", req.ID)}
+			Diagnostics: problem(nil, provider.NoSuchObject, "The world has no object with the id %q.", req.ID)}
 	}
 	state, err := o.valueOf(req.Type, rt)
 	if err != nil {

@@ -84,38 +84,61 @@ func setupApply(c *command.Call, destroy bool) func(context.Context) command.Out
 	}
 }
 
-// runApply plans, asks and applies.
+// runApply plans, asks and applies, in rounds if plans defer something.
 func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) command.Outcome {
 	s, ok := begin(ctx, c, p, kind{operation: state.OperationApply})
 	if !ok {
 		return command.Failed
 	}
 	defer s.end()
-	pl, diags := s.plan()
-	if pl != nil {
-		c.View().Plan(pl, s.schemas(pl))
-	}
-	if pl == nil || pl.Errored || diags.HasErrors() {
-		c.Report(diags.Extend(s.report(pl, diags, nil)))
-		return command.Failed
-	}
-	if !approved && pl.Applyable() {
-		c.Report(diags.Extend(s.report(pl, diags, nil))) // the user should see them before the approval
-		diags = nil
-		if ok, problems := approve(s.ctx, c, pl); !ok {
-			c.Report(problems)
+	var done engine.Rounds
+	for {
+		pl, diags := s.plan()
+		if pl != nil {
+			c.View().Plan(pl, s.schemas(pl))
+		}
+		if pl != nil && !pl.Errored {
+			diags = diags.Extend(done.Stuck(pl))
+		}
+		if pl == nil || pl.Errored || diags.HasErrors() {
+			c.Report(diags.Extend(s.report(pl, diags, nil)))
 			return command.Failed
 		}
+		if !approved && pl.Applyable() {
+			c.Report(diags.Extend(s.report(pl, diags, nil))) // the user should see them before the approval
+			diags = nil
+			if ok, problems := approve(s.ctx, c, pl); !ok {
+				c.Report(problems)
+				return command.Failed
+			}
+		}
+		if !engine.Continues(pl) {
+			return s.perform(pl, s.options.Variables, diags)
+		}
+		if diags = s.apply(pl, s.options.Variables, diags); diags.HasErrors() {
+			return s.finish(pl, diags)
+		}
+		c.Report(diags)
+		c.Tell("\nRound %d is complete. Planning what was deferred.\n", done.Count(pl))
+		s.warnings, s.options.ForceReplace = nil, engine.Unreplaced(s.options.ForceReplace, pl)
 	}
-	return s.perform(pl, s.options.Variables, diags)
 }
 
 // perform applies a plan and shows the results. The diagnostics are those of planning that were not shown yet.
 func (s *session) perform(pl *plan.Plan, values map[string]cty.Value, diags diag.List) command.Outcome {
-	c := s.call
+	return s.finish(pl, s.apply(pl, values, diags))
+}
+
+// apply applies a plan. It returns the diagnostics that are not shown yet.
+func (s *session) apply(pl *plan.Plan, values map[string]cty.Value, diags diag.List) diag.List {
 	_, more := s.run.ApplyWith(s.ctx, pl, engine.ApplyOptions{Ephemeral: ephemeral(pl, values),
-		KeepOutputs: c.Path == "refresh"})
-	diags = slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // the checks were evaluated again
+		KeepOutputs: s.call.Path == "refresh"})
+	return slices.DeleteFunc(diags, engine.OfCheckBlock).Extend(more) // the checks were evaluated again
+}
+
+// finish releases the lock and shows the results of the last plan that was applied.
+func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
+	c := s.call
 	after := s.run.State()
 	if !s.release() {
 		c.Report(diags)

@@ -24,6 +24,7 @@ type planning struct {
 
 	destroy, refreshOnly, refresh bool
 	minimalRefresh                bool
+	allowDeferral                 bool
 	targets, except, replace      []string
 	targetFiles, exceptFiles      []string
 	invoke                        []string
@@ -48,6 +49,8 @@ func (p *planning) flags(c *command.Call) {
 	c.Flags.BoolVar(&p.refresh, "refresh", true, "Do not read the real objects before planning; trust the state.")
 	c.Flags.BoolVar(&p.minimalRefresh, "minimal-refresh", false,
 		"Read only the real objects that change or depend on a change; trust the state for all others.")
+	c.Flags.BoolVar(&p.allowDeferral, "allow-deferral", false, "If parts cannot be planned yet, such as a count that "+
+		"is known only after apply, plan the others. The command apply then plans and applies in rounds.")
 	p.choice(c)
 	c.StringsFlag(&p.replace, "replace",
 		"Replace the instance at `ADDRESS` even if it has no changes. May be given more than once.")
@@ -151,10 +154,15 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
+// given reports whether an option was given.
+func given(c *command.Call, name string) (yes bool) {
+	c.Flags.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
+	return yes
+}
+
 // readsAll reports whether the command line requests a full refresh. It takes precedence over the project file.
-func (p *planning) readsAll(c *command.Call) (asked bool) {
-	c.Flags.Visit(func(f *flag.Flag) { asked = asked || f.Name == "refresh" || f.Name == "minimal-refresh" })
-	return asked && p.refresh && !p.minimalRefresh
+func (p *planning) readsAll(c *command.Call) bool {
+	return (given(c, "refresh") || given(c, "minimal-refresh")) && p.refresh && !p.minimalRefresh
 }
 
 // chosen sets the options to the addresses that were given, or reports problems.
@@ -179,7 +187,8 @@ func (p *planning) chosen(c *command.Call, o *engine.PlanOptions) bool {
 
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
-	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c)}
+	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c),
+		AllowDeferral: p.allowDeferral, ForbidDeferral: given(c, "allow-deferral") && !p.allowDeferral}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",

@@ -22,7 +22,8 @@ With -out, the plan is saved. "~ apply FILE" then applies exactly that plan.`,
 		Exits: `0  A plan was made.
 1  There were errors.
 2  With -detailed-exitcode: the plan has changes, or leaves some out
-   because an interrupted creation must be resolved first.`,
+   because an interrupted creation must be resolved first, or because it
+   cannot plan them yet (-allow-deferral).`,
 		Example: `~ plan -out=change.plan
 ~ plan -detailed-exitcode -refresh-only`,
 		Setup: func(c *command.Call) command.Run {
@@ -84,7 +85,7 @@ func runPlan(ctx context.Context, c *command.Call, p *planning, out string, deta
 	switch ok = s.release() && ok; {
 	case !ok || pl == nil:
 		return command.Failed
-	case detailed && (pl.Applyable() || len(pl.LeftOut) > 0 && pl.Mode != plan.RefreshOnly):
+	case detailed && (pl.Applyable() || len(pl.LeftOut)+len(pl.Deferred) > 0 && pl.Mode != plan.RefreshOnly):
 		return command.Changes
 	}
 	return command.Done

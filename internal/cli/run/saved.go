@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -57,7 +58,11 @@ func applySaved(ctx context.Context, c *command.Call, p *planning, name, expecte
 	}
 	c.Interrupted(s.run.Snapshot())
 	c.View().Saved(pl)
-	return s.perform(pl, values, nil)
+	outcome := s.perform(pl, values, nil)
+	if outcome == command.Done && engine.Continues(pl) {
+		c.Tell("\nA part of the configuration was deferred. Make another plan for it.\n")
+	}
+	return outcome
 }
 
 // ephemeralValues collects the variables that are not stored in a plan, and checks that no others have changed.

@@ -140,6 +140,21 @@ func (s *Slot) Addr() string {
 	return prefix + s.Name
 }
 
+// Repeats reports whether the slot has count or for_each.
+func (s *Slot) Repeats() bool {
+	switch s.Kind {
+	case SlotCall:
+		return s.Call.Count != nil || s.Call.ForEach != nil
+	case SlotProvider:
+		return s.Provider.ForEach != nil
+	case SlotResource:
+		return s.Resource.Count != nil || s.Resource.ForEach != nil
+	case SlotImport:
+		return s.Import.ForEach != nil
+	}
+	return false
+}
+
 // hasObjects reports whether a slot is a resource. Actions and lists are declared like them, but nothing depends on
 // their results.
 func (s *Slot) hasObjects() bool {

@@ -263,6 +263,9 @@ func (d *document) pending(p *plan.Plan) {
 		}
 		d.Pending = append(d.Pending, leftover{view.CleanLine(l.Address), view.CleanLine(why)})
 	}
+	for _, l := range p.Deferred {
+		d.Pending = append(d.Pending, leftover{view.CleanLine(l.Address), view.CleanLine("deferred: " + l.Why())})
+	}
 	for _, a := range p.Unread {
 		why := "not read, because the refresh is minimal"
 		if _, set := slices.BinarySearchFunc(p.UnreadBySetting, a, addr.AbsResourceInstance.Compare); set {
@@ -301,6 +304,10 @@ func notes(o Options, p *plan.Plan) (list []note) {
 	if len(p.LeftOut) > 0 {
 		say("warning", "Interrupted creations must be resolved first: %d parts of the configuration are left out.",
 			len(p.LeftOut))
+	}
+	if n := len(p.Deferred); n > 0 {
+		say("warning", "The plan defers what cannot be planned yet (%d): make another plan after this one was applied.",
+			n)
 	}
 	if p.Unrefreshed {
 		say("warning", "The real objects were not read (-refresh=false): changes made outside are not in this plan.")
