@@ -26,6 +26,7 @@ export const groups = [
       "start/from-terraform": "docs/start/from-terraform.md",
       "start/from-opentofu": "docs/start/from-opentofu.md",
       "start/from-pulumi": "docs/start/from-pulumi.md",
+      "start/windows": "docs/windows.md",
     },
   },
   {
