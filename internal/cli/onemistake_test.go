@@ -120,7 +120,7 @@ func validated(t *testing.T, dir string) (list []heard) {
 	defer in.Close()
 	a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", StartDir: dir},
 		In: command.NewInput(in), Out: &out, Err: &out}
-	survive(a, func() command.Outcome { return start(t.Context(), a, []string{"validate"}) })
+	catchPanic(a, func() command.Outcome { return start(t.Context(), a, []string{"validate"}) })
 	for _, text := range strings.Split("\n"+out.String(), "\n\nError: ")[1:] {
 		e := heard{text: text}
 		e.title, _, _ = strings.Cut(text, "\n")
