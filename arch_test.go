@@ -225,7 +225,6 @@ var alone = map[string]string{
 	"internal/console":              "the conformance corpus reads lines as the command does",
 	"internal/engine/ownstore":      "guards the store of an embedder, with its panics, and knows no project",
 	"internal/eval/funcs/funcstest": "tables of tests, also for benchmarks",
-	"internal/explain":              "has the texts of all codes, which tests compare with the code, without commands",
 	"internal/fetch/credentials":    "tokens and their helpers, apart from all that prints",
 	"internal/fetch/pins":           "reads and writes a file, and knows nothing of modules or downloads",
 	"internal/fetch/registries":     "the network, which the choice of versions must not see",

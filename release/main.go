@@ -4,6 +4,8 @@
 //	go run ./release version                  prints the version of this tree
 //	go run ./release prepare DIR              writes man pages and completion scripts
 //	go run ./release pages DIR                writes a page for each command, for the site
+//	go run ./release errors DIR               writes a page for each group of codes of problems, for the site
+//	go run ./release functions DIR            writes a page with all functions, for the site
 //	go run ./release sbom BINARY              prints what a binary was built from, as a CycloneDX document
 //	go run ./release image DIST               writes a container image for two platforms, as an OCI layout
 //	go run ./release formula DIST             prints the formula for Homebrew
@@ -29,6 +31,8 @@ var jobs = map[string]struct {
 	"version":   {"", printVersion},
 	"prepare":   {"DIR", prepare},
 	"pages":     {"DIR", writePages},
+	"errors":    {"DIR", writeErrors},
+	"functions": {"DIR", writeFunctions},
 	"sbom":      {"BINARY", printSBOM},
 	"image":     {"DIST", writeImage},
 	"formula":   {"DIST", printFormula},

@@ -20,8 +20,10 @@ import (
 	"testing"
 
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 )
 
 func TestEveryCommandHasAManualPage(t *testing.T) {
@@ -48,6 +50,37 @@ func TestEveryCommandHasAManualPage(t *testing.T) {
 		}
 		if bytes.Contains(page, []byte("~ ")) && bytes.Contains(page, []byte("\n~")) {
 			t.Errorf("%s has a placeholder of the program's name", name)
+		}
+	}
+}
+
+func TestEveryCodeIsOnAPageOfTheSite(t *testing.T) {
+	pages := errorPages()
+	for _, k := range diag.Kinds() {
+		page := pages["tb"+k.Code[2:4]+".md"]
+		at := strings.Index(page, "\n## "+k.Code+": ")
+		if at < 0 {
+			t.Errorf("%s is on no page", k.Code)
+			continue
+		}
+		section, _, _ := strings.Cut(page[at+1:], "\n## ")
+		if strings.Count(section, "\n```")%2 != 0 || len(strings.Fields(section)) < 10 {
+			t.Errorf("the section of %s is\n%s", k.Code, section)
+		}
+	}
+}
+
+func TestFunctionsHaveExamples(t *testing.T) {
+	examples, err := functionExamples(filepath.Join("..", console))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := map[string]string{"bcrypt": "random", "timestamp": "the time", "plantimestamp": "the time",
+		"base64gunzip": "newer", "cidrcontains": "newer", "urldecode": "newer", "convert": "newer",
+		"list": "removed", "map": "removed"}
+	for name := range funcs.Table(funcs.Options{}) {
+		if has := examples[name] != nil; has == (none[name] != "") && !strings.Contains(name, "::") {
+			t.Errorf("%s has an example: %t", name, has)
 		}
 	}
 }

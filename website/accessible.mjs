@@ -10,7 +10,7 @@ export function accessible(html) {
     .replace(/<table>/g, '<div class="scrolls" role="group" tabindex="0" aria-label="Table"><table>')
     .replace(/<\/table>/g, "</table></div>")
     .replace(/<th([^>]*)>\s*<\/th>/g, "<td$1></td>")
-    .replace(/<pre (data-language="[^"]*" class="wrap" style="--ecMaxLine:\d{3,}ch")/g, '<pre tabindex="0" $1')
+    .replace(/<pre (data-language="[^"]*" class="wrap" style="--ecMaxLine:\d{2,}ch")/g, '<pre tabindex="0" $1')
     .replace(/(<button data-open-modal[\s\S]*?)<kbd class="sl-hidden/g, '$1<kbd aria-hidden="true" class="sl-hidden')
     .replace(/<kbd( class="[^"]*")>(Ctrl|K)<\/kbd>/g, '<kbd$1 data-key="$2"></kbd>');
 }

@@ -1,7 +1,7 @@
 import starlight from "@astrojs/starlight";
 import { defineConfig } from "astro/config";
 import accessible from "./accessible.mjs";
-import { commandPlaces, groups } from "./pages.mjs";
+import { commandPlaces, errorPlaces, functionsPlace, groups, languagesPlace } from "./pages.mjs";
 
 export default defineConfig({
   site: "https://tombolo-iac.github.io",
@@ -16,8 +16,11 @@ export default defineConfig({
       sidebar: groups.map((group) => ({
         label: group.label,
         items: [
+          ...(group.label === "Guides" ? [languagesPlace] : []),
           ...Object.keys(group.pages),
+          ...(group.commands ? [functionsPlace] : []),
           ...(group.commands ? [{ label: "Commands", collapsed: true, items: commandPlaces() }] : []),
+          ...(group.errors ? errorPlaces() : []),
         ],
       })),
     }),

@@ -4,15 +4,16 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { languagesPage } from "./languages.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(here);
 const target = join(here, ".pages");
 export const source = "https://github.com/tombolo-iac/tombolo/blob/main/";
 
-// folder returns the pages of a folder of docs, which has the same name on the site.
-function folder(name) {
-  const files = readdirSync(join(repository, "docs", name)).sort();
+// folder returns the pages of a folder of docs, which has the same name on the site, except those of another place.
+function folder(name, except = []) {
+  const files = readdirSync(join(repository, "docs", name)).filter((file) => !except.includes(file)).sort();
   return Object.fromEntries(files.map((file) => [`${name}/${file.replace(/\.md$/, "")}`, `docs/${name}/${file}`]));
 }
 
@@ -26,6 +27,7 @@ export const groups = [
       "start/from-terraform": "docs/start/from-terraform.md",
       "start/from-opentofu": "docs/start/from-opentofu.md",
       "start/from-pulumi": "docs/start/from-pulumi.md",
+      "start/windows": "docs/windows.md",
     },
   },
   {
@@ -55,7 +57,7 @@ export const groups = [
   },
   {
     label: "Extensions",
-    pages: { extensions: "docs/extensions.md", ...folder("extensions") },
+    pages: { extensions: "docs/extensions.md", ...folder("extensions", ["errors.md"]) },
   },
   {
     label: "Reference",
@@ -70,6 +72,11 @@ export const groups = [
       "reference/plugins": "docs/plugins.md",
     },
     commands: true,
+  },
+  {
+    label: "Errors",
+    pages: { errors: "docs/extensions/errors.md" },
+    errors: true,
   },
   {
     label: "Explanation",
@@ -92,15 +99,26 @@ export const groups = [
   },
 ];
 
+// languagesPlace is the page about the first provider; see languages.mjs.
+export const languagesPlace = "guides/your-language";
+
 const places = new Map(groups.flatMap((g) => Object.entries(g.pages).map(([place, file]) => [file, place])));
 
 // commands are the pages that the program's own help makes.
 const commandsDir = join(here, ".commands");
 
-export function commandPlaces() {
-  if (!existsSync(commandsDir)) return [];
-  return readdirSync(commandsDir).sort().map((name) => "reference/commands/" + name.replace(/\.md$/, ""));
-}
+// errorsDir are the pages about codes of problems: what the command explain prints.
+const errorsDir = join(here, ".errors");
+
+// functionsDir has the page of all functions, with examples of the tests.
+const functionsDir = join(here, ".functions");
+export const functionsPlace = "reference/all-functions";
+
+const placesIn = (dir, below) =>
+  existsSync(dir) ? readdirSync(dir).sort().map((name) => below + name.replace(/\.md$/, "")) : [];
+
+export const commandPlaces = () => placesIn(commandsDir, "reference/commands/");
+export const errorPlaces = () => placesIn(errorsDir, "errors/");
 
 // outsideCode calls change with each part of a text that is no code.
 function outsideCode(text, change) {
@@ -147,15 +165,21 @@ function write(place, text) {
 }
 
 function main() {
-  rmSync(commandsDir, { recursive: true, force: true });
-  execFileSync("go", ["run", "./release", "pages", commandsDir], { cwd: repository, stdio: "inherit" });
+  for (const [job, dir] of [["pages", commandsDir], ["errors", errorsDir], ["functions", functionsDir]]) {
+    rmSync(dir, { recursive: true, force: true });
+    execFileSync("go", ["run", "./release", job, dir], { cwd: repository, stdio: "inherit" });
+  }
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target);
   copyFileSync(join(here, "src/index.mdx"), join(target, "index.mdx"));
+  mkdirSync(join(target, "guides"));
+  writeFileSync(join(target, languagesPlace + ".mdx"), languagesPage(repository));
   cpSync(join(repository, "docs/pictures"), join(here, "public/pictures"), { recursive: true });
   for (const [file, place] of places) write(place, page(readFileSync(join(repository, file), "utf8"), file, true));
-  for (const place of commandPlaces()) {
-    const file = join(commandsDir, place.split("/").pop() + ".md");
+  const functions = join(functionsDir, "functions.md");
+  write(functionsPlace, page(readFileSync(functions, "utf8"), relative(repository, functions), false));
+  for (const place of [...commandPlaces(), ...errorPlaces()]) {
+    const file = join(place.startsWith("errors/") ? errorsDir : commandsDir, place.split("/").pop() + ".md");
     write(place, page(readFileSync(file, "utf8"), relative(repository, file), false));
   }
 }

@@ -122,15 +122,8 @@ func (p Page) Text(w Words) string {
 	b.WriteString(w.Bold(p.Kind.Code+": "+p.Kind.Title) + "\n\n")
 	say := func(text string) { b.WriteString(w.Wrap(w.named(text)) + "\n\n") }
 	e := p.Example
-	switch {
-	case p.Kind.Retired:
-		say("No current release reports this problem. The code is reserved, so that it never gets another meaning.")
-	case e != nil && e.Means != "":
-		say(e.Means)
-	default:
-		for _, text := range p.about() {
-			say(text)
-		}
+	for _, text := range p.prose() {
+		say(text)
 	}
 	if e != nil {
 		w.fails(&b, e)
@@ -141,6 +134,18 @@ func (p Page) Text(w Words) string {
 		w.files(&b, e.Mended)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// prose returns the paragraphs about the meaning of a problem.
+func (p Page) prose() []string {
+	switch e := p.Example; {
+	case p.Kind.Retired:
+		return []string{"No current release reports this problem. The code is reserved, so that it never gets " +
+			"another meaning."}
+	case e != nil && e.Means != "":
+		return []string{e.Means}
+	}
+	return p.about()
 }
 
 // fails writes the files and the commands of an example, and the output of the last command.

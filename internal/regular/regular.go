@@ -72,7 +72,7 @@ func content(name string, limit int64) func(*os.File, error) ([]byte, error) {
 // Named returns the content of a file that a user named, as on the command line, up to limit bytes. It also reads pipes
 // and terminals.
 func Named(name string, limit int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := Shared(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func Open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return judged(Patient(func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
+	return judged(Patient(func() (*os.File, error) { return Shared(name, os.O_RDONLY|dontWait, 0) }))
 }
 
 // CheckFile returns an error for a file that is not regular or exceeds limit bytes. It is for files that a library

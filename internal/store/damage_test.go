@@ -167,7 +167,8 @@ func TestErrorsNameTheRightLocations(t *testing.T) {
 		}
 		found := false
 		for _, name := range saved.Where {
-			found = found || encryptiontest.Asked() != nil || strings.Contains(disk.Contents()[name], "by us")
+			found = found || encryptiontest.Asked() != nil ||
+				strings.Contains(disk.Contents()[filepath.ToSlash(name)], "by us")
 		}
 		if !found {
 			t.Errorf("%s: the results are in none of %v", what, saved.Where)
@@ -233,7 +234,7 @@ func TestNamedLocationsAreChecked(t *testing.T) {
 				if name != journalPath {
 					elsewhere++
 				}
-				if !strings.Contains(disk.Contents()[name], "by us") {
+				if !strings.Contains(disk.Contents()[filepath.ToSlash(name)], "by us") {
 					t.Errorf("%s before call %d: the results are said to be in %s, where they are not: %v", how, at,
 						name, err)
 				}

@@ -169,7 +169,7 @@ func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := regular.Patient(func() (*os.File, error) { return os.OpenFile(name, flag|noFollow, perm) })
+	f, err := regular.Patient(func() (*os.File, error) { return regular.Shared(name, flag|noFollow, perm) })
 	if err != nil {
 		if fi, statErr := os.Lstat(name); statErr == nil && irregular(name, fi) != nil {
 			return nil, irregular(name, fi) // it was created meanwhile
@@ -277,6 +277,8 @@ func infoOf(fi fs.FileInfo, err error) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
+	// On Windows, what identifies a file is read when it is first compared, by its name, which another file may get.
+	os.SameFile(fi, fi)
 	return Info{Name: fi.Name(), Size: fi.Size(), ModTime: fi.ModTime(), Mode: fi.Mode(), ID: fi}, nil
 }
 

@@ -4,10 +4,12 @@
 package mem
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +29,13 @@ type FS struct {
 	files map[string]*inode
 	dirs  map[string]bool
 	clock time.Time // advances with every change, so that no two changes have the same time
+	// Mandatory makes locks those of Windows: only the open file that has the lock can read or write. It is set before
+	// the first use.
+	Mandatory bool
 }
+
+// clean returns the name under which a file is kept: the same on all systems.
+func clean(name string) string { return filepath.ToSlash(filepath.Clean(name)) }
 
 type inode struct {
 	data   []byte
@@ -46,7 +54,7 @@ func NewFS() *FS {
 func (m *FS) Clone() *FS {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := &FS{files: map[string]*inode{}, dirs: maps.Clone(m.dirs), clock: m.clock}
+	c := &FS{files: map[string]*inode{}, dirs: maps.Clone(m.dirs), clock: m.clock, Mandatory: m.Mandatory}
 	for name, i := range m.files {
 		c.files[name] = &inode{data: slices.Clone(i.data), mode: i.mode, time: i.time}
 	}
@@ -77,14 +85,14 @@ func (m *FS) Contents() map[string]string {
 func (m *FS) Put(name string, data []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name = filepath.Clean(name)
+	name = clean(name)
 	i := m.files[name]
 	if i == nil {
 		i = &inode{mode: 0o600}
 		m.files[name] = i
 	}
 	i.data, i.time = slices.Clone(data), m.tick()
-	for dir := filepath.Dir(name); !m.dirs[dir]; dir = filepath.Dir(dir) {
+	for dir := path.Dir(name); !m.dirs[dir]; dir = path.Dir(dir) {
 		m.dirs[dir] = true
 	}
 }
@@ -108,10 +116,10 @@ func (m *FS) Through(name string) (io.WriteCloser, error) {
 func (m *FS) Open(name string, flag int, perm fs.FileMode) (store.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name = filepath.Clean(name)
+	name = clean(name)
 	i := m.files[name]
 	switch {
-	case i == nil && flag&os.O_CREATE == 0, !m.dirs[filepath.Dir(name)]:
+	case i == nil && flag&os.O_CREATE == 0, !m.dirs[path.Dir(name)]:
 		return nil, fail("open", name, fs.ErrNotExist)
 	case i != nil && flag&os.O_EXCL != 0:
 		return nil, fail("open", name, fs.ErrExist)
@@ -128,9 +136,9 @@ func (m *FS) Open(name string, flag int, perm fs.FileMode) (store.File, error) {
 func (m *FS) Stat(name string) (store.Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name = filepath.Clean(name)
+	name = clean(name)
 	if m.dirs[name] {
-		return store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755, ID: "folder " + name}, nil
+		return store.Info{Name: path.Base(name), Mode: fs.ModeDir | 0o755, ID: "folder " + name}, nil
 	}
 	i := m.files[name]
 	if i == nil {
@@ -140,26 +148,26 @@ func (m *FS) Stat(name string) (store.Info, error) {
 }
 
 func (i *inode) info(name string) store.Info {
-	return store.Info{Name: filepath.Base(name), Size: int64(len(i.data)), ModTime: i.time, Mode: i.mode, ID: i}
+	return store.Info{Name: path.Base(name), Size: int64(len(i.data)), ModTime: i.time, Mode: i.mode, ID: i}
 }
 
 // List implements store.Files.
 func (m *FS) List(dir string) ([]store.Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	dir = filepath.Clean(dir)
+	dir = clean(dir)
 	if !m.dirs[dir] {
 		return nil, fail("list", dir, fs.ErrNotExist)
 	}
 	var all []store.Info
 	for name, i := range m.files {
-		if filepath.Dir(name) == dir {
+		if path.Dir(name) == dir {
 			all = append(all, i.info(name))
 		}
 	}
 	for name := range m.dirs {
-		if filepath.Dir(name) == dir && name != dir {
-			all = append(all, store.Info{Name: filepath.Base(name), Mode: fs.ModeDir | 0o755})
+		if path.Dir(name) == dir && name != dir {
+			all = append(all, store.Info{Name: path.Base(name), Mode: fs.ModeDir | 0o755})
 		}
 	}
 	slices.SortFunc(all, func(a, b store.Info) int { return strings.Compare(a.Name, b.Name) })
@@ -178,7 +186,7 @@ func (m *FS) Replaceable(string) error { return nil }
 func (m *FS) rename(old, name string, replace bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	old, name = filepath.Clean(old), filepath.Clean(name)
+	old, name = clean(old), clean(name)
 	i := m.files[old]
 	switch {
 	case i == nil:
@@ -195,7 +203,7 @@ func (m *FS) rename(old, name string, replace bool) error {
 func (m *FS) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name = filepath.Clean(name)
+	name = clean(name)
 	switch {
 	case m.dirs[name]:
 		return &store.IrregularError{Name: name, Mode: fs.ModeDir}
@@ -210,7 +218,7 @@ func (m *FS) Remove(name string) error {
 func (m *FS) RemoveDir(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if dir = filepath.Clean(dir); !m.dirs[dir] {
+	if dir = clean(dir); !m.dirs[dir] {
 		return fail("remove", dir, fs.ErrNotExist)
 	}
 	delete(m.dirs, dir)
@@ -221,7 +229,7 @@ func (m *FS) RemoveDir(dir string) error {
 func (m *FS) MkdirAll(dir string, _ fs.FileMode) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for dir = filepath.Clean(dir); !m.dirs[dir]; dir = filepath.Dir(dir) {
+	for dir = clean(dir); !m.dirs[dir]; dir = path.Dir(dir) {
 		m.dirs[dir] = true
 	}
 	return nil
@@ -236,10 +244,24 @@ type handle struct {
 	name  string
 }
 
+// errHeld is the error for reading or writing a file that another has locked, where locks are mandatory.
+var errHeld = errors.New("another process has locked a portion of the file")
+
+// held returns an error if the lock of another prevents reading and writing.
+func (h *handle) held() error {
+	if h.fs.Mandatory && h.inode.holder != nil && h.inode.holder != h {
+		return fail("use", h.name, errHeld)
+	}
+	return nil
+}
+
 // ReadAt implements store.File.
 func (h *handle) ReadAt(b []byte, off int64) (int, error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
+	if err := h.held(); err != nil {
+		return 0, err
+	}
 	if off >= int64(len(h.inode.data)) {
 		return 0, io.EOF
 	}
@@ -254,6 +276,9 @@ func (h *handle) ReadAt(b []byte, off int64) (int, error) {
 func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
+	if err := h.held(); err != nil {
+		return 0, err
+	}
 	if end := int(off) + len(b); end > len(h.inode.data) {
 		h.inode.data = append(h.inode.data, make([]byte, end-len(h.inode.data))...)
 	}
@@ -265,6 +290,9 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 func (h *handle) Truncate(size int64) error {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
+	if err := h.held(); err != nil {
+		return err
+	}
 	d := h.inode.data
 	if int(size) > len(d) {
 		d = append(d, make([]byte, int(size)-len(d))...)
