@@ -24,7 +24,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	config, _, err := p.configuration(b, key, prov)
+	config, marks, err := p.configuration(b, key, prov)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -32,5 +32,5 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 		b.Unchecked(key)
 		return unknown, nil
 	}
-	return p.Open(b, key, cfg, prov, config)
+	return p.Open(b, key, cfg, prov, config, marks)
 }
