@@ -118,7 +118,7 @@ func runOutside(t *testing.T, bin string, program int, dir string, env ...string
 		t.Fatalf("%s\n%s%s", err, out.String(), errs.String())
 	}
 	if left, err := os.ReadDir(cmd.Dir); err != nil || len(left) > 0 {
-		t.Errorf("the working directory of the process has %v (%v): everything belongs into the project's", left, err)
+		t.Errorf("the working directory of the process has %v (%v): everything belongs in the project's", left, err)
 	}
 	return out.String()
 }

@@ -88,7 +88,7 @@ func (s *shown) parameters(list *types.TypeParamList) {
 	}
 }
 
-// named records an internal type. An unexported type of the same package is searched here, because no other check
+// named records an internal type. An unexported type of the same package is examined here, because no other check
 // reaches it: callers can use the result of a function or an embedded struct without naming its type. Types of other
 // packages are checked there.
 func (s *shown) named(obj *types.TypeName) {

@@ -223,9 +223,14 @@ var turns = []struct {
 	{regexp.MustCompile(`^//.*\ban? (test|folder|paragraph|session|module|goroutine|package|member|place) of (its|their) own\b`),
 		`"its own ..."`},
 	{regexp.MustCompile(`nobody (could|can) (leave|manage)`), `"it cannot be ..."`},
+	{regexp.MustCompile(`\bbelongs? into\b`), `"belongs in"`},
+	{regexp.MustCompile(`\b(is|are) waited for\b`), `"waits for"`},
+	{regexp.MustCompile(`\b(is|are) searched in\b`), `"is searched for in"`},
+	{regexp.MustCompile(`\bhas other \w+ than\b`), `"may only ...", or what it has`},
+	{regexp.MustCompile(`\bmay have (up to )?\d[\d ]*([KMG]i?B|bytes)\b`), `"may be up to ... long", "is limited to"`},
 }
 
-// No comment, message or document has one of the listed turns.
+// No comment, message or document has one of the listed turns, and no page about a code.
 func TestForbiddenTurnsAreNotUsed(t *testing.T) {
 	walkFiles(t, func(path, text string) {
 		if path == "style_test.go" {
@@ -242,20 +247,30 @@ func TestForbiddenTurnsAreNotUsed(t *testing.T) {
 				}
 			}
 		}
-	}, ".go", ".md")
+	}, ".go", ".md", ".txtar")
 }
 
 // documentTurns are phrases that must not come back in documents for users.
 var documentTurns = regexp.MustCompile(`\b([Ww]hoever|[Nn]obody|[Ss]omebody|goes on (with|when|if)|at once|hears (of|nothing)|` +
-	`judge[sd]?|slip of|takes? the place of|laid over|came of|forbids? to|counts? more than|the own|of which (it|they))\b|` + "`\\.?\\w+` behind (it|its name)")
+	`judge[sd]?|slip of|takes? the place of|laid over|came of|forbids? to|counts? more than|the own|of which (it|they)|` +
+	`[Tt]he mend|stands? (behind|above|in the)|behind (it|them))\b|` + "`\\.?\\w+` behind (it|its name)")
 
-// Documents for users name who or what acts, and when: "another run", "immediately", "together".
+// explainPages is the folder of the pages that the command explain prints.
+const explainPages = "internal/explain/pages/"
+
+// Documents for users name who or what acts, and when: "another run", "immediately", "together". So do the pages about
+// codes.
 func TestPagesSayWhoAndWhen(t *testing.T) {
-	pages := 0
+	pages, codes := 0, 0
 	walkFiles(t, func(path, text string) {
-		top := path == "README.md" || path == "ARCHITECTURE.md" || path == "SECURITY.md" || path == "CONTRIBUTING.md"
-		if !top && !strings.HasPrefix(path, "docs/") || path == "docs/compatibility.md" {
+		top := slices.Contains(
+			[]string{"README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"}, path)
+		below := strings.HasPrefix(path, "docs/") || strings.HasPrefix(path, explainPages)
+		if !top && !below || path == "docs/compatibility.md" {
 			return
+		}
+		if strings.HasPrefix(path, explainPages) {
+			codes++
 		}
 		pages++
 		text = strings.ReplaceAll(text, "\n", " ") // a turn may wrap
@@ -263,9 +278,9 @@ func TestPagesSayWhoAndWhen(t *testing.T) {
 			around := text[max(0, at[0]-20):min(len(text), at[1]+20)]
 			t.Errorf("%s: write who, what or when in place of %q", path, around)
 		}
-	}, ".md")
-	if pages < 60 {
-		t.Errorf("found only %d pages", pages)
+	}, ".md", ".txtar")
+	if pages < 100 || codes < 40 {
+		t.Errorf("found only %d pages, %d of them about codes", pages, codes)
 	}
 }
 

@@ -110,28 +110,33 @@ func (m ModuleInstance) Steps() []Step {
 	var steps []Step
 	rest := m.path
 	for rest != "" {
-		var s Step
-		s, rest = cutStep(rest)
-		steps = append(steps, s)
+		var step string
+		step, rest = splitStep(rest)
+		steps = append(steps, parseStep(step))
 	}
 	return steps
 }
 
-// cutStep splits a canonical path after its first `module.call[key]`.
-func cutStep(path string) (Step, string) {
+// splitStep splits a canonical path after its first `module.call[key]`, which it returns as `call[key]`.
+func splitStep(path string) (step, rest string) {
 	path = strings.TrimPrefix(path, "module.")
 	end := strings.IndexAny(path, ".[")
 	if end < 0 {
-		return Step{Call: path}, ""
+		return path, ""
 	}
-	s := Step{Call: path[:end]}
-	path = path[end:]
-	if path[0] == '[' {
-		close := keyEnd(path)
-		s.Key = parseCanonicalKey(path[1:close])
-		path = path[close+1:]
+	if path[end] == '[' {
+		end += keyEnd(path[end:]) + 1
 	}
-	return s, strings.TrimPrefix(path, ".")
+	return path[:end], strings.TrimPrefix(path[end:], ".")
+}
+
+// parseStep parses `call` or `call[key]`.
+func parseStep(step string) Step {
+	call, key, ok := strings.Cut(step, "[")
+	if !ok {
+		return Step{Call: call}
+	}
+	return Step{Call: call, Key: parseCanonicalKey(strings.TrimSuffix(key, "]"))}
 }
 
 // keyEnd returns the index of the bracket that closes the one at index 0, skipping quoted text.
@@ -178,22 +183,36 @@ func (m ModuleInstance) Compare(o ModuleInstance) int {
 	if m.path == o.path {
 		return 0
 	}
-	return compareSteps(m.Steps(), o.Steps())
+	first, a, b := 0, m.path, o.path
+	for a != "" && b != "" {
+		var s, t string
+		s, a = splitStep(a)
+		t, b = splitStep(b)
+		if first == 0 && s != t {
+			first = parseStep(s).compare(parseStep(t))
+		}
+	}
+	switch {
+	case a != "":
+		return 1
+	case b != "":
+		return -1
+	}
+	return first
+}
+
+func (s Step) compare(o Step) int {
+	if c := strings.Compare(s.Call, o.Call); c != 0 {
+		return c
+	}
+	return s.Key.Compare(o.Key)
 }
 
 func compareSteps(a, b []Step) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
 	}
-	for i := range a {
-		if c := strings.Compare(a[i].Call, b[i].Call); c != 0 {
-			return c
-		}
-		if c := a[i].Key.Compare(b[i].Key); c != 0 {
-			return c
-		}
-	}
-	return 0
+	return slices.CompareFunc(a, b, Step.compare)
 }
 
 // SortModules sorts paths in place, in the order of Compare. It splits each path only once, which makes it suitable for

@@ -146,8 +146,8 @@ func ParseAbsProviderConfig(s string) (AbsProviderConfig, error) {
 	traversal, diags := hclsyntax.ParseTraversalAbs([]byte(s), "", hcl.InitialPos)
 	bad := func() (AbsProviderConfig, error) {
 		return AbsProviderConfig{}, fmt.Errorf(`%q is not a provider configuration address: expected `+
-			`provider["HOST/NAMESPACE/TYPE"], optionally with a module path before, `+
-			`and an alias, or an alias and a key in brackets, behind`, s)
+			`provider["HOST/NAMESPACE/TYPE"], optionally after a module path, `+
+			`and followed by an alias, or by an alias and a key in brackets`, s)
 	}
 	if diags.HasErrors() {
 		return bad()

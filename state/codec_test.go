@@ -279,7 +279,7 @@ func TestDecodeErrorsHavePositions(t *testing.T) {
 	}
 }
 
-func TestEveryCutOfAStateIsRefused(t *testing.T) {
+func TestTruncatedStatesAreRefused(t *testing.T) {
 	whole, err := os.ReadFile("testdata/terraform.tfstate")
 	if err != nil {
 		t.Fatal(err)

@@ -482,8 +482,8 @@ func playProviders(s *session) {
 	s.fails("exit status 1", "Import", "world_object.a", "nosuch", tfexec.Reattach(tfexec.ReattachInfo{}))
 }
 
-// playLater calls what version 1.11.4 no longer has, or does not have yet, which the library reports itself; and Test,
-// without test files.
+// playLater makes calls that version 1.11.4 no longer has or does not have yet: the library itself reports them. It
+// also calls Test, without test files.
 func playLater(s *session) {
 	s.ok("Init")
 	s.fails("unexpected version", "Upgrade012", tfexec.Dir("."), tfexec.Force(true),

@@ -71,7 +71,7 @@ func TestRecordsOfBucketsOfTencentAreTerraforms(t *testing.T) {
 }
 
 // The role of a machine, and a role that it assumes, have access to the bucket.
-func TestRolesReachBucketsOfTencent(t *testing.T) {
+func TestAssumedRolesOpenCOSBuckets(t *testing.T) {
 	p := place{block: tencentBlock(`cam_role_name = "machine"
   assume_role {
     role_arn         = "qcs::cam::uin/1:roleName/states"

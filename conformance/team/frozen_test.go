@@ -363,7 +363,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 	}
 }
 
-// A server that hangs for a while during an apply is waited for.
+// An apply waits for a server that hangs for a while.
 func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 	for name, s := range subjects() {
 		t.Run(name, func(t *testing.T) {

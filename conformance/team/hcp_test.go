@@ -189,7 +189,7 @@ func shownState(t *testing.T, text []byte) any {
 
 // The service also receives a state in the form of "show -json", as from Terraform: with a cloud block, and without
 // encryption. Large states are uploaded, with their documents.
-func TestServicesShowStatesAsWithTerraform(t *testing.T) {
+func TestServicesDisplayStates(t *testing.T) {
 	withPeers(t, func(t *testing.T, other string) {
 		s := startTerraforms(t, annsToken)
 		for name, names := range map[string]string{"small": `["a","b"]`,

@@ -95,7 +95,7 @@ func alibabaCloud(there *osstest.Server) http.HandlerFunc {
 }
 
 // The role of a machine, and a role that it assumes, have access to the services at their usual addresses.
-func TestRolesReachBucketsOfAlibaba(t *testing.T) {
+func TestAssumedRolesOpenOSSBuckets(t *testing.T) {
 	there := &osstest.Server{Bucket: "states", Token: "role-token"}
 	p := place{block: `backend "oss" {
   bucket               = "states"

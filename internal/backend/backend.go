@@ -352,7 +352,7 @@ func hash(label string, config cty.Value) uint64 {
 }
 
 // IsRecordOf reports whether this is init's record of a block, perhaps with additional settings. Each program hashes
-// all arguments that it has, set or not, so if the record has other arguments than ours, IsRecordOf compares the hash
+// all arguments that it has, set or not, so if the record has arguments that ours lacks, IsRecordOf compares the hash
 // of those.
 func (b *Backend) IsRecordOf(block *Backend) bool {
 	if b == nil || block == nil || b.Type != block.Type {

@@ -314,7 +314,7 @@ func removeState() {
 	}
 }
 
-// othersBegun waits up to a minute until the creation of as many slow objects has begun as OTHERS says.
+// othersBegun waits, up to a minute, until the creation of OTHERS slow objects has begun.
 func othersBegun() {
 	want, _ := strconv.Atoi(os.Getenv("OTHERS")) // 0 if it is not set
 	for range 6000 {

@@ -49,7 +49,7 @@ func TestFoundExamplesMatchTheOutput(t *testing.T) {
 	eachPage(t, "found", func(t *testing.T, path, code string, archive *txtar.Archive) {
 		page := explain.Parse(archive)
 		if page.Mend != "" {
-			t.Errorf("a page with a mend belongs into the folder pages")
+			t.Errorf("a page with a correction belongs in the folder pages")
 		}
 		got := runExample(t, page)
 		if *update {

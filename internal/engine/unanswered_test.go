@@ -42,8 +42,7 @@ func (v vague) Apply(_ context.Context, req provider.ApplyRequest) provider.Appl
 	return v.answer(req.Planned)
 }
 
-// TestCreationsWithUnclearResponsesStayOpen applies twice: an object that may exist is not created
-// again.
+// TestCreationsWithUnclearResponsesStayOpen applies twice: an object that may exist is not created again.
 func TestCreationsWithUnclearResponsesStayOpen(t *testing.T) {
 	failed := diag.List{{Severity: diag.Error, Summary: "It failed"}}
 	for _, tt := range []struct {

@@ -146,7 +146,7 @@ func (p *program) call(b *strings.Builder, path string, scope map[string]waitsFo
 	out.all = union(out.all, child.all)
 }
 
-// pick returns a name in a scope with one of some prefixes.
+// pick returns a name in a scope that begins with one of the given prefixes.
 func pick(r *rand.Rand, scope map[string]waitsFor, words ...string) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(scope)) {

@@ -136,7 +136,7 @@ func (p Page) Text(w Words) string {
 		w.fails(&b, e)
 	}
 	if e != nil && e.Mend != "" {
-		b.WriteString(w.Bold("The mend") + "\n\n")
+		b.WriteString(w.Bold("How to fix it") + "\n\n")
 		say(e.Mend)
 		w.files(&b, e.Mended)
 	}
@@ -210,7 +210,7 @@ func (w Words) command(line string) string {
 	words := strings.Fields(line)
 	switch words[0] {
 	case "lock":
-		return w.named("# meanwhile, somebody else runs tombolo apply")
+		return w.named("# meanwhile, another run of tombolo apply begins")
 	case "write":
 		return "# then " + words[1] + " is changed:"
 	}

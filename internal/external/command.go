@@ -188,7 +188,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 	case errors.As(err, &lookup):
 		return problem(sumLookup,
 			fmt.Sprintf("The program %s was not found, or is not an executable file. A name without a slash is "+
-				"searched in the directories of PATH; any other name is relative to the current directory.%s%s\n\n"+
+				"searched for in the directories of PATH; any other name is relative to the current directory.%s%s\n\n"+
 				"Platform: %s\nProgram: %s\nError: %s", c.purpose(), c.lookupAdvice(lookup), c.origin(false),
 				runtime.GOOS,
 				c.first, lookup.Err))

@@ -239,7 +239,7 @@ func TestOpenInstancesMoveLikeOthers(t *testing.T) {
 	}
 }
 
-func TestDependenciesFollow(t *testing.T) {
+func TestMovesRenameDependencies(t *testing.T) {
 	r := moving.Run(load(t, map[string]string{"main.tf": moved("x.a", "x.b") + moved("x.c[0]", "x.d")}),
 		stored(t, "x.a", "x.c[0]", "x.c[1]"), nil)
 	dep := func(s string) addr.ConfigResource {

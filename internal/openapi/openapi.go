@@ -228,7 +228,7 @@ func (d *Document) object(v any, in *source, where string) node {
 			return node{}
 		}
 	}
-	d.failf("%s: its references lead in a circle", where)
+	d.failf("%s: its references form a cycle", where)
 	return node{}
 }
 

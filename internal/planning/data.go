@@ -74,7 +74,8 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, cfg ad
 	block := b.Slot.Type.Block
 	planned := value.PlannedForData(block, config)
 	if p.prior.Object(addr.Object{Instance: inst}) != nil {
-		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}}) // it stale
+		// The stored object is stale: a new read is planned.
+		p.edit(state.Edit{Drop: &state.DropObject{Addr: addr.Object{Instance: inst}}})
 	}
 	if p.opts.Mode == plan.RefreshOnly {
 		return cty.NilVal, nil // there is no object, like in keep

@@ -211,7 +211,7 @@ func (p *process) drain(deadline time.Time, enough func() bool) {
 	}
 }
 
-// linger reads output of other processes after the program has ended. Processes that are waited for without a limit are
+// linger reads output of other processes after the program has ended. Processes for which Run waits without a limit are
 // part of the work, so the end of the context ends them, too.
 func (p *process) linger(ctx context.Context, failure error) error {
 	limit := p.limits.Linger

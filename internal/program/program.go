@@ -231,7 +231,7 @@ func (c Command) withDefaults() Command {
 }
 
 // LookPath finds a program. A name with a slash is used unchanged, and must be an executable file relative to base (""
-// means the current directory). Any other name is searched only in the PATH of env (on Windows: of this process).
+// means the current directory). Any other name is searched for only in the PATH of env (on Windows: of this process).
 // Entries such as "." are used, because they are there on purpose.
 func LookPath(name string, env []string, base string) (string, error) {
 	if strings.Contains(name, "/") || strings.ContainsRune(name, filepath.Separator) {

@@ -106,7 +106,8 @@ func TestAnEmptyCommandIsAnArgumentError(t *testing.T) {
 	}
 }
 
-// If a command leaves a program running in the background with its output open, it is waited for, as in Terraform.
+// If a command leaves a program running in the background with its output open, the run waits for that
+// program, as in Terraform.
 func TestBackgroundProgramsAreWaitedFor(t *testing.T) {
 	lines, err := run(t.Context(), provision.Request{Config: command("(sleep 0.4; echo late) & echo early")})
 	if err != nil || len(lines) != 3 || lines[2] != "late" {

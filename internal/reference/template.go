@@ -11,7 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/reference/fill"
 )
 
-// Templates are hand-written. They are searched in this order:
+// Templates are hand-written. They are searched for in this order:
 //
 //	templates/resources/NAME.md.tmpl   for one page, with the fields of data (NAME without the provider's name)
 //	templates/resources/NAME.md        the page itself

@@ -7,16 +7,26 @@ import (
 	"testing"
 )
 
-func TestTheDefaultSettingAppliesAfterTheFirstCollection(t *testing.T) {
-	usual := debug.SetGCPercent(70)
-	defer debug.SetGCPercent(usual)
-	wait()
-	if now := debug.SetGCPercent(percent); now != percent {
-		t.Fatalf("the setting is %d until the first collection, want %d", now, percent)
+func TestEachCollectionAdaptsTheSetting(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	watch()
+	for range 3 {
+		debug.SetGCPercent(most + 1) // no result of percent
+		runtime.GC()
+		setting := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		for metrics.Read(setting); setting[0].Value.Uint64() == most+1; metrics.Read(setting) {
+			runtime.Gosched() // a goroutine of the runtime runs the cleanup
+		}
+		if now := setting[0].Value.Uint64(); now != most { // the heap of this test is small
+			t.Fatalf("the setting is %d after a collection, want %d", now, most)
+		}
 	}
-	runtime.GC()
-	setting := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	for metrics.Read(setting); setting[0].Value.Uint64() != 70; metrics.Read(setting) {
-		runtime.Gosched() // a goroutine of the runtime runs the cleanup
+}
+
+func TestLargeHeapsGrowAsByDefault(t *testing.T) {
+	for live, want := range map[uint64]int{0: most, 1 << 20: most, 16 << 20: 200, 32 << 20: usual, 1 << 40: usual} {
+		if now := percent(live); now != want {
+			t.Errorf("the setting is %d for %d bytes, want %d", now, live, want)
+		}
 	}
 }

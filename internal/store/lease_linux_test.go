@@ -12,7 +12,7 @@ import (
 
 // A state and the files beside it may be leased to a client of a file server. The store waits until the lease is
 // broken.
-func TestLeasedStatesAreWaitedFor(t *testing.T) {
+func TestLocksWaitForLeases(t *testing.T) {
 	dir := t.TempDir()
 	ws := openDefault(t, dir)
 	seedOn(t, ws, put("t.a", "1"))

@@ -56,7 +56,7 @@ func (c schemaChecker) schema(schema *provider.Schema) {
 func (c schemaChecker) resourceType(word, name string, rt *provider.ResourceType) {
 	where := word + " " + name
 	if !validName.MatchString(name) {
-		c.errorf("%s: the name has other characters than lower-case letters, digits and underscores", where)
+		c.errorf("%s: the name may only contain lower-case letters, digits and underscores", where)
 	}
 	if rt == nil || rt.Block == nil {
 		c.errorf("%s: there is no block", where)
@@ -162,7 +162,7 @@ func (c schemaChecker) attribute(at, name string, a *provider.Attribute) {
 		return
 	}
 	if !validName.MatchString(name) {
-		c.errorf("%s: the name has other characters than lower-case letters, digits and underscores", at)
+		c.errorf("%s: the name may only contain lower-case letters, digits and underscores", at)
 	}
 	if (a.Type != cty.NilType) == (a.Nested != nil) {
 		c.errorf("%s: exactly one of Type and Nested must be set", at)
@@ -202,7 +202,7 @@ func (c schemaChecker) attribute(at, name string, a *provider.Attribute) {
 func (c schemaChecker) function(name string, f *provider.Function) {
 	at := "function " + name
 	if !validName.MatchString(name) {
-		c.errorf("%s: the name has other characters than lower-case letters, digits and underscores", at)
+		c.errorf("%s: the name may only contain lower-case letters, digits and underscores", at)
 	}
 	if f.Return == cty.NilType {
 		c.errorf("%s: there is no type of the result", at)

@@ -181,7 +181,7 @@ func TestListsThatCannotBeUsedAreProblems(t *testing.T) {
 	}
 }
 
-func TestActionsKnowWhatIsUnknown(t *testing.T) {
+func TestActionsSeeUnknownValues(t *testing.T) {
 	world := newShelf()
 	p := schema.New(shelfProvider(world)())
 	room := cty.ObjectVal(map[string]cty.Value{"room": cty.StringVal("hall")})

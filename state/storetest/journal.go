@@ -226,7 +226,7 @@ func resolveUnknown(t T, open opener) {
 	session := lock(t, a)
 	defer session.Unlock()
 	if err := session.Resolve(ctx, []string{"r/x"}, Put("t.x", "1", "")); err == nil {
-		t.Error("resolving nothing is no error")
+		t.Error("Resolve of an operation that does not exist returned no error")
 	}
 	if s := session.Snapshot().State; s != nil {
 		t.Errorf("and it had an effect: %v", IDs(s))

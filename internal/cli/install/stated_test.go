@@ -86,7 +86,7 @@ var statedHashes = map[string]struct {
 const unbelieved = "OpenTofu refuses a registry whose statements do not fit the archive; they are not believed here"
 
 // TOMBOLO_TOFU is the path of OpenTofu 1.12.6.
-func TestStatedHashesAreLockedAsByOpenTofu(t *testing.T) {
+func TestPublishedHashesAreLocked(t *testing.T) {
 	programs := besideOpenTofu(t)
 	for name, c := range statedHashes {
 		t.Run(name, func(t *testing.T) {

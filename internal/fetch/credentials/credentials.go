@@ -35,7 +35,7 @@ type Source struct {
 	Settings *settings.Settings
 	// Environ is the environment as "key=value".
 	Environ []string
-	// HelperDirs are the folders in which the credentials helper is searched.
+	// HelperDirs are the folders that are searched for the credentials helper.
 	HelperDirs []string
 
 	mu    sync.Mutex

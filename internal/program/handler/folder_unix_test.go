@@ -29,7 +29,7 @@ func TestLeftoverProcessesDoNotKeepTheLock(t *testing.T) {
 	}()
 	made := false
 	if err := prepareOnce(t.Context(), preparedFolder{Dir: dir, Again: true, Waiting: func() {
-		t.Error("it is waited for")
+		t.Error("the run waits for it")
 	}, Make: func(context.Context, []*os.File) error {
 		made = true
 		return nil

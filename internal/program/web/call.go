@@ -328,7 +328,7 @@ func statusText(status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 }
 
-// secretNames returns the names in bodies of the type's sensitive attributes.
+// secretNames returns the names that the type's sensitive attributes have in bodies.
 func (v *visit) secretNames() map[string]bool {
 	names := map[string]bool{}
 	var gather func(attrs map[string]*provider.Attribute)

@@ -125,7 +125,7 @@ func TestFilesAreCopiedToWindows(t *testing.T) {
 	}
 }
 
-// A command without output for a long time is waited for.
+// A run waits for a command that prints nothing for a long time.
 func TestSilentCommandsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := winrmtest.Start(t, false)

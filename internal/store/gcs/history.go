@@ -22,7 +22,7 @@ const (
 	metaRevision = "tombolo-revision"
 )
 
-// maxRevision bounds the description of a run, in bytes: all metadata of an object may have 8 KiB.
+// maxRevision bounds the description of a run, in bytes: the metadata of an object is limited to 8 KiB in total.
 const maxRevision = 4 << 10
 
 // revision returns the metadata of a state to be written.

@@ -124,7 +124,7 @@ var secretName = regex.Lazy(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 // Place implements remote.Driver.
 func (d *driver) Place(workspace string) (remote.Place, error) {
 	name := "tfstate-" + workspace + "-" + d.s.suffix
-	const most = 120 // out of 253, because suffixes are added; a label value may have 63
+	const most = 120 // out of 253, because suffixes are added; a label value is limited to 63
 	if !secretName().MatchString(name) || len(name) > most || len(workspace) > 63 || strings.HasSuffix(workspace, ".") {
 		return nil, fmt.Errorf("%q is not a valid name for the Kubernetes secret with the state. Use only lower-case "+
 			"letters, digits and hyphens in workspace names and secret_suffix, at most %d together", name, most)

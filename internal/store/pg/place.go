@@ -99,7 +99,7 @@ type holder struct {
 	ours bool
 }
 
-// holderOf returns the holder of one of some locks, or nil if they are free.
+// holderOf returns the holder of one of the given locks, or nil if all are free.
 func (p *place) holderOf(ctx context.Context, ids ...int64) (*holder, error) {
 	r, err := p.d.ask(ctx, "SELECT l.pid::text, coalesce(a.application_name, ''), coalesce(a.usename, ''), "+
 		"coalesce(host(a.client_addr), ''), coalesce(extract(epoch FROM a.backend_start)::text, ''), "+

@@ -31,7 +31,7 @@ const (
 	metaRevision = "tombolo-revision"
 )
 
-// maxRevision bounds the description of a run, in bytes: all metadata of an object may have 2 KB.
+// maxRevision bounds the description of a run, in bytes: the metadata of an object is limited to 2 KB in total.
 const maxRevision = 1400
 
 // describe returns the metadata of a state to be written.

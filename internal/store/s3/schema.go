@@ -74,7 +74,7 @@ func schema() *provider.Block {
 		"no_proxy":         text(str, "Hosts to reach without a proxy, separated by commas."),
 		"custom_ca_bundle": text(str, "File with trusted CA certificates."),
 		"insecure":         text(flag, "Whether to accept any certificate."),
-		"max_retries":      text(cty.Number, "Number of attempts of a request. The default is 5."),
+		"max_retries":      text(cty.Number, "Number of retries of a request. The default is 5."),
 		"retry_mode":       text(str, "Retry mode: standard or adaptive."),
 
 		"skip_credentials_validation": text(flag, "Has no effect: credentials are checked when they are used."),
