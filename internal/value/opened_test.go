@@ -68,10 +68,10 @@ func TestWhatAnEphemeralResourceReturnsIsSecretExceptForItsPlainArguments(t *tes
 // A string in plain does not stay in plain if something else says that it is secret.
 func TestPlainArgumentsAreSecretIfSomethingElseSaysSo(t *testing.T) {
 	for name, learn := range map[string]func(s *Secrets, v cty.Value){
-		"a sensitive variable":        func(s *Secrets, v cty.Value) { s.Learn(v.Mark(Sensitive)) },
-		"an ephemeral variable":       func(s *Secrets, v cty.Value) { s.Learn(v.Mark(Ephemeral)) },
-		"a sensitive local value":     func(s *Secrets, v cty.Value) { s.LearnDerived(v.Mark(Sensitive)) },
-		"a secret ephemeral local":    func(s *Secrets, v cty.Value) {
+		"a sensitive variable":    func(s *Secrets, v cty.Value) { s.Learn(v.Mark(Sensitive)) },
+		"an ephemeral variable":   func(s *Secrets, v cty.Value) { s.Learn(v.Mark(Ephemeral)) },
+		"a sensitive local value": func(s *Secrets, v cty.Value) { s.LearnDerived(v.Mark(Sensitive)) },
+		"a secret ephemeral local": func(s *Secrets, v cty.Value) {
 			s.LearnDerived(v.Mark(Ephemeral).Mark(Sensitive))
 		},
 		"a sensitive path of objects": func(s *Secrets, v cty.Value) { s.Add(v, []cty.Path{{}}) },
