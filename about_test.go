@@ -17,7 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-var updateAbout = flag.Bool("update-about", false, "write anew what the source says of each code")
+var updateAbout = flag.Bool("update-about", false, "write the texts of each code in the source")
 
 // aboutFile holds what the command "explain" prints about codes that have no page.
 const aboutFile = "internal/explain/about.txt"
@@ -41,8 +41,8 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 		if s == nil {
 			s = &codeTexts{}
 		}
-		slices.Sort(s.rooms)
-		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.rooms, " "))
+		slices.Sort(s.components)
+		fmt.Fprintf(&b, "%s %s\n", k.Code, strings.Join(s.components, " "))
 		for _, text := range s.shortest() {
 			fmt.Fprintf(&b, "\t%s\n", text)
 		}
@@ -57,13 +57,13 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s is not what the source says; write it with -update-about, and then what is packed of it with "+
+		t.Errorf("%s does not match the source; write it with -update-about, and then the archive of it with "+
 			"\"go test ./internal/explain -update\" (-file +source):\n%s", aboutFile, diff)
 	}
 }
 
 // codeTexts holds the packages and the texts of a code.
-type codeTexts struct{ rooms, texts []string }
+type codeTexts struct{ components, texts []string }
 
 // maxTexts is the number of texts to list for a code.
 const maxTexts = 3
@@ -176,8 +176,8 @@ func (t *titles) addText(p *packages.Package, title, text ast.Expr, out map[stri
 				s = &codeTexts{}
 				out[code] = s
 			}
-			if room := partOf(p.PkgPath); !slices.Contains(s.rooms, room) {
-				s.rooms = append(s.rooms, room)
+			if component := partOf(p.PkgPath); !slices.Contains(s.components, component) {
+				s.components = append(s.components, component)
 			}
 			if text := readable(detail); text != "" && !slices.Contains(s.texts, text) {
 				s.texts = append(s.texts, text)

@@ -22,18 +22,18 @@ const (
 	maxPageLines    = 160 // lines of ARCHITECTURE.md
 )
 
-// room is a line of arch.txt: the packages that a package may import.
-type room struct{ own, may []string } // may: its own imports and those of "everywhere"
+// component is a line of arch.txt: the packages that a package may import.
+type component struct{ own, may []string } // may: its own imports and those of "everywhere"
 
-// readRooms reads arch.txt. Each line is "room: imports"; a hash begins a comment, and an indented line continues the
-// line before it. The line "everywhere" lists what every room may import.
-func readRooms(t *testing.T) map[string]room {
+// readComponents reads arch.txt. Each line is "component: imports"; a hash begins a comment, and an indented line
+// continues the line before it. The line "everywhere" lists what every component may import.
+func readComponents(t *testing.T) map[string]component {
 	t.Helper()
 	text, err := os.ReadFile("arch.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms := map[string]room{}
+	components := map[string]component{}
 	last := ""
 	for i, line := range strings.Split(string(text), "\n") {
 		if strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#") {
@@ -42,26 +42,26 @@ func readRooms(t *testing.T) map[string]room {
 		imports := line
 		if !strings.HasPrefix(line, " ") {
 			name, rest, ok := strings.Cut(line, ":")
-			if _, twice := rooms[name]; !ok || twice {
-				t.Fatalf("arch.txt:%d: %q is not the only \"room: imports\" of its room", i+1, line)
+			if _, twice := components[name]; !ok || twice {
+				t.Fatalf("arch.txt:%d: %q is not the only \"component: imports\" of its component", i+1, line)
 			}
 			last, imports = name, rest
 		}
 		if last == "" {
 			t.Fatalf("arch.txt:%d: %q goes on with nothing", i+1, line)
 		}
-		own := append(rooms[last].own, strings.Fields(imports)...)
-		rooms[last] = room{own: own, may: own}
+		own := append(components[last].own, strings.Fields(imports)...)
+		components[last] = component{own: own, may: own}
 	}
-	everywhere := rooms["everywhere"].may
-	delete(rooms, "everywhere")
-	if len(rooms) == 0 || len(everywhere) == 0 {
-		t.Fatal("arch.txt names no rooms, or not what may be imported everywhere")
+	everywhere := components["everywhere"].may
+	delete(components, "everywhere")
+	if len(components) == 0 || len(everywhere) == 0 {
+		t.Fatal("arch.txt names no components, or not what may be imported everywhere")
 	}
-	for name, r := range rooms {
-		rooms[name] = room{own: r.own, may: append(slices.Clone(r.own), everywhere...)}
+	for name, r := range components {
+		components[name] = component{own: r.own, may: append(slices.Clone(r.own), everywhere...)}
 	}
-	return rooms
+	return components
 }
 
 // goPackage holds the facts about a package that the rules check.
@@ -119,9 +119,9 @@ func loadPackages(t *testing.T) map[string]*goPackage {
 	return pkgs
 }
 
-// allowed reports whether a room may import a package. A name covers its sub-packages; "any" covers all packages,
+// allowed reports whether a component may import a package. A name covers its sub-packages; "any" covers all packages,
 // "internal" all packages below internal.
-func (r room) allowed(pkg string) bool {
+func (r component) allowed(pkg string) bool {
 	for _, m := range r.may {
 		switch {
 		case m == "any", m == pkg, strings.HasPrefix(pkg, m+"/"):
@@ -133,19 +133,19 @@ func (r room) allowed(pkg string) bool {
 	return false
 }
 
-func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
-	rooms := readRooms(t)
+func TestEveryPackageHasAComponentAndAllowedImports(t *testing.T) {
+	components := readComponents(t)
 	packages := loadPackages(t)
 	for dir, p := range packages {
 		name := packageName(dir)
-		home, r, ok := roomOf(rooms, name)
+		home, r, ok := componentOf(components, name)
 		if !ok {
 			t.Errorf("package %s has no line in arch.txt", name)
 			continue
 		}
 		for imp, file := range p.imports {
 			if imp == home || strings.HasPrefix(imp, home+"/") {
-				continue // an import within the room
+				continue // an import within the component
 			}
 			if !r.allowed(imp) {
 				t.Errorf("%s imports %s, which the line of %s in arch.txt does not allow (%s)", file, imp, home,
@@ -156,11 +156,11 @@ func TestEveryPackageHasARoomAndAllowedImports(t *testing.T) {
 }
 
 // Every import that arch.txt allows is used.
-func TestRoomsImportAllThatTheyMay(t *testing.T) {
-	rooms := readRooms(t)
-	used := map[string]map[string]bool{} // the imports of each room
+func TestComponentsImportAllThatTheyMay(t *testing.T) {
+	components := readComponents(t)
+	used := map[string]map[string]bool{} // the imports of each component
 	for dir, p := range loadPackages(t) {
-		home, _, ok := roomOf(rooms, packageName(dir))
+		home, _, ok := componentOf(components, packageName(dir))
 		if !ok {
 			continue // reported by the test above
 		}
@@ -171,14 +171,14 @@ func TestRoomsImportAllThatTheyMay(t *testing.T) {
 			used[home][packageName(cmp.Or(imp, "."))] = true
 		}
 	}
-	for name, r := range rooms {
+	for name, r := range components {
 		for _, m := range r.own {
 			found := m == "any"
 			for imp := range used[name] {
 				found = found || imp == m || strings.HasPrefix(imp, m+"/")
 			}
 			if !found {
-				t.Errorf("the line of %s in arch.txt allows %s, which nothing in that room imports", name, m)
+				t.Errorf("the line of %s in arch.txt allows %s, which nothing in that component imports", name, m)
 			}
 		}
 	}
@@ -256,9 +256,9 @@ var alone = map[string]string{
 
 // A package with a single importer is part of that importer, unless there is a reason.
 func TestPackagesWithOneUserHaveAReason(t *testing.T) {
-	rooms := loadPackages(t)
+	components := loadPackages(t)
 	users := map[string]map[string]bool{}
-	for dir, p := range rooms {
+	for dir, p := range components {
 		for imp := range p.imports {
 			if users[imp] == nil {
 				users[imp] = map[string]bool{}
@@ -266,7 +266,7 @@ func TestPackagesWithOneUserHaveAReason(t *testing.T) {
 			users[imp][dir] = true
 		}
 	}
-	for dir := range rooms {
+	for dir := range components {
 		if len(users[dir]) == 1 && !inTable(dir, users[dir]) && alone[dir] == "" {
 			t.Errorf("only one package imports %s: make it a part of that one, or say here why not", dir)
 		}
@@ -298,18 +298,18 @@ func packageName(dir string) string {
 	return dir
 }
 
-// roomOf returns the room of a package: its own line, or that of the nearest package above it.
-func roomOf(rooms map[string]room, name string) (home string, r room, ok bool) {
+// componentOf returns the component of a package: its own line, or that of the nearest package above it.
+func componentOf(components map[string]component, name string) (home string, r component, ok bool) {
 	for n := name; n != "."; n = filepath.ToSlash(filepath.Dir(n)) {
-		if r, ok := rooms[n]; ok {
+		if r, ok := components[n]; ok {
 			return n, r, true
 		}
 	}
-	return "", room{}, false
+	return "", component{}, false
 }
 
-// ARCHITECTURE.md fits on one page and describes every room.
-func TestArchitectureNamesEveryRoomOnOnePage(t *testing.T) {
+// ARCHITECTURE.md fits on one page and describes every component.
+func TestArchitectureNamesEveryComponentOnOnePage(t *testing.T) {
 	raw, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
@@ -318,8 +318,8 @@ func TestArchitectureNamesEveryRoomOnOnePage(t *testing.T) {
 	if n := strings.Count(text, "\n"); n > maxPageLines {
 		t.Errorf("ARCHITECTURE.md has %d lines, at most %d are a page", n, maxPageLines)
 	}
-	rooms := readRooms(t)
-	for name := range rooms {
+	components := readComponents(t)
+	for name := range components {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("ARCHITECTURE.md does not say what `%s` is for, which has a line in arch.txt", name)
 		}
@@ -330,7 +330,7 @@ func TestArchitectureNamesEveryRoomOnOnePage(t *testing.T) {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			t.Errorf("arch.txt has a line for %s, which is not there", name)
 		}
-		for _, imp := range rooms[name].may {
+		for _, imp := range components[name].may {
 			if info, err := os.Stat(imp); imp != "any" && (err != nil || !info.IsDir()) {
 				t.Errorf("the line of %s in arch.txt allows %s, which is not there", name, imp)
 			}

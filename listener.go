@@ -26,7 +26,7 @@ func (l *listener) Send(e event.Event) {
 	if silent {
 		return
 	}
-	if err := callback.Calmly(func() error { l.sink.Send(e); return nil }); err != nil {
+	if err := callback.CallAndWait(func() error { l.sink.Send(e); return nil }); err != nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.failed == nil {

@@ -24,6 +24,10 @@ var words = diag.Words{
 		switch c.String() {
 		case "init":
 			return "tombolo.Install"
+		case "plan":
+			return "Run.Plan"
+		case "apply":
+			return "Run.Apply"
 		case "init -upgrade":
 			return "tombolo.Install with InstallOptions.Upgrade"
 		case "init -reconfigure":

@@ -159,7 +159,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.terraformRuns, "terraform-runs", 0,
 		fmt.Sprintf("runs of terraform; 0 means -runs up to n=%d and one above", slowAbove))
 	flags.StringVar(&o.terraform, "terraform", "",
-		"terraform to compare with; none for none; empty for the one on PATH, if any")
+		"terraform to compare with: a path, \"none\", or empty for the one on PATH")
 	flags.StringVar(&o.tofu, "tofu", "none", "OpenTofu to compare with as well")
 	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
 	flags.DurationVar(&o.timeout, "timeout", 300*time.Second, "limit for each command")

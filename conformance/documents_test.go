@@ -112,7 +112,7 @@ func decodeEvents(stream string) error {
 			if msg.UI != nil && strings.Contains(line, `"tofu":"`+flavor.OpenTofuVersion+`"`) {
 				continue // not supported by the library, for OpenTofu either
 			}
-			if msg.Terraform == nil || !tellable(msg.Terraform.String()) || msg.UI == nil {
+			if msg.Terraform == nil || !reportedVersion(msg.Terraform.String()) || msg.UI == nil {
 				return fmt.Errorf("no versions in %s", line)
 			}
 		case tfjson.DiagnosticLogMessage:

@@ -64,8 +64,8 @@ func labMeta() *provider.Block {
 	}}
 }
 
-// told returns a warning with the provider_meta block of a call.
-func told(op string, object, meta cty.Value) diag.List {
+// metaWarning returns a warning with the provider_meta block of a call.
+func metaWarning(op string, object, meta cty.Value) diag.List {
 	if labMeta() == nil {
 		return nil
 	}
@@ -167,13 +167,13 @@ func (l lab) Import(_ context.Context, req provider.ImportRequest) (resp provide
 // Read implements provider.Provider.
 func (l lab) Read(_ context.Context, req provider.ReadRequest) provider.ReadResponse {
 	return provider.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity,
-		Diagnostics: append(l.warn("read"), told("read", req.Prior, req.Meta)...)}
+		Diagnostics: append(l.warn("read"), metaWarning("read", req.Prior, req.Meta)...)}
 }
 
 // Plan implements provider.Provider. It appends to the private data of the object.
 func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := provider.PlanResponse{Planned: req.Proposed, Private: append(slices.Clone(req.PriorPrivate), " planned"...),
-		Diagnostics: append(l.warn("plan"), told("plan", either(req.Proposed, req.Prior), req.Meta)...)}
+		Diagnostics: append(l.warn("plan"), metaWarning("plan", either(req.Proposed, req.Prior), req.Meta)...)}
 	if req.Proposed.IsNull() {
 		return resp
 	}
@@ -191,7 +191,7 @@ func (l lab) Plan(_ context.Context, req provider.PlanRequest) provider.PlanResp
 // Apply implements provider.Provider.
 func (l lab) Apply(_ context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := provider.ApplyResponse{State: req.Planned, Diagnostics: append(l.warn("apply"),
-		told("apply", either(req.Planned, req.Prior), req.Meta)...)}
+		metaWarning("apply", either(req.Planned, req.Prior), req.Meta)...)}
 	if req.Planned.IsNull() {
 		if path := os.Getenv("LAB_LAST"); path != "" { // the request of a deletion
 			_ = os.WriteFile(path, req.PlannedPrivate, 0o666)
@@ -209,5 +209,5 @@ func (l lab) ReadData(_ context.Context, req provider.ReadDataRequest) provider.
 	vals := req.Config.AsValueMap()
 	vals["history"], vals["past"] = cty.StringVal("read"), cty.StringVal("p")
 	return provider.ReadDataResponse{State: cty.ObjectVal(vals), Diagnostics: append(l.warn("data"),
-		told("data", req.Config, req.Meta)...)}
+		metaWarning("data", req.Config, req.Meta)...)}
 }

@@ -94,9 +94,9 @@ func (h *harness) ours(c *Case) string {
 	return filepath.Join(filepath.Dir(h.tombolo), c.oracle.flavor().Command())
 }
 
-// tellable reports whether a version is one that we or an oracle report. For a release candidate, states only have the
-// numbers.
-func tellable(version any) bool {
+// reportedVersion reports whether a version is one that we or an oracle report. For a release candidate, states only
+// have the numbers.
+func reportedVersion(version any) bool {
 	return slices.ContainsFunc(oracles, func(o *oracle) bool {
 		numbers, _, _ := strings.Cut(o.version, "-")
 		return version == o.version || version == numbers
@@ -129,9 +129,9 @@ func forgetVersion(v any) {
 				delete(v, key)
 			case key == "ui" && v["type"] == "version":
 				v[key] = "<version>"
-			case key == "@message" && tellable(strings.TrimPrefix(message, "Terraform ")):
+			case key == "@message" && reportedVersion(strings.TrimPrefix(message, "Terraform ")):
 				v[key] = "Terraform <version>"
-			case (key == "terraform_version" || key == "terraform" || key == "tofu") && tellable(e):
+			case (key == "terraform_version" || key == "terraform" || key == "tofu") && reportedVersion(e):
 				v[key] = "<version>"
 			default:
 				forgetVersion(e)

@@ -182,6 +182,12 @@ func (l List) Because(err error) List {
 	return l
 }
 
+// With sets Extra of the last member of a list.
+func (l List) With(extra any) List {
+	l[len(l)-1].Extra = extra
+	return l
+}
+
 // OnlyErrors returns the errors of a list.
 func (l List) OnlyErrors() (out List) {
 	for _, d := range l.real() {

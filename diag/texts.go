@@ -151,4 +151,4 @@ func (t *texts) order() *search.Sorted {
 func (t *texts) has(text string) bool { return t.order().Has(text) }
 
 // beginning returns the length of the longest secret text that is a prefix of text, or 0.
-func (t *texts) beginning(text string) int { return t.order().Beginning(text) }
+func (t *texts) beginning(text string) int { return t.order().PrefixLength(text) }

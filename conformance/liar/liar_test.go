@@ -29,25 +29,25 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// A tale is one lie in one scene.
-type tale struct {
+// lieCase is one lie in one scene.
+type lieCase struct {
 	scene    scene
 	lie      string
 	protocol int
 	legacy   bool
 }
 
-func (c tale) name() string { return c.named(c.lie) }
+func (c lieCase) name() string { return c.named(c.lie) }
 
 // about returns the name under which reasons list a case. For a random lie it is the value that was sent.
-func (c tale) about(v verdict) string {
+func (c lieCase) about(v verdict) string {
 	if v.Told == "" {
 		return c.name()
 	}
 	return c.named(v.Told)
 }
 
-func (c tale) named(lie string) string {
+func (c lieCase) named(lie string) string {
 	kind := "strict"
 	if c.legacy {
 		kind = "legacy"
@@ -56,7 +56,7 @@ func (c tale) named(lie string) string {
 }
 
 // all returns every case, in an order that distributes scenes and lies.
-func all() (list []tale) {
+func all() (list []lieCase) {
 	names := slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies)))
 	for _, s := range scenes {
 		kind := ""
@@ -72,24 +72,24 @@ func all() (list []tale) {
 						continue // the other responses cannot claim it, and no provider does over version 6
 					}
 					if fits(lie, kind, protocol) {
-						list = append(list, tale{s, lie, protocol, legacy})
+						list = append(list, lieCase{s, lie, protocol, legacy})
 					}
 				}
 			}
 		}
 	}
-	order := func(c tale) uint64 {
+	order := func(c lieCase) uint64 {
 		h := fnv.New64a()
 		h.Write([]byte(c.name()))
 		return h.Sum64()
 	}
-	slices.SortFunc(list, func(a, b tale) int { return cmp.Compare(order(a), order(b)) })
+	slices.SortFunc(list, func(a, b lieCase) int { return cmp.Compare(order(a), order(b)) })
 	return list
 }
 
 // verdict returns the stored verdict of terraform. Those that are the same over both versions of the protocol are
 // stored once.
-func (c tale) verdict(stored map[string]verdict) (verdict, bool) {
+func (c lieCase) verdict(stored map[string]verdict) (verdict, bool) {
 	v, known := stored[c.name()]
 	if _, raw := rawLies[c.lie]; known || c.protocol == 6 || c.legacy || raw || strings.Contains(c.lie, "write-only") {
 		return v, known
@@ -135,7 +135,7 @@ type stages struct {
 }
 
 // prepare returns the stage of a case and builds it if this is its first case.
-func (s *stages) prepare(ctx context.Context, c tale, bin string) (*stage, error) {
+func (s *stages) prepare(ctx context.Context, c lieCase, bin string) (*stage, error) {
 	key := fmt.Sprint(c.scene.name, c.protocol, c.legacy, bin)
 	s.mu.Lock()
 	if s.of[key] == nil {
@@ -148,7 +148,7 @@ func (s *stages) prepare(ctx context.Context, c tale, bin string) (*stage, error
 }
 
 // build creates the folders, installs the plugin and runs the steps before the lie.
-func (st *stage) build(ctx context.Context, root string, c tale, bin string) error {
+func (st *stage) build(ctx context.Context, root string, c lieCase, bin string) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
@@ -185,8 +185,8 @@ func (st *stage) build(ctx context.Context, root string, c tale, bin string) err
 	return nil
 }
 
-// tell runs a case with a program, in a copy of its stage.
-func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
+// verdictOf runs a case with a program, in a copy of its stage.
+func (c lieCase) verdictOf(t testing.TB, s *stages, bin string) (verdict, error) {
 	st, err := s.prepare(context.WithoutCancel(t.Context()), c, bin)
 	if err != nil {
 		return verdict{}, err
@@ -199,8 +199,8 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	told, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
-	lines := strings.Split(strings.TrimSpace(string(told)), "\n")
+	lies, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
+	lines := strings.Split(strings.TrimSpace(string(lies)), "\n")
 	slices.Sort(lines)
 	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each changed response
 	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))
@@ -208,7 +208,7 @@ func (c tale) tell(t testing.TB, s *stages, bin string) (verdict, error) {
 }
 
 // run writes the configuration of a step, if it has one, and runs its command. It also returns stderr.
-func (c tale) run(ctx context.Context, bin, home, dir string, s step, lying bool) (verdict, string, error) {
+func (c lieCase) run(ctx context.Context, bin, home, dir string, s step, lying bool) (verdict, string, error) {
 	if s.config != "" {
 		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(c.configuration(s.config)), 0o666); err != nil {
 			return verdict{}, "", err
@@ -286,7 +286,7 @@ var flagsOf = map[string][]string{
 }
 
 // provider returns the name under which the plugin is installed.
-func (c tale) provider() string {
+func (c lieCase) provider() string {
 	name := "liar"
 	if isRandom(c.lie) {
 		name = "liarfull"
@@ -297,7 +297,7 @@ func (c tale) provider() string {
 	return name
 }
 
-func (c tale) configuration(body string) string {
+func (c lieCase) configuration(body string) string {
 	nest := "nest = [{ key = \"k\" }]"
 	if c.protocol == 5 {
 		nest = ""
@@ -365,7 +365,7 @@ func TestEveryLieMeetsTheSameVerdict(t *testing.T) {
 	read(t, "reasons.json", &reasons)
 	list := all()
 	if mode != "fill" {
-		list = slices.DeleteFunc(list, func(c tale) bool { _, known := c.verdict(stored); return !known })
+		list = slices.DeleteFunc(list, func(c lieCase) bool { _, known := c.verdict(stored); return !known })
 	}
 	switch {
 	case mode == "" && testing.Short():
@@ -395,7 +395,7 @@ type trial struct {
 	reasons map[string]string // why verdicts differ
 }
 
-func (tr trial) compare(t *testing.T, list []tale) {
+func (tr trial) compare(t *testing.T, list []lieCase) {
 	mode, stored, reasons, theirs := tr.mode, tr.stored, tr.reasons, tr.theirs
 	ours := filepath.Join(t.TempDir(), "tombolo")
 	exe, err := os.Executable()
@@ -416,7 +416,7 @@ func (tr trial) compare(t *testing.T, list []tale) {
 				want, known := c.verdict(stored)
 				mu.Unlock()
 				if theirs != "" && (mode == "live" || !known) {
-					got, err := c.tell(t, prepared, theirs)
+					got, err := c.verdictOf(t, prepared, theirs)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -433,7 +433,7 @@ func (tr trial) compare(t *testing.T, list []tale) {
 				if !known {
 					t.Fatal("there is no verdict of terraform in verdicts.json")
 				}
-				got, err := c.tell(t, prepared, ours)
+				got, err := c.verdictOf(t, prepared, ours)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -67,9 +67,9 @@ func randomly(lie, where string, answer proto.Message) proto.Message {
 	changed := proto.Clone(answer)
 	places := placesIn(string(changed.ProtoReflect().Descriptor().Name()), changed.ProtoReflect(), r)
 	chosen := places[r.IntN(len(places))]
-	told := chosen.at + ": " + chosen.lie()
+	description := chosen.at + ": " + chosen.lie()
 	if f, err := os.OpenFile(toldFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666); err == nil {
-		fmt.Fprintln(f, told)
+		fmt.Fprintln(f, description)
 		f.Close()
 	}
 	return changed
@@ -176,7 +176,7 @@ func placesInValue(at string, v *plugin6.DynamicValue, r *rand.Rand) []place {
 	var visit func(at string, node any, put func(any))
 	visit = func(at string, node any, put func(any)) {
 		list = append(list, place{at, func() string {
-			other, told := anotherNode(node, r)
+			other, description := anotherNode(node, r)
 			put(other)
 			var b bytes.Buffer
 			e := msgpack.NewEncoder(&b)
@@ -185,7 +185,7 @@ func placesInValue(at string, v *plugin6.DynamicValue, r *rand.Rand) []place {
 				panic(err)
 			}
 			v.Msgpack = b.Bytes()
-			return told
+			return description
 		}})
 		switch node := node.(type) {
 		case map[string]any:
@@ -238,7 +238,7 @@ func (u unknown) EncodeMsgpack(e *msgpack.Encoder) error {
 }
 
 // anotherNode returns a replacement for a part of a value, and its name.
-func anotherNode(node any, r *rand.Rand) (other any, told string) {
+func anotherNode(node any, r *rand.Rand) (other any, description string) {
 	switch node := node.(type) {
 	case map[string]any:
 		switch names := len(node); {
@@ -258,13 +258,13 @@ func anotherNode(node any, r *rand.Rand) (other any, told string) {
 		return []any{}, "no elements"
 	}
 	others := []struct {
-		node any
-		told string
+		node        any
+		description string
 	}{{nil, "null"}, {unknown{}, "unknown"}, {"other", "another text"}, {"", "an empty text"}, {true, "true"},
 		{7, "a number"}, {[]any{}, "an empty list"}, {map[string]any{}, "an empty map"}, {[]any{nil}, "a list of null"},
 		{"a\x00b", "a text with NUL"}, {strings.Repeat("y", 1<<16), "a long text"}, {math.Inf(1), "infinity"}}
 	o := others[r.IntN(len(others))]
-	return o.node, o.told
+	return o.node, o.description
 }
 
 const (
@@ -313,12 +313,12 @@ var randomScenes = slices.Concat(scenes, []scene{
 	{"find", "list", nil, step{object1, "query"}},
 })
 
-// randomTales returns the cases of some seeds.
-func randomTales(from, to int) (list []tale) {
+// randomCases returns the cases of some seeds.
+func randomCases(from, to int) (list []lieCase) {
 	for seed := from; seed < to; seed++ {
 		for _, s := range randomScenes {
 			lie := randomPrefix + strconv.Itoa(seed)
-			list = append(list, tale{s, lie, 6 - seed%2, false}) // alternating versions of the protocol
+			list = append(list, lieCase{s, lie, 6 - seed%2, false}) // alternating versions of the protocol
 		}
 	}
 	return list
@@ -374,9 +374,9 @@ func (p peer) compare(t *testing.T) {
 			t.Skipf("needs %s, its path in %s", p.version, p.env)
 		}
 	}
-	list := slices.DeleteFunc(randomTales(from, to), func(c tale) bool { return !p.knows(c.scene) })
+	list := slices.DeleteFunc(randomCases(from, to), func(c lieCase) bool { return !p.knows(c.scene) })
 	if mode != "fill" {
-		list = slices.DeleteFunc(list, func(c tale) bool { _, known := tr.stored[c.name()]; return !known })
+		list = slices.DeleteFunc(list, func(c lieCase) bool { _, known := tr.stored[c.name()]; return !known })
 	}
 	if mode == "" && testing.Short() {
 		list = list[:min(8, len(list))]

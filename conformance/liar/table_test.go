@@ -57,7 +57,7 @@ func table(stored map[string]verdict) string {
 		for _, s := range scenes {
 			of := map[string][]string{}
 			for _, lie := range slices.Concat(slices.Collect(maps.Keys(lies)), slices.Collect(maps.Keys(rawLies))) {
-				c := tale{scene: s, lie: lie, protocol: 6, legacy: kind.legacy}
+				c := lieCase{scene: s, lie: lie, protocol: 6, legacy: kind.legacy}
 				if kind.legacy {
 					c.protocol = 5
 				}

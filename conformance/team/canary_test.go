@@ -101,7 +101,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			}
 			<-killed.ended
 			m.touch("go")
-			c.freed(m)
+			c.removeLock(m)
 			said += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
 				"second")
 			secrets := []string{cmp.Or(c.secret, canary), canary, key,

@@ -148,14 +148,14 @@ type hanging struct {
 	freeze func(m *member)
 	felt   func() bool
 	thaw   func() // data sent meanwhile is lost
-	// goOn delivers data sent meanwhile; nil if it is lost. kill stops the server until thaw; nil if it restarts by
+	// resume delivers data sent meanwhile; nil if it is lost. kill stops the server until thaw; nil if it restarts by
 	// itself.
-	goOn, kill func()
+	resume, kill func()
 }
 
 func (w *way) hangs(p place) hanging {
 	return hanging{place: p, freeze: func(*member) { w.freeze() }, felt: w.isFelt, thaw: w.cut,
-		goOn: w.thaw, kill: w.kill}
+		resume: w.thaw, kill: w.kill}
 }
 
 // subject is a kind of backend whose server can be made to hang.
@@ -169,7 +169,7 @@ type subject struct {
 
 var loopback = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
-// behind returns a kind of backend with all of its servers behind one way.
+// behind returns a kind of backend whose servers are all reached through one proxy.
 func behind(kind string) subject {
 	return subject{long: true, full: true, of: func(t *testing.T) hanging {
 		p := ofKind(t, kind)
@@ -329,7 +329,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			c.interrupt()
 			c.endsSoon(t)
 			h.thaw()
-			h.freed(m)
+			h.removeLock(m)
 			m.run("apply", "-auto-approve", "-no-color")
 		})
 		t.Run(name+" in the middle", func(t *testing.T) {
@@ -353,7 +353,7 @@ func TestInterruptsEndWaitingForServersThatHang(t *testing.T) {
 			c.interrupt()
 			out := c.endsSoon(t)
 			h.thaw()
-			h.freed(m)
+			h.removeLock(m)
 			m.run("apply", "-auto-approve", "-no-color", "-var=wait=1")
 			m.idle("-var=wait=1")
 			if list := m.run("state", "list"); strings.Count(list, "\n") != 3 {
@@ -372,7 +372,7 @@ func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 			}
 			t.Parallel()
 			h := s.of(t)
-			if h.goOn == nil {
+			if h.resume == nil {
 				t.Skip("runs for what can go on")
 			}
 			m := h.member(t, "tombolo", ours)
@@ -382,7 +382,7 @@ func TestServersThatHangForAWhileAreWaitedFor(t *testing.T) {
 			m.touch("go")
 			waitFor(t, h.felt)
 			time.Sleep(time.Second)
-			h.goOn()
+			h.resume()
 			if err := <-c.ended; err != nil {
 				t.Errorf("%v\n%s", err, c.out.String())
 			}
@@ -416,7 +416,7 @@ func TestServersThatGoAwayEndARun(t *testing.T) {
 				t.Errorf("%v\n%s", err, c.out.String())
 			}
 			h.thaw()
-			h.freed(m)
+			h.removeLock(m)
 			m.idle("-var=wait=1")
 			m.run("apply", "-auto-approve", "-no-color", "-var=wait=1")
 			if list := m.run("state", "list"); strings.Count(list, "\n") != 3 {
@@ -426,8 +426,8 @@ func TestServersThatGoAwayEndARun(t *testing.T) {
 	}
 }
 
-// freed removes a lock that was left behind.
-func (p place) freed(m *member) {
+// removeLock removes a lock that was left behind.
+func (p place) removeLock(m *member) {
 	m.t.Helper()
 	out, err := m.try("plan", "-no-color")
 	if id := lockID.FindStringSubmatch(out); err != nil && id != nil {

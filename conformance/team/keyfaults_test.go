@@ -22,8 +22,8 @@ import (
 // outage is what happens to requests to a key service, or calls of a key program, from the first one until it is
 // repaired.
 type outage struct {
-	first int
-	fate  string
+	first   int
+	outcome string
 }
 
 // outageFates are all kinds of outages.
@@ -76,12 +76,12 @@ func (s *faultyService) waits() bool {
 func (s *faultyService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.n++
-	fate, over := "", s.over
+	outcome, over := "", s.over
 	if s.now.first > 0 && s.n >= s.now.first {
-		fate, s.noticed = s.now.fate, true
+		outcome, s.noticed = s.now.outcome, true
 	}
 	s.mu.Unlock()
-	switch fate {
+	switch outcome {
 	case "refuses":
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"__type":"DisabledException","message":"the key is disabled","errors":["the key is disabled"],`+
@@ -138,7 +138,7 @@ func (p faultyProgram) file(name, text string) {
 	}
 }
 
-func (p faultyProgram) begin(o outage) { p.file("outage", fmt.Sprint(o.first, " ", o.fate)) }
+func (p faultyProgram) begin(o outage) { p.file("outage", fmt.Sprint(o.first, " ", o.outcome)) }
 
 func (p faultyProgram) repair() (noticed bool, requests int) {
 	noticed = p.waitsFor("noticed")
@@ -217,7 +217,7 @@ func TestKeysAreMissingForAWhile(t *testing.T) {
 			}
 			for _, first := range firsts {
 				o := outage{first, outageFates[r.IntN(len(outageFates))]}
-				t.Run(fmt.Sprint(first, " ", o.fate), func(t *testing.T) {
+				t.Run(fmt.Sprint(first, " ", o.outcome), func(t *testing.T) {
 					t.Parallel()
 					l := newKeyLife(t, s)
 					l.service.begin(o)

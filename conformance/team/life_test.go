@@ -46,7 +46,7 @@ type place struct {
 func ofKind(t *testing.T, kind string) place {
 	t.Helper()
 	s := backendtest.Serve(t, kind)
-	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Heard}
+	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Recorded}
 }
 
 // member is a program with its own working directory, like a machine of a team.

@@ -58,7 +58,7 @@ func places(t *testing.T) map[string]place {
 			fmt.Sprint("place", n), 1)}
 	}
 	if _, err := exec.LookPath("python3"); err == nil {
-		all["program 1"], all["program 2"] = attic(t), attic(t)
+		all["program 1"], all["program 2"] = generatedPlace(t), generatedPlace(t)
 	}
 	env = hosted(t, all, env)
 	for name, p := range all {
@@ -132,7 +132,7 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 				all := places(t)
 				old, new := all[from+" 1"], all[to+" 2"]
 				if from == "program" || to == "program" {
-					attic(t) // or the test is skipped
+					generatedPlace(t) // or the test is skipped
 				}
 				one, two := "default", "default"
 				if !nameless(from) {

@@ -55,7 +55,7 @@ func TestObjectsMoveFromEachPlaceToEach(t *testing.T) {
 				t.Parallel()
 				all := places(t)
 				if one == "program" || two == "program" {
-					attic(t) // or the test is skipped
+					generatedPlace(t) // or the test is skipped
 				}
 				from, to := all[one+" 1"].member(t, one, ours), all[two+" 2"].member(t, two, ours)
 				from.run("apply", "-auto-approve")

@@ -54,7 +54,7 @@ func TestProgramsReadStatesOfEachBackend(t *testing.T) {
 	dsn, bucket := pgtest.Database(t), amazon(t)
 	s := httptest.NewServer(&httpstoretest.Server{})
 	t.Cleanup(s.Close)
-	shelf := attic(t)
+	shelf := generatedPlace(t)
 	_, shelved := shelf.arguments()
 	for name, c := range map[string]struct {
 		place

@@ -120,7 +120,7 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 			<-killed.ended
 			m.touch("go")
 			look("after it was killed")
-			p.freed(m)
+			p.removeLock(m)
 			before := p.stored(t)
 			if p.heard != nil {
 				before = m.run("state", "pull")
@@ -130,7 +130,7 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 				t.Errorf("without the key: %s", out)
 			}
 			if !p.lockEnds {
-				p.freed(m)
+				p.removeLock(m)
 			}
 			after := p.stored(t)
 			m.env = append(plain, sealed)

@@ -185,7 +185,7 @@ func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, p
 	}
 	v, diags := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, Client)
 	leave(diags)
-	_ = a.Judge(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
+	_ = a.Decide(of, 1, diags) // delays other calls, but does not repeat this one, because the object may be open
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err
 	}

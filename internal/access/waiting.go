@@ -66,7 +66,7 @@ func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) dia
 	for attempt := 1; ; attempt++ {
 		problems := call(attempt)
 		leave(problems)
-		v := a.Judge(of, attempt, problems)
+		v := a.Decide(of, attempt, problems)
 		if !v.Again || a.Pause(of, attempt, v) != nil {
 			return
 		}
@@ -77,10 +77,10 @@ func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) dia
 	}
 }
 
-// Judge reports whether a call may be repeated. A call that may have been interrupted, or that ended while the run was
+// Decide reports whether a call may be repeated. A call that may have been interrupted, or that ended while the run was
 // being stopped, must not be repeated.
-func (a *Access) Judge(of Of, attempt int, problems diag.List) patience.Verdict {
-	v := a.gate.Judge(of.call(), attempt, problems)
+func (a *Access) Decide(of Of, attempt int, problems diag.List) patience.Verdict {
+	v := a.gate.Decide(of.call(), attempt, problems)
 	v.Again = v.Again && a.until.Err() == nil && !a.CutOff(problems)
 	return v
 }

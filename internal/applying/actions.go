@@ -96,7 +96,7 @@ func (a *applier) addActions() {
 			}
 		}
 		node := a.walk.Runner().Add(func(n *graph.Node) error {
-			n.Fan(len(lists), func(i int) error { return a.invokeAll(lists[i], cty.NilVal) }, nil)
+			n.FanOut(len(lists), func(i int) error { return a.invokeAll(lists[i], cty.NilVal) }, nil)
 			return nil
 		}, deps...)
 		if says {
@@ -133,7 +133,7 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 	a.actionBlocks[b.Addr()] = b
 	a.mu.Unlock()
 	asked := a.invocations.asked[b.Addr()]
-	n.Fan(len(asked), func(i int) error { return a.invoke(asked[i], cty.NilVal) }, nil)
+	n.FanOut(len(asked), func(i int) error { return a.invoke(asked[i], cty.NilVal) }, nil)
 	return nil
 }
 

@@ -53,7 +53,7 @@ type Options struct {
 	KeepOutputs bool
 	// LeaveOutputs names root outputs that are not changed in the state.
 	LeaveOutputs []string
-	// Rest is a sentence about the remaining changes after an interrupt; "" means a sentence to run apply again.
+	// Rest is a sentence about the remaining changes after an interrupt; "" means advice to run apply again.
 	Rest string
 	// Recorded is called for each operation whose result is durable; it may be nil.
 	Recorded func(op string)
@@ -183,7 +183,7 @@ func (a *applier) addSteps() {
 			}
 		}
 		ids[i] = r.Add(func(n *graph.Node) error {
-			a.fan(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
+			a.forEachInstance(n, len(s.Changes), func(i int) addr.AbsResourceInstance {
 				return a.plan.Changes[s.Changes[i]].Object.Instance
 			}, func(i int) error {
 				return a.remove(a.plan.Changes[s.Changes[i]], s.Kind == plan.Dispose)
@@ -413,8 +413,9 @@ func (a *applier) breakdown(err error) error {
 func journalBroken(err error) diag.List {
 	return diag.List{}.Errorf(nil, "Cannot record the results",
 		"Writing the state's journal failed: %s. No new operation is started; running operations are finished and "+
-			"saved if possible. Fix the cause (free space, check the disk, the connection or the "+
-			"permissions), then run apply again.", err).Because(err)
+			"saved if possible.", err).Because(err).
+		Advise("Fix the cause (free space, check the disk, the connection or the permissions), then run \"%s\" again.",
+			diag.Run("apply"))
 }
 
 // provider returns a configured provider, or an error that was reported.
@@ -469,8 +470,9 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		}
 	}
 	values := make([]cty.Value, len(keys))
-	a.fan(n, len(keys), func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }, func(i int) error {
-		end := a.Object("apply object", b.Addr().Instance(keys[i]))
+	inst := func(i int) addr.AbsResourceInstance { return b.Addr().Instance(keys[i]) }
+	a.forEachInstance(n, len(keys), inst, func(i int) error {
+		end := a.Object("apply object", inst(i))
 		v, err := a.instance(b, keys[i], changes[keys[i]])
 		end(err)
 		values[i] = v

@@ -21,7 +21,7 @@ func (a *applier) attempts(of access.Of, op string, leave func(diag.List), inten
 	for attempt := 1; ; attempt++ {
 		resp := call(op)
 		leave(resp.Diagnostics)
-		v := a.Judge(of, attempt, resp.Diagnostics)
+		v := a.Decide(of, attempt, resp.Diagnostics)
 		if op == "" || !v.Again || !repeatable(resp, v) {
 			return resp, op
 		}

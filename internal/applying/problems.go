@@ -1,7 +1,6 @@
 package applying
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -15,19 +14,26 @@ func (a *applier) problems(err error) diag.List {
 	if len(p.Targets)+len(p.Except) > 0 && len(p.Invoke) == 0 {
 		diags = diags.Warnf(nil, "Applied changes may be incomplete",
 			"The plan was made with -target or -exclude, so some changes of the configuration may be missing, and "+
-				"output values may be out of date. Run plan again to see the remaining changes.\n\nUse these options "+
-				"only in exceptional situations, such as recovering from an error.")
+				"output values may be out of date. Use these options only in exceptional situations, such as "+
+				"recovering from an error.").
+			Advise("Run \"%s\" to see the remaining changes.", diag.Run("plan"))
 	}
 	if lost := o.lost(); lost != nil {
-		diags = diags.AppendError("State lock lost",
-			fmt.Errorf("%w. No new operation was started after that. The next run recovers the results of this one. "+
-				"%s", lost, cmp.Or(o.Rest, "Run apply again for the remaining changes.")))
+		diags = o.remaining(diags.AppendError("State lock lost", fmt.Errorf("%w. No new operation was started after "+
+			"that. The next run recovers the results of this one", lost)))
 	} else if err != nil && !diags.HasErrors() {
-		diags = diags.Errorf(nil, "Apply was interrupted",
-			"Running operations were finished and recorded in the state; no new operation was started. %s",
-			cmp.Or(o.Rest, "Run apply again for the remaining changes.")).Because(err)
+		diags = o.remaining(diags.Errorf(nil, "Apply was interrupted",
+			"Running operations were finished and recorded in the state; no new operation was started.").Because(err))
 	}
 	return diags
+}
+
+// remaining adds advice about the remaining changes to the last problem of a list.
+func (o Options) remaining(diags diag.List) diag.List {
+	if o.Rest != "" {
+		return diags.Advise("%s", o.Rest)
+	}
+	return diags.Advise("Run \"%s\" again for the remaining changes.", diag.Run("apply"))
 }
 
 // unwritten reports changes that depend on generated configuration: the objects have been imported, but their blocks
@@ -38,8 +44,9 @@ func unwritten(p *plan.Plan) (diags diag.List) {
 			diags = diags.Append(&diag.Diagnostic{
 				Severity: diag.Error, Summary: "Generated configuration is not in use yet", Address: c.Object.String(),
 				Detail: "The object has been imported, but it differs from the block that was generated for it (for " +
-					"example, sensitive values are left out). Review the block, make it part of the configuration, " +
-					"and run plan again."})
+					"example, sensitive values are left out). Review the block, and make it part of the " +
+					"configuration.",
+				Advice: diag.Advise("Then run \"%s\" again.", diag.Run("plan"))})
 		}
 	}
 	return diags

@@ -124,18 +124,19 @@ func (w *wave) note(o addr.Object, err error) {
 func (a *applier) stopped() (diags diag.List) {
 	for _, w := range a.waves {
 		if w.skipped > 0 {
-			diags = diags.Errorf(nil, "Changes were stopped after a failure", "%s failed, so the remaining changes "+
-				"of %s (%d) were not started: the project file sets stop_on_failure for them. Fix the cause, then "+
-				"run apply again.", w.failed, w.Name, w.skipped)
+			diags = diags.Errorf(nil, "Changes were stopped after a failure",
+				"%s failed, so the remaining changes of %s (%d) were not started: the project file sets "+
+					"stop_on_failure for them.", w.failed, w.Name, w.skipped).
+				Advise("Fix the cause, then run \"%s\" again.", diag.Run("apply"))
 		}
 	}
 	return diags
 }
 
-// fan does the work of a step for each of its instances. Instances that wait for each other in a wave occupy no more
-// workers of the walk than can run.
-func (a *applier) fan(n *graph.Node, count int, inst func(i int) addr.AbsResourceInstance, work func(i int) error,
-	end func() error) {
+// forEachInstance does the work of a step for each of its instances. Instances that wait for each other in a wave
+// occupy no more workers of the walk than can run.
+func (a *applier) forEachInstance(n *graph.Node, count int, inst func(i int) addr.AbsResourceInstance,
+	work func(i int) error, end func() error) {
 	width := count
 	for _, w := range a.waves {
 		if w.AtOnce == 0 || w.AtOnce >= width {
@@ -150,11 +151,11 @@ func (a *applier) fan(n *graph.Node, count int, inst func(i int) addr.AbsResourc
 		}
 	}
 	if width == count {
-		n.Fan(count, work, end)
+		n.FanOut(count, work, end)
 		return
 	}
 	var next atomic.Int64
-	n.Fan(width, func(int) (failed error) {
+	n.FanOut(width, func(int) (failed error) {
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= count {

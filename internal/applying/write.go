@@ -163,7 +163,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 	errs := value.CheckPlan(w.block, w.prior, config, resp.Planned, w.marks.Sensitive...)
 	errs = append(errs, value.CheckReplanned(w.block, w.planned, resp.Planned, w.marks.Sensitive...)...)
 	if resp.LegacyTypeSystem {
-		errs = value.Intolerable(errs)
+		errs = value.AlwaysErrors(errs)
 	}
 	if len(errs) > 0 {
 		return w.a.walk.Report(w.bad("Provider produced inconsistent final plan", errs))
@@ -360,7 +360,7 @@ func (w *writing) conclude(op string, resp provider.ApplyResponse) (cty.Value, e
 	if !diags.HasErrors() {
 		errs := value.CheckApplied(w.block, w.planned, v, w.marks.Sensitive...)
 		if resp.LegacyTypeSystem {
-			errs = value.Intolerable(errs)
+			errs = value.AlwaysErrors(errs)
 		}
 		if len(errs) > 0 {
 			diags = diags.Extend(w.bad("Provider produced inconsistent result after apply", errs))

@@ -123,21 +123,21 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	planned := req.Proposed.AsValueMap()
 	input := planned["input"]
 	resp := provider.PlanResponse{Private: req.PriorPrivate}
-	anew, prior := req.Prior.IsNull(), cty.NullVal(ctyfast.Attr(req.Proposed, "store").Type())
-	if !anew {
+	renewed, prior := req.Prior.IsNull(), cty.NullVal(ctyfast.Attr(req.Proposed, "store").Type())
+	if !renewed {
 		prior = ctyfast.Attr(req.Prior, "store")
 		if trigger := planned["triggers_replace"]; !trigger.RawEquals(ctyfast.Attr(req.Prior, "triggers_replace")) {
 			resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
-			anew = true
+			renewed = true
 		}
 	}
 	var replaces bool
-	planned["store"], replaces, resp.Diagnostics = planStore(prior, ctyfast.Attr(req.Config, "store"), anew)
+	planned["store"], replaces, resp.Diagnostics = planStore(prior, ctyfast.Attr(req.Config, "store"), renewed)
 	if replaces {
 		resp.RequiresReplace = append(resp.RequiresReplace, cty.GetAttrPath("store").GetAttr("input"))
-		anew = true
+		renewed = true
 	}
-	if anew {
+	if renewed {
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
 	} else if !input.RawEquals(ctyfast.Attr(req.Prior, "input")) {

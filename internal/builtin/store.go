@@ -24,9 +24,9 @@ var storeBlock = &provider.NestedBlock{Nesting: provider.NestingSingle, Block: p
 
 var nullValue = cty.NullVal(cty.DynamicPseudoType)
 
-// planStore returns the planned block. anew means that the whole object is new or replaced; replaces reports whether
+// planStore returns the planned block. renewed means that the whole object is new or replaced; replaces reports whether
 // the block requires a replacement. prior is null for a new object.
-func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces bool, diags diag.List) {
+func planStore(prior, config cty.Value, renewed bool) (planned cty.Value, replaces bool, diags diag.List) {
 	if config.IsNull() {
 		return config, false, nil
 	}
@@ -49,12 +49,12 @@ func planStore(prior, config cty.Value, anew bool) (planned cty.Value, replaces 
 	if diags.HasErrors() {
 		return config, false, diags
 	}
-	anew = anew || prior.IsNull()
+	renewed = renewed || prior.IsNull()
 	differs := !prior.IsNull() && storedDiffers(prior, block)
 	input, value := block["input"], nullValue
 	switch {
-	case anew && input.IsKnown() && input.IsNull():
-	case anew || differs:
+	case renewed && input.IsKnown() && input.IsNull():
+	case renewed || differs:
 		value = cty.UnknownVal(input.Type())
 	default:
 		value = stored(prior)

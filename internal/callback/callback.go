@@ -41,7 +41,7 @@ func Await[R any](ctx context.Context, grace time.Duration, f func() R, late fun
 			case over.CompareAndSwap(false, true):
 				ended <- got
 			case late != nil && got.err == nil:
-				_ = Calmly(func() error { late(got.value); return nil }) // errors have no recipient any more
+				_ = CallAndWait(func() error { late(got.value); return nil }) // errors have no recipient any more
 			}
 		}()
 		got.value = f()
@@ -67,8 +67,8 @@ func Await[R any](ctx context.Context, grace time.Duration, f func() R, late fun
 	return got.value, got.err
 }
 
-// Calmly calls a function and waits for it, however long it takes. It returns its error, or an error for a panic.
-func Calmly(call func() error) error {
+// CallAndWait calls a function and waits for it, however long it takes. It returns its error, or an error for a panic.
+func CallAndWait(call func() error) error {
 	err := ErrGoexit
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -25,7 +25,8 @@ func TestCallsThatDoNotReturnAreErrors(t *testing.T) {
 		"Goexit": {func() error { runtime.Goexit(); return nil }, callback.ErrGoexit},
 	} {
 		got, err := callback.Await(t.Context(), time.Hour, c.call, nil)
-		for how, err := range map[string]error{"Await": errors.Join(got, err), "Calmly": callback.Calmly(c.call)} {
+		for how, err := range map[string]error{"Await": errors.Join(got, err),
+			"CallAndWait": callback.CallAndWait(c.call)} {
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 				t.Errorf("%s, %s: got %v", how, name, err)
 			}

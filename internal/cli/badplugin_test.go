@@ -67,7 +67,7 @@ func badPlugin() {
 			return deferring{sane, call}, nil
 		}
 		if os.Getenv("BAD") == "tell" {
-			return telling{sane}, nil
+			return repeater{sane}, nil
 		}
 		return &bad{Provider: sane, mode: os.Getenv("BAD")}, nil
 	}, version)

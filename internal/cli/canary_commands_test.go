@@ -29,7 +29,7 @@ func (p *planting) typed(input string, args ...string) string {
 			StartDir: p.dir},
 		In: command.NewInput(in), Out: &out, Err: &out,
 	}
-	code := survive(a, func() command.Outcome { return start(p.t.Context(), a, args) }).ExitCode()
+	code := catchPanic(a, func() command.Outcome { return start(p.t.Context(), a, args) }).ExitCode()
 	text := fmt.Sprintf("%s\n[exit %d]\n", strings.TrimRight(out.String(), "\n"), code)
 	p.look(fmt.Sprintf("%s, typed %q", strings.Join(args, " "), input), text)
 	p.lookAtFiles(strings.Join(args, " "))
@@ -233,7 +233,7 @@ func (p *planting) editing() {
 				StartDir: p.dir},
 			In: command.NewInput(nil), Out: &out, Err: &errs,
 		}
-		survive(a, func() command.Outcome { return start(p.t.Context(), a, args) })
+		catchPanic(a, func() command.Outcome { return start(p.t.Context(), a, args) })
 		p.look(strings.Join(args, " ")+": standard error", errs.String())
 		p.lookAtFiles(strings.Join(args, " "))
 		return out.String()

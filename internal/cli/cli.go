@@ -62,7 +62,7 @@ func Main() int {
 	if wd, err := os.Getwd(); err == nil {
 		a.StartDir = wd
 	}
-	return survive(a, func() command.Outcome {
+	return catchPanic(a, func() command.Outcome {
 		return check(out, a.Err, start(context.Background(), a, os.Args[1:]))
 	}).ExitCode()
 }
@@ -87,8 +87,8 @@ func calledAs(path string) (program, title string, named flavor.Flavor) {
 	return "tombolo", "Tombolo", named
 }
 
-// survive converts a panic to a failure, because the exit code of a panic would mean "there are changes".
-func survive(a *command.App, run func() command.Outcome) (o command.Outcome) {
+// catchPanic converts a panic to a failure, because the exit code of a panic would mean "there are changes".
+func catchPanic(a *command.App, run func() command.Outcome) (o command.Outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			stack := debug.Stack()

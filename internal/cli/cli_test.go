@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // have
 //
 //	unforked ARG...       run tombolo as a user who cannot start another process (Linux)
-//	unprivileged ARG...   run tombolo as a user without rights of its own (Linux)
+//	unprivileged ARG...   run tombolo as an unprivileged user (Linux)
 //	shut PERM FILE...     give files these permissions, whoever owns them
 //	canary TEXT FILE...   the files, or stdout and stderr, must not hold the text
 //	mode PERM FILE        the file must have these permissions

@@ -37,7 +37,7 @@ func TestCrashReportsHideSecrets(t *testing.T) {
 			t.Run(name+", "+where, func(t *testing.T) {
 				var out bytes.Buffer
 				a := &command.App{Surroundings: engine.Surroundings{Title: "Tombolo"}, Err: &out}
-				o := survive(a, func() command.Outcome { run(); return command.Done })
+				o := catchPanic(a, func() command.Outcome { run(); return command.Done })
 				if o != command.Failed || !strings.Contains(out.String(), "crash_test.go:") ||
 					!strings.Contains(out.String(), "\npanic: ") {
 					t.Errorf("outcome %v:\n%s", o, out.String())

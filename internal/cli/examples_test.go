@@ -261,9 +261,9 @@ func script(a *txtar.Archive) (lines []string, files []txtar.File) {
 		case words[0] == "env" && len(words) == 2 && strings.Contains(words[1], "=") && !strings.Contains(line, "$"),
 			words[0] == "write" && len(words) == 3:
 			lines = append(lines, line)
-		case words[0] == "tombolo" && len(words) > 1 && !strings.Contains(line, "$") && !unfit(words[1:]):
+		case words[0] == "tombolo" && len(words) > 1 && !strings.Contains(line, "$") && !unsuitable(words[1:]):
 			lines = append(lines, line)
-		case steps && find(Commands(), words[0]) != nil && !strings.Contains(line, "$") && !unfit(words):
+		case steps && find(Commands(), words[0]) != nil && !strings.Contains(line, "$") && !unsuitable(words):
 			if words[0] == "apply" || words[0] == "destroy" {
 				line = strings.Replace(line, words[0], words[0]+" -auto-approve", 1)
 			}
@@ -273,8 +273,9 @@ func script(a *txtar.Archive) (lines []string, files []txtar.File) {
 	return lines, files
 }
 
-// unfit reports whether a command is unsuitable for an example, because it never ends or prints output for programs.
-func unfit(words []string) bool {
+// unsuitable reports whether a command is unsuitable for an example, because it never ends or prints output for
+// programs.
+func unsuitable(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-json") || w == "-daemon" }) ||
 		slices.Contains([]string{"login", "logout", "metadata", "serve"}, words[0])
 }

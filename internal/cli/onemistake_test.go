@@ -120,7 +120,7 @@ func validated(t *testing.T, dir string) []heard {
 	defer in.Close()
 	a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", StartDir: dir},
 		In: command.NewInput(in), Out: &out, Err: &out}
-	survive(a, func() command.Outcome { return start(t.Context(), a, []string{"validate"}) })
+	catchPanic(a, func() command.Outcome { return start(t.Context(), a, []string{"validate"}) })
 	return errorsIn(out.String())
 }
 

@@ -138,7 +138,7 @@ func (s *scene) run(archive *txtar.Archive) string {
 		In:           command.NewInput(in), Out: out, Err: out, OutTerminal: true, Width: s.width,
 		Size: func() (columns, rows int) { return s.width, 40 },
 	}
-	code := survive(a, func() command.Outcome { return start(s.t.Context(), a, words[1:]) }).ExitCode()
+	code := catchPanic(a, func() command.Outcome { return start(s.t.Context(), a, words[1:]) }).ExitCode()
 	terminal := screen{columns: s.width}
 	if err := terminal.draw(steady(s.clean(string(out.text)))); err != nil {
 		s.t.Fatal(err)

@@ -130,7 +130,7 @@ func (u *usual) run(args ...string) string {
 	var out bytes.Buffer
 	a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", StartDir: u.dir,
 		Environ: append(slices.Clone(u.environ), "TF_INPUT=0")}, In: command.NewInput(in), Out: &out, Err: &out}
-	survive(a, func() command.Outcome { return start(u.t.Context(), a, args) })
+	catchPanic(a, func() command.Outcome { return start(u.t.Context(), a, args) })
 	return out.String()
 }
 

@@ -233,7 +233,7 @@ func (v *Variable) ConvertValue(raw cty.Value) (cty.Value, error) {
 	}
 	out, err := ctyfast.Convert(raw, v.ConstraintType)
 	if err != nil {
-		return cty.UnknownVal(v.Type), v.unfit(err)
+		return cty.UnknownVal(v.Type), v.conversionError(err)
 	}
 	if ctyfast.TooLong(out) { // it was converted from a string; too long literal numbers are already refused
 		return cty.UnknownVal(v.Type), ctyfast.ErrTooLong

@@ -174,7 +174,7 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	converted, err := v.convertDefault(raw)
 	if err != nil {
 		diags = diags.Errorf(&rng, summary, "%s does not fit the type constraint of the %s %q: %s.", what, kind, v.Name,
-			strings.TrimSuffix(v.unfit(err).Error(), "."))
+			strings.TrimSuffix(v.conversionError(err).Error(), "."))
 		if !raw.IsNull() && raw.Type().IsPrimitiveType() {
 			if _, err := v.convertDefault(cty.TupleVal([]cty.Value{raw})); err == nil {
 				return diags.Fixed(diag.Around(rng, "[", "]")...)
@@ -188,9 +188,9 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	return nil
 }
 
-// unfit returns the reason why a value cannot be converted to the variable's type. It shows no secrets: the keys of a
-// map may be secret, too.
-func (v *Variable) unfit(err error) error {
+// conversionError returns the reason why a value cannot be converted to the variable's type. It shows no secrets: the
+// keys of a map may be secret, too.
+func (v *Variable) conversionError(err error) error {
 	if v.Sensitive || v.Ephemeral {
 		return fmt.Errorf("it cannot be converted to %s", v.ConstraintType.FriendlyNameForConstraint())
 	}

@@ -27,7 +27,7 @@ func objects(n int, more string) (config string, expected map[string]int) {
 }
 
 // refused checks that the next apply refuses to create objects that may exist, and creates none.
-func (r *room) refused(why string) {
+func (r *testProject) refused(why string) {
 	r.t.Helper()
 	before := len(r.events())
 	diags := r.job.do(r.t.Context(), nil)
@@ -42,7 +42,7 @@ func (r *room) refused(why string) {
 // The very first apply has no state yet; its operations must be known nevertheless.
 func TestKilledFirstApplyIsNotRepeated(t *testing.T) {
 	config, expected := objects(3, `behave = { delay = "1h" }`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	cmd := r.job.command()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestKilledFirstApplyIsNotRepeated(t *testing.T) {
 
 func TestCreationsWithoutResponseStayOpen(t *testing.T) {
 	config, expected := objects(4, `behave = count.index < 2 ? { half = "lost" } : null`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	diags := r.job.do(t.Context(), nil)
 	if text := fmt.Sprint(diags.Err()); strings.Count(text, "The answer about the object") != 2 {
 		t.Errorf("the apply said: %v", text)
@@ -97,7 +97,7 @@ func said(diags diag.List, summary, detail string) bool {
 func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 	t.Parallel()
 	config, _ := objects(8, `behave = { delay = count.index % 2 == 0 ? "800ms" : "1h" }`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	abort, cut := context.WithCancel(t.Context())
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -147,7 +147,7 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 
 func TestPartlyCreatedObjectsAreReplaced(t *testing.T) {
 	config, expected := objects(3, `behave = { half = "error" }`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	if diags := r.job.do(t.Context(), nil); !diags.HasErrors() {
 		t.Fatal("no error")
 	}
@@ -179,7 +179,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 	for i := range rounds {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			expected := maps.Clone(expected)
-			r := newRoom(t, trouble(before, seed+int64(i)))
+			r := newTestProject(t, trouble(before, seed+int64(i)))
 			for n, config := range []string{before, before, after, after, after} {
 				r.configure(trouble(config, seed+int64(100*i+n)))
 				_ = r.job.do(t.Context(), nil)
@@ -211,7 +211,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 func TestInterruptPreventsQueuedOperations(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(12, `behave = { delay = "2s", deaf = "yes" }`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	r.job.Parallelism = 2
 	project, diags := r.job.project(nil)
 	r.noErrors(diags)

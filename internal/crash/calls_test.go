@@ -121,11 +121,11 @@ func killedAfter(t testing.TB, cmd *exec.Cmd, moment time.Duration) bool {
 	return false
 }
 
-// template returns a room in which the first version is applied and the second is configured.
-func template(t testing.TB) (*room, map[string]int) {
+// template returns a project in which the first version is applied and the second is configured.
+func template(t testing.TB) (*testProject, map[string]int) {
 	t.Helper()
 	before, after, expected := everything()
-	r := newRoom(t, before)
+	r := newTestProject(t, before)
 	r.noErrors(r.job.do(t.Context(), nil))
 	r.settled()
 	r.configure(after)
@@ -196,7 +196,7 @@ func TestKilledAtEveryStoreCall(t *testing.T) {
 func TestKilledAtEveryStoreCallOfAFirstApply(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(5, "value = \"v\"")
-	tmpl := newRoom(t, config)
+	tmpl := newTestProject(t, config)
 	for n := 1; !t.Failed(); n++ {
 		if !full && n%3 != int(seed)%3 {
 			continue
@@ -224,7 +224,7 @@ func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 	before, after, expected := everything()
 	for _, keys := range [][]int{{1, 0}, {2, 1}, {0, 2}} {
 		t.Run(fmt.Sprintf("from %d to %d", keys[1], keys[0]), func(t *testing.T) {
-			tmpl := newRoom(t, before)
+			tmpl := newTestProject(t, before)
 			tmpl.job.Keys = keys[1:]
 			tmpl.noErrors(tmpl.job.do(t.Context(), nil))
 			tmpl.settled()
@@ -261,7 +261,7 @@ func TestKilledWhileAKeyIsReplaced(t *testing.T) {
 }
 
 // keepsWithout uses only the new key, too early: files that it cannot decrypt are not changed.
-func (r *room) keepsWithout(key int) {
+func (r *testProject) keepsWithout(key int) {
 	r.t.Helper()
 	j := r.job
 	j.Keys, j.RecoverOnly = []int{key}, true
@@ -290,7 +290,7 @@ func (r *room) keepsWithout(key int) {
 func TestKilledAroundCheckpoints(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(48, `value = format("%0190000d", count.index)`)
-	tmpl := newRoom(t, config)
+	tmpl := newTestProject(t, config)
 	var moments []int
 	trial := tmpl.copyTo(t)
 	files := faults.Wrap(store.OS{}, faults.Plan{})

@@ -28,16 +28,16 @@ type thing struct {
 	half  bool
 }
 
-// wish is a random configuration: things that refer to things with smaller numbers.
-type wish struct {
+// desired is a random configuration: things that refer to things with smaller numbers.
+type desired struct {
 	things []thing
 	seed   int
 	// Rates of faults, while the world is not calm.
 	fail, half, drift float64
 }
 
-func randomWish(r *rand.Rand) wish {
-	w := wish{seed: r.IntN(1 << 30), fail: r.Float64() * 0.4, half: r.Float64() * 0.3, drift: r.Float64() * 0.4}
+func randomDesired(r *rand.Rand) desired {
+	w := desired{seed: r.IntN(1 << 30), fail: r.Float64() * 0.4, half: r.Float64() * 0.3, drift: r.Float64() * 0.4}
 	for i := range 2 + r.IntN(6) {
 		t := thing{id: i, name: r.IntN(2), value: r.IntN(3), count: r.IntN(4), keyed: r.IntN(2) == 0,
 			cbd: r.IntN(3) == 0, half: r.IntN(12) == 0}
@@ -51,10 +51,10 @@ func randomWish(r *rand.Rand) wish {
 	return w
 }
 
-// changed returns a wish that has something in common with this one: things are changed, removed, and gain or lose
-// dependencies.
-func (w wish) changed(r *rand.Rand) wish {
-	next := randomWish(r)
+// changed returns a configuration that has something in common with this one: things are changed, removed, and gain or
+// lose dependencies.
+func (w desired) changed(r *rand.Rand) desired {
+	next := randomDesired(r)
 	for i, t := range next.things {
 		same := slices.IndexFunc(w.things, func(old thing) bool { return old.id == t.id })
 		if same >= 0 && r.IntN(2) == 0 {
@@ -78,8 +78,8 @@ func (w wish) changed(r *rand.Rand) wish {
 	return next
 }
 
-// config returns the configuration of the wish; calm omits the faults.
-func (w wish) config(calm bool) string {
+// config returns the configuration of the configuration; calm omits the faults.
+func (w desired) config(calm bool) string {
 	var b strings.Builder
 	b.WriteString("terraform {\n  required_providers {\n    world = { source = \"tombolo/world\" }\n  }\n}\n")
 	fail, half, drift := w.fail, w.half, w.drift
@@ -118,7 +118,7 @@ func blockOf(name string) int {
 }
 
 // ordered checks that a run wrote each thing after the things to which it refers, if it wrote both.
-func (r *room) ordered(w wish, from int) {
+func (r *testProject) ordered(w desired, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
 	for _, t := range w.things {
@@ -137,9 +137,9 @@ func (r *room) ordered(w wish, from int) {
 	}
 }
 
-// removedInOrder checks that a destroy removed dependents first. The wish is the configuration from which the state was
+// removedInOrder checks that a destroy removed dependents first. The configuration is the one from which the state was
 // made.
-func (r *room) removedInOrder(w wish, from int) {
+func (r *testProject) removedInOrder(w desired, from int) {
 	r.t.Helper()
 	events := r.events()[from:]
 	for _, t := range w.things {
@@ -163,7 +163,7 @@ func (r *room) removedInOrder(w wish, from int) {
 
 // exact checks that the state equals the world: the same objects, at the revision that was last read, and no operation
 // in flight.
-func (r *room) exact(when string) {
+func (r *testProject) exact(when string) {
 	r.t.Helper()
 	s := r.read()
 	known := r.stateObjects(s.State)
@@ -190,8 +190,8 @@ func (r *room) exact(when string) {
 
 // TestAnyConfigurationConverges applies random configurations in a world that fails, creates objects partly, and
 // drifts. After each run the state equals the world, and writes follow the order of the dependencies. When the world is
-// calm, one run creates the wish, the next finds no changes, and a destroy leaves nothing. The test runs for some
-// seconds, or for 200 rounds in full mode; TOMBOLO_CONVERGE_ROUNDS=n sets the number of rounds.
+// calm, one run creates the configuration, the next finds no changes, and a destroy leaves nothing. The test runs for
+// some seconds, or for 200 rounds in full mode; TOMBOLO_CONVERGE_ROUNDS=n sets the number of rounds.
 func TestAnyConfigurationConverges(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -210,7 +210,7 @@ func TestAnyConfigurationConverges(t *testing.T) {
 }
 
 func converge(t *testing.T, random *rand.Rand) {
-	convergeBy(t, random, func(r *room) (problems []string) {
+	convergeBy(t, random, func(r *testProject) (problems []string) {
 		for _, d := range r.job.do(context.Background(), nil) {
 			problems = append(problems, d.Error())
 		}
@@ -219,9 +219,9 @@ func converge(t *testing.T, random *rand.Rand) {
 }
 
 // convergeBy applies the versions of a random configuration with run, which performs a run and returns its problems.
-func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
-	w := randomWish(random)
-	r := newRoom(t, w.config(false))
+func convergeBy(t *testing.T, random *rand.Rand, run func(*testProject) []string) {
+	w := randomDesired(random)
+	r := newTestProject(t, w.config(false))
 	var said []string
 	defer func() {
 		if t.Failed() {
@@ -257,7 +257,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 	}
 	r.exact("calm")
 	r.ordered(w, from)
-	r.wished(w)
+	r.asDesired(w)
 	r.settled()
 	from = len(r.events())
 	r.destroy()
@@ -265,7 +265,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*room) []string) {
 }
 
 // disturb changes something outside of the engine.
-func (r *room) disturb(random *rand.Rand) {
+func (r *testProject) disturb(random *rand.Rand) {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {
@@ -287,8 +287,8 @@ func (r *room) disturb(random *rand.Rand) {
 	}
 }
 
-// wished checks that the existing objects are those of the wish.
-func (r *room) wished(w wish) {
+// asDesired checks that the existing objects are those of the configuration.
+func (r *testProject) asDesired(w desired) {
 	r.t.Helper()
 	want := map[string]bool{}
 	for _, t := range w.things {

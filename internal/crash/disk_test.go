@@ -48,7 +48,7 @@ func TestDiskErrorAtEveryStoreCall(t *testing.T) {
 }
 
 // smallDisk mounts a small file system on the project's folder.
-func (r *room) smallDisk(size string) {
+func (r *testProject) smallDisk(size string) {
 	r.t.Helper()
 	config, err := exec.Command("cat", r.job.Dir+"/main.tf").Output()
 	if err != nil {
@@ -72,7 +72,7 @@ func TestFullDiskStopsTheRunAndLosesNothing(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprintf("other folder %t", elsewhere), func(t *testing.T) {
 			config, expected := objects(300, fmt.Sprintf("value = %q", long))
-			r := newRoom(t, config)
+			r := newTestProject(t, config)
 			r.smallDisk("1600k")
 			if elsewhere {
 				r.job.Rescue = t.TempDir()

@@ -33,7 +33,7 @@ func hooked(script string, events ...hook.Event) []hook.Hook {
 // begun; one after it runs again because the journal requires that, even if the object is gone.
 func TestKilledByItsHooks(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, header+`
+	r := newTestProject(t, header+`
 resource "world_object" "a" { name = "a" }
 resource "world_object" "b" {
   name = "b-${world_object.a.id}"
@@ -94,7 +94,7 @@ at=$TOMBOLO_EVENT-$what; echo "$doc" >>log
 }
 
 // log returns the documents that hooks have written to the file log.
-func (r *room) log() (list []hook.Document) {
+func (r *testProject) log() (list []hook.Document) {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.job.Dir, "log"))
 	if err != nil && !os.IsNotExist(err) {
@@ -110,7 +110,7 @@ func (r *room) log() (list []hook.Document) {
 	return list
 }
 
-// TestHooksThatAgreeChangeNothing applies random configurations in two copies of a room, one with a hook for every
+// TestHooksThatAgreeChangeNothing applies random configurations in two copies of a project, one with a hook for every
 // event: plans, operations, objects and states are equal.
 func TestHooksThatAgreeChangeNothing(t *testing.T) {
 	t.Parallel()
@@ -127,8 +127,8 @@ func TestHooksThatAgreeChangeNothing(t *testing.T) {
 }
 
 func withAndWithout(t *testing.T, random *rand.Rand) {
-	w := randomWish(random)
-	whole := newRoom(t, w.config(false))
+	w := randomDesired(random)
+	whole := newTestProject(t, w.config(false))
 	whole.job.do(context.Background(), nil) // some operations fail
 	for step := range 2 {
 		w = w.changed(random)
@@ -151,7 +151,7 @@ func withAndWithout(t *testing.T, random *rand.Rand) {
 }
 
 // aroundEach checks that a number of operations on managed objects had a hook before and one after each.
-func (r *room) aroundEach(operations int) {
+func (r *testProject) aroundEach(operations int) {
 	r.t.Helper()
 	open, seen := map[string]bool{}, 0
 	for _, d := range r.log() {
@@ -178,7 +178,7 @@ func (r *room) aroundEach(operations int) {
 }
 
 // planned returns the document of a plan, without its time.
-func (r *room) planned() map[string]any {
+func (r *testProject) planned() map[string]any {
 	r.t.Helper()
 	project, diags := r.job.project(nil)
 	if diags.HasErrors() {

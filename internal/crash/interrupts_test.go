@@ -15,7 +15,7 @@ import (
 )
 
 // sayAfter starts a command, sends signals after it has printed a text, and returns its complete output and exit code.
-func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
+func (r *testProject) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
 	r.t.Helper()
 	if err := c.Start(); err != nil {
 		r.t.Fatal(err)
@@ -26,7 +26,7 @@ func (r *room) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (s
 }
 
 // hears waits until a command has printed a text.
-func (r *room) hears(c *terminal, words string) {
+func (r *testProject) hears(c *terminal, words string) {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(c.output(), words); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -36,7 +36,7 @@ func (r *room) hears(c *terminal, words string) {
 }
 
 // send sends signals to a command, each after the previous one was handled, because the system merges pending signals.
-func (r *room) send(c *terminal, signals ...syscall.Signal) {
+func (r *testProject) send(c *terminal, signals ...syscall.Signal) {
 	r.t.Helper()
 	for i, s := range signals {
 		if i > 0 {
@@ -49,7 +49,7 @@ func (r *room) send(c *terminal, signals ...syscall.Signal) {
 }
 
 // says checks an exit code and parts of the output.
-func (r *room) says(out string, code, want int, parts ...string) {
+func (r *testProject) says(out string, code, want int, parts ...string) {
 	r.t.Helper()
 	if code != want {
 		r.t.Errorf("exit code %d, want %d", code, want)
@@ -73,7 +73,7 @@ resource "terraform_data" "after" { input = terraform_data.a.id }
 
 var applying = []string{"apply", "-auto-approve", "-input=false", "-no-color"}
 
-func (r *room) statusOf(at string) (status state.Status, there bool) {
+func (r *testProject) statusOf(at string) (status state.Status, there bool) {
 	r.t.Helper()
 	a, diags := addr.ParseInstance(at)
 	if diags.HasErrors() {
@@ -90,7 +90,7 @@ func (r *room) statusOf(at string) (status state.Status, there bool) {
 // be useless.
 func TestSignalDuringProvisionersLetsThemEnd(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, provisioned)
+	r := newTestProject(t, provisioned)
 	out, code := r.sayAfter(r.tombolo(applying...), "): first\n", syscall.SIGINT)
 	r.says(out, code, 1, "Interrupt received", "waiting for terraform_data.a", "): ended", "): second",
 		"Apply was interrupted")
@@ -107,7 +107,7 @@ func TestSignalDuringProvisionersLetsThemEnd(t *testing.T) {
 
 func TestSecondSignalDuringProvisionersLeavesATaintedObject(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, strings.Replace(provisioned, "sleep 1; echo ended", "sleep 600; echo ended", 1))
+	r := newTestProject(t, strings.Replace(provisioned, "sleep 1; echo ended", "sleep 600; echo ended", 1))
 	out, code := r.sayAfter(r.tombolo(applying...), "): first\n", syscall.SIGINT, syscall.SIGINT)
 	r.configure(provisioned)
 	r.says(out, code, 1, "Two interrupts received", "terraform_data.a", "local-exec provisioner error")
@@ -125,7 +125,7 @@ func TestSecondSignalDuringProvisionersLeavesATaintedObject(t *testing.T) {
 // A plan has nothing to lose: a signal cancels its reads immediately.
 func TestSignalDuringAPlanEndsIt(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, `data "external" "d" { program = ["sh", "-c", "sleep 600; echo '{}'"] }`)
+	r := newTestProject(t, `data "external" "d" { program = ["sh", "-c", "sleep 600; echo '{}'"] }`)
 	for _, args := range [][]string{{"plan", "-out=p", "-input=false", "-no-color"}, applying} {
 		out, code := r.sayAfter(r.tombolo(args...), "data.external.d: Reading...", syscall.SIGTERM)
 		r.says(out, code, 1, "Interrupt received", "Planning was interrupted")
@@ -141,7 +141,7 @@ func TestSignalDuringAFunctionEndsIt(t *testing.T) {
 	const late = `data "external" "d" { program = ["sh", "-c", "echo '{\"name\": \"big\"}'"] }`
 	t.Run("provider", func(t *testing.T) {
 		t.Parallel()
-		r := newRoom(t, `
+		r := newTestProject(t, `
 terraform {
   required_providers { slow = { source = "slow" } }
 }
@@ -173,7 +173,7 @@ output "o" { value = provider::slow::wait(data.external.d.result.name) }`)
 	})
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		r := newRoom(t, late+`
+		r := newTestProject(t, late+`
 output "o" { value = filesha256(data.external.d.result.name) }`)
 		r.write("big", "")
 		if err := os.Truncate(filepath.Join(r.job.Dir, "big"), 1<<42); err != nil {
@@ -186,7 +186,7 @@ output "o" { value = filesha256(data.external.d.result.name) }`)
 }
 
 // write writes a file of the project.
-func (r *room) write(name, text string) {
+func (r *testProject) write(name, text string) {
 	r.t.Helper()
 	path := filepath.Join(r.job.Dir, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -200,7 +200,7 @@ func (r *room) write(name, text string) {
 func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGHUP} { // for SIGTERM see interrupt_question.txtar
-		r := newRoom(t, `resource "terraform_data" "a" {}`)
+		r := newTestProject(t, `resource "terraform_data" "a" {}`)
 		c := r.tombolo("apply", "-no-color")
 		in, answers, err := os.Pipe()
 		if err != nil {
@@ -221,7 +221,8 @@ func TestSignalDuringAQuestionChangesNothing(t *testing.T) {
 
 func TestSignalDuringAWaitForTheLockGivesUp(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, strings.Replace(provisioned, "sleep 1; echo ended", "until [ -e go ]; do sleep 0.05; done", 1))
+	r := newTestProject(t, strings.Replace(provisioned, "sleep 1; echo ended",
+		"until [ -e go ]; do sleep 0.05; done", 1))
 	first := r.start(applying...)
 	r.hears(first, "): first\n")
 	c := r.tombolo(append(applying, "-lock-timeout=1h")...)

@@ -48,15 +48,15 @@ resource "external_resource" "p" {
 output "n" { value = length(world_object.a) }
 `
 
-// A leakRoom is a project with a plugin, and with its own home folder and folder for temporary files.
-type leakRoom struct {
+// A leakProject is a project with a plugin, and with its own home folder and folder for temporary files.
+type leakProject struct {
 	t              *testing.T
 	dir, home, tmp string
 }
 
-func newLeakRoom(t *testing.T) *leakRoom {
+func newLeakProject(t *testing.T) *leakProject {
 	root := t.TempDir()
-	r := &leakRoom{t, filepath.Join(root, "project"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
+	r := &leakProject{t, filepath.Join(root, "project"), filepath.Join(root, "home"), filepath.Join(root, "tmp")}
 	exe, err := os.Executable()
 	at := filepath.Join(r.home, ".terraform.d", "plugins", "registry.terraform.io", "tombolo", "world", "1.0.0",
 		runtime.GOOS+"_"+runtime.GOARCH)
@@ -73,15 +73,15 @@ func newLeakRoom(t *testing.T) *leakRoom {
 	return r
 }
 
-func (r *leakRoom) must(errs ...error) {
+func (r *leakProject) must(errs ...error) {
 	r.t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// anew removes the world and the state.
-func (r *leakRoom) anew() {
+// reset removes the world and the state.
+func (r *leakProject) reset() {
 	names, err := filepath.Glob(filepath.Join(r.dir, "terraform.tfstate*"))
 	r.must(err)
 	for _, name := range append(names, filepath.Join(r.dir, "world")) {
@@ -90,9 +90,9 @@ func (r *leakRoom) anew() {
 }
 
 // round plans, applies and destroys in this process; some rounds fail, and some are interrupted.
-func (r *leakRoom) round(n int) {
+func (r *leakProject) round(n int) {
 	r.t.Helper()
-	r.anew()
+	r.reset()
 	o := tombolo.Options{Dir: r.dir, Variables: map[string]any{}}
 	if n%3 == 1 {
 		o.Variables["fail"] = "create"
@@ -125,7 +125,7 @@ func (r *leakRoom) round(n int) {
 // held is what a process has in use, and how many files are left.
 type held struct{ goroutines, files, children, left int }
 
-func (r *leakRoom) held() (h held) {
+func (r *leakProject) held() (h held) {
 	fds, err := os.ReadDir("/proc/self/fd")
 	r.must(err)
 	h.goroutines, h.files = runtime.NumGoroutine(), len(fds)
@@ -140,7 +140,7 @@ func (r *leakRoom) held() (h held) {
 }
 
 // files counts the files in the folder for temporary files and in the project, except for those of the world.
-func (r *leakRoom) files() (n int) {
+func (r *leakProject) files() (n int) {
 	for _, root := range []string{r.tmp, r.dir} {
 		r.must(filepath.WalkDir(root, func(_ string, _ fs.DirEntry, err error) error {
 			if n++; errors.Is(err, fs.ErrNotExist) {
@@ -155,19 +155,19 @@ func (r *leakRoom) files() (n int) {
 // TestRunsInOneProcessLeaveNothingBehind repeats the same run with the library. The resources of the process and the
 // files on the disk are the same after the first rounds and after the last.
 func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
-	r, rounds := newLeakRoom(t), 9
+	r, rounds := newLeakProject(t), 9
 	if full {
 		rounds = 200
 	}
 	for n := range 3 {
 		r.round(n)
 	}
-	r.anew()
+	r.reset()
 	first := r.held()
 	for n := range rounds {
 		r.round(n)
 	}
-	r.anew()
+	r.reset()
 	for try := 0; ; try++ {
 		last := r.held()
 		if last.goroutines <= first.goroutines && last.files <= first.files && last.children <= first.children &&
@@ -186,13 +186,13 @@ func TestRunsInOneProcessLeaveNothingBehind(t *testing.T) {
 // TestKilledEnginesLeaveNoProcesses kills engines while their plugin works. Each time the plugin and the programs end,
 // and no temporary files remain.
 func TestKilledEnginesLeaveNoProcesses(t *testing.T) {
-	r, rounds := newLeakRoom(t), 3
+	r, rounds := newLeakProject(t), 3
 	if full {
 		rounds = 50
 	}
 	mark := "CRASH_LEAKS=" + r.dir
 	for n := range rounds {
-		r.anew()
+		r.reset()
 		ledger := filepath.Join(r.dir, "world", "ledger")
 		cmd := exec.Command(os.Args[0], "apply", "-auto-approve", "-input=false", "-var=delay=60s")
 		cmd.Dir, cmd.Env = r.dir, append(os.Environ(), roleCLI+"=1", mark)

@@ -18,8 +18,8 @@ import (
 )
 
 // TestMinimalRefreshEndsInTheSameState applies random configurations, from states that failed runs have left, in two
-// copies of a room: one reads every object, the other only those that change. Objects and states are equal in the end.
-// If objects were changed outside of the engine, they are equal after both have read everything.
+// copies of a project: one reads every object, the other only those that change. Objects and states are equal in the
+// end. If objects were changed outside of the engine, they are equal after both have read everything.
 func TestMinimalRefreshEndsInTheSameState(t *testing.T) {
 	t.Parallel()
 	rounds, deadline := 1<<30, time.Now().Add(4*time.Second)
@@ -35,9 +35,9 @@ func TestMinimalRefreshEndsInTheSameState(t *testing.T) {
 }
 
 func bothWays(t *testing.T, random *rand.Rand) {
-	w := randomWish(random)
+	w := randomDesired(random)
 	w.drift = 0
-	whole := newRoom(t, w.config(false))
+	whole := newTestProject(t, w.config(false))
 	whole.job.do(context.Background(), nil) // some operations fail
 	for step := range 3 {
 		w = w.changed(random)
@@ -52,7 +52,7 @@ func bothWays(t *testing.T, random *rand.Rand) {
 		if disturbed { // objects that are not read must be unchanged
 			ruled.job.Refresh.Never = nil
 		}
-		for _, r := range []*room{whole, minimal, ruled} {
+		for _, r := range []*testProject{whole, minimal, ruled} {
 			r.configure(w.config(true))
 			r.noErrors(r.job.do(context.Background(), nil))
 			if disturbed {
@@ -60,7 +60,7 @@ func bothWays(t *testing.T, random *rand.Rand) {
 				r.noErrors(r.job.do(context.Background(), nil))
 			}
 			r.exact(fmt.Sprintf("step %d, minimal %t, policy %+v", step, r == minimal, r.job.Refresh))
-			r.wished(w)
+			r.asDesired(w)
 		}
 		if diff := cmp.Diff(whole.summary(), minimal.summary()); diff != "" {
 			t.Errorf("step %d (-all read +minimal):\n%s\n%s", step, diff, w.config(true))
@@ -84,7 +84,7 @@ func randomPolicy(random *rand.Rand) (p engine.RefreshPolicy) {
 }
 
 // summary returns the existing objects and the state as text, with the names of objects instead of their generated IDs.
-func (r *room) summary() string {
+func (r *testProject) summary() string {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {

@@ -48,7 +48,7 @@ func crowd(before bool, delay string) (config string, expected map[string]int) {
 }
 
 // reader reads the state continuously, as other commands may, and reports errors.
-func (r *room) reader() (stop func() (reads int)) {
+func (r *testProject) reader() (stop func() (reads int)) {
 	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
 	if err != nil {
 		r.t.Fatal(err)
@@ -101,8 +101,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	first, _ := crowd(true, "0s")
 	second, expected := crowd(false, delay)
 	quick, _ := crowd(false, "0s")
-	empty := newRoom(t, second)
-	some := newRoom(t, first)
+	empty := newTestProject(t, second)
+	some := newTestProject(t, first)
 	some.noErrors(some.job.do(t.Context(), nil))
 	some.configure(second)
 

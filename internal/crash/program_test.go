@@ -20,7 +20,7 @@ var actions = map[string]bool{"create": true, "read": true, "update": true, "del
 const detention = "detention"
 
 // detain makes programs that create objects wait while there are n objects or more, until release is called.
-func (r *room) detain(n int) (release func()) {
+func (r *testProject) detain(n int) (release func()) {
 	r.t.Helper()
 	name := filepath.Join(r.job.World, detention)
 	if err := os.WriteFile(name, []byte(strconv.Itoa(n)), 0o644); err != nil {

@@ -29,7 +29,7 @@ resource "terraform_data" "b" {
   provisioner "local-exec" { command = ` + strings.ReplaceAll(once, "MARK", "b-1") + ` }
 }
 `
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	open := func(at string, status state.Status) {
 		t.Helper()
 		s := r.over()

@@ -11,8 +11,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/faults"
 )
 
-// interruptedRoom returns a room whose apply was killed at a call of the store, or nil if it has fewer calls.
-func interruptedRoom(t testing.TB, tmpl *room, n int, mode faults.Mode) *room {
+// interruptedProject returns a project whose apply was killed at a call of the store, or nil if it has fewer calls.
+func interruptedProject(t testing.TB, tmpl *testProject, n int, mode faults.Mode) *testProject {
 	t.Helper()
 	r := tmpl.copyTo(t)
 	j := r.job
@@ -40,7 +40,7 @@ func TestKilledAgainWhileRecovering(t *testing.T) {
 	kills := 0
 	for _, n := range slices.Sorted(slices.Values(moments)) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			r := interruptedRoom(t, tmpl, n, modes[n%3])
+			r := interruptedProject(t, tmpl, n, modes[n%3])
 			if r == nil {
 				return
 			}
@@ -68,7 +68,7 @@ func TestKilledAgainWhileRecovering(t *testing.T) {
 func TestKilledWhileResolving(t *testing.T) {
 	t.Parallel()
 	config, expected := objects(2, `behave = { half = "lost" }`)
-	r := newRoom(t, config)
+	r := newTestProject(t, config)
 	_ = r.job.do(t.Context(), nil)
 	config, _ = objects(2, "")
 	r.configure(config)

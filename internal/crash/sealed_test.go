@@ -52,7 +52,7 @@ func TestEncryptedAnswersAreInNoFile(t *testing.T) {
 	for name, ended := range map[string]bool{"killed while the program works": false,
 		"killed when the program has ended": true} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpoolRoom(t)
+			r := newSpoolProject(t)
 			secret := "canary" + strconv.Itoa(os.Getpid()) + strconv.FormatInt(time.Now().UnixNano(), 36)
 			text := strings.ReplaceAll(hush, "SECRET-read", "?"+secret[1:]+"-read")
 			text = strings.ReplaceAll(text, "SECRET", secret)
@@ -94,7 +94,7 @@ func TestAnswersAreReadAfterKeyReplacement(t *testing.T) {
 		{[]int{0}, []int{1}, []int{1, 0}},
 	} {
 		t.Run(fmt.Sprint(c.before, " to ", c.after), func(t *testing.T) {
-			r := newSpoolRoom(t)
+			r := newSpoolProject(t)
 			turn := func(keys []int) {
 				t.Setenv(encryption.Variable, encryptiontest.TurnSettings(keys[0], keys[1:]...))
 			}
@@ -119,7 +119,7 @@ func TestAnswersAreReadAfterKeyReplacement(t *testing.T) {
 // If the process that encrypts is killed, the response is lost, but not the record of the operation.
 func TestKilledKeepersLoseOnlyTheAnswer(t *testing.T) {
 	t.Setenv(encryption.Variable, encryptiontest.Settings)
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	const find = "out=$(readlink /proc/$$/fd/1)\nfor p in /proc/[0-9]*; do\n" +
 		"[ \"$(readlink $p/fd/4 2>/dev/null)\" = \"$out\" ] && kill -KILL ${p#/proc/}\ndone\n"
 	r.write("slow/slow.sh", find+strings.ReplaceAll(spoolProgram, "../", r.dir+"/"))

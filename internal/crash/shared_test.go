@@ -106,7 +106,7 @@ func storeProgram(t *testing.T) string {
 }
 
 // moveAway replaces the project's folder with an empty one, as if the next run were on another machine.
-func (r *room) moveAway() {
+func (r *testProject) moveAway() {
 	r.t.Helper()
 	config, err := os.ReadFile(filepath.Join(r.job.Dir, "main.tf"))
 	if err == nil {
@@ -121,8 +121,8 @@ func (r *room) moveAway() {
 	r.configure(string(config))
 }
 
-// freed releases the lock of a dead process, as a person does. A database releases it by itself after a moment.
-func (r *room) freed() {
+// unlockByHand releases the lock of a dead process, as a person does. A database releases it by itself after a moment.
+func (r *testProject) unlockByHand() {
 	r.t.Helper()
 	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
 	if err != nil {
@@ -186,11 +186,11 @@ func killShared(t *testing.T, at Shared, kills int) {
 	second, expected := crowd(false, "30ms")
 	quick, _ := crowd(false, "0s")
 	random := rand.New(rand.NewSource(seed))
-	place := func(t *testing.T, n string, before bool) *room {
+	place := func(t *testing.T, n string, before bool) *testProject {
 		at.Name = "place" + n + "x"
 		there := at
 		t.Cleanup(there.close)
-		r := newSharedRoom(t, first, there)
+		r := newSharedProject(t, first, there)
 		if before {
 			r.noErrors(r.job.do(t.Context(), nil))
 			r.mark()
@@ -221,7 +221,7 @@ func killShared(t *testing.T, at Shared, kills int) {
 			if i%2 == 0 && at.Kind != "http" { // its journal is in that directory
 				r.moveAway()
 			}
-			r.freed()
+			r.unlockByHand()
 			r.configure(quick)
 			if j.Destroy {
 				r.afterDestroy()

@@ -61,8 +61,8 @@ func (c *terminal) output() string {
 	return c.said.String()
 }
 
-// tombolo prepares a command in the room.
-func (r *room) tombolo(args ...string) *terminal {
+// tombolo prepares a command in the project.
+func (r *testProject) tombolo(args ...string) *terminal {
 	c := &terminal{Cmd: programtest.Bounded(r.t, os.Args[0], args...)}
 	c.Dir = r.job.Dir
 	c.Stdout, c.Stderr = c, c
@@ -72,7 +72,7 @@ func (r *room) tombolo(args ...string) *terminal {
 }
 
 // start starts a command.
-func (r *room) start(args ...string) *terminal {
+func (r *testProject) start(args ...string) *terminal {
 	r.t.Helper()
 	c := r.tombolo(args...)
 	if err := c.Start(); err != nil {
@@ -82,7 +82,7 @@ func (r *room) start(args ...string) *terminal {
 }
 
 // say runs a command and returns its output.
-func (r *room) say(args ...string) (string, int) {
+func (r *testProject) say(args ...string) (string, int) {
 	r.t.Helper()
 	c := r.start(args...)
 	return r.wait(c)
@@ -92,7 +92,7 @@ func (r *room) say(args ...string) (string, int) {
 const patience = 2 * time.Minute
 
 // wait waits for the end of a command, within patience.
-func (r *room) wait(c *terminal) (string, int) {
+func (r *testProject) wait(c *terminal) (string, int) {
 	r.t.Helper()
 	timer := time.AfterFunc(patience, func() { c.Process.Signal(syscall.SIGQUIT) })
 	defer timer.Stop()
@@ -105,7 +105,7 @@ func (r *room) wait(c *terminal) (string, int) {
 }
 
 // ok runs a command that must succeed.
-func (r *room) ok(args ...string) string {
+func (r *testProject) ok(args ...string) string {
 	r.t.Helper()
 	out, code := r.say(args...)
 	if code != 0 {
@@ -115,7 +115,7 @@ func (r *room) ok(args ...string) string {
 }
 
 // busy waits until some objects exist and others are being created.
-func (r *room) busy() {
+func (r *testProject) busy() {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		if all, err := r.world.Exists(); err != nil || len(all) >= 4 {
@@ -130,7 +130,7 @@ func (r *room) busy() {
 
 // unknown lists objects that exist and are neither in the state nor reported as in flight. It compares names, because
 // programs get no token.
-func (r *room) unknown(s *state.Snapshot) (lost []string) {
+func (r *testProject) unknown(s *state.Snapshot) (lost []string) {
 	r.t.Helper()
 	var named []string
 	for _, f := range s.InFlight {
@@ -162,7 +162,7 @@ func (r *room) unknown(s *state.Snapshot) (lost []string) {
 }
 
 // quiet waits until no program is running.
-func (r *room) quiet() {
+func (r *testProject) quiet() {
 	for n := -1; ; {
 		now := len(r.events())
 		if now == n {
@@ -174,7 +174,7 @@ func (r *room) quiet() {
 }
 
 // tidy resolves open operations with commands, applies the rest and destroys everything.
-func (r *room) tidy(n int) {
+func (r *testProject) tidy(n int) {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {
@@ -209,7 +209,7 @@ const many = 9
 
 // signalled applies, sends signals while programs are running, and returns the output and the exit code. After a single
 // signal, only operations in flight continue.
-func (r *room) signalled(signals ...syscall.Signal) (said string, code int) {
+func (r *testProject) signalled(signals ...syscall.Signal) (said string, code int) {
 	r.t.Helper()
 	release := r.detain(4)
 	c := r.start("apply", "-auto-approve", "-input=false", "-no-color", "-parallelism=3")
@@ -232,7 +232,7 @@ func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 	for _, s := range signals {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			r := newRoom(t, programs(many))
+			r := newTestProject(t, programs(many))
 			said, code := r.signalled(s)
 			snapshot := r.read()
 			if lost := r.unknown(snapshot); len(lost) > 0 || len(snapshot.InFlight) > 0 {
@@ -250,7 +250,7 @@ func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 
 func TestSecondSignalKeepsInterruptedOperations(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, programs(many))
+	r := newTestProject(t, programs(many))
 	said, code := r.signalled(syscall.SIGINT, syscall.SIGINT)
 	if code != 1 {
 		t.Errorf("exit code %d\n%s", code, said)
@@ -264,7 +264,7 @@ func TestSecondSignalKeepsInterruptedOperations(t *testing.T) {
 }
 
 // named checks that commands report every open operation.
-func (r *room) named(s *state.Snapshot) {
+func (r *testProject) named(s *state.Snapshot) {
 	r.t.Helper()
 	// plan may resolve them
 	for _, args := range [][]string{{"state", "list"}, {"show", "-no-color"}, {"output", "-no-color"},
@@ -281,7 +281,7 @@ func (r *room) named(s *state.Snapshot) {
 // A program outlives the killed engine and creates its object. The next run that acquires the lock stores its response.
 func TestKilledCommandsReportObjectsBeingCreated(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, programs(many))
+	r := newTestProject(t, programs(many))
 	said, code := r.signalled(syscall.SIGKILL)
 	if code != -1 {
 		t.Fatalf("exit code %d\n%s", code, said)
@@ -305,7 +305,7 @@ func TestKilledCommandsReportObjectsBeingCreated(t *testing.T) {
 // The reader of the output exits; the run continues.
 func TestClosedOutputDoesNotStopTheRun(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, programs(many))
+	r := newTestProject(t, programs(many))
 	c := r.tombolo("apply", "-auto-approve", "-input=false", "-no-color", "-parallelism=5")
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -332,7 +332,7 @@ func TestClosedOutputDoesNotStopTheRun(t *testing.T) {
 
 func TestLockHeldByAnotherIsReportedAndAwaited(t *testing.T) {
 	t.Parallel()
-	r := newRoom(t, programs(many))
+	r := newTestProject(t, programs(many))
 	release := r.detain(6)
 	first := r.start("apply", "-auto-approve", "-input=false", "-no-color", "-parallelism=5")
 	r.busy()

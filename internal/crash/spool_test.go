@@ -51,14 +51,14 @@ resource "slow_thing" "a" {
 }
 `
 
-// spoolRoom is a project with that provider.
-type spoolRoom struct {
+// spoolProject is a project with that provider.
+type spoolProject struct {
 	t   *testing.T
 	dir string
 }
 
-func newSpoolRoom(t *testing.T) spoolRoom {
-	r := spoolRoom{t, t.TempDir()}
+func newSpoolProject(t *testing.T) spoolProject {
+	r := spoolProject{t, t.TempDir()}
 	if err := os.Mkdir(filepath.Join(r.dir, "slow"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +68,18 @@ func newSpoolRoom(t *testing.T) spoolRoom {
 	return r
 }
 
-func (r spoolRoom) write(name, text string) {
+func (r spoolProject) write(name, text string) {
 	r.t.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-func (r spoolRoom) configure(text string) {
+func (r spoolProject) configure(text string) {
 	r.write("main.tf", strings.Replace(spoolConfig, "TEXT", text, 1))
 }
 
-func (r spoolRoom) command(args ...string) *exec.Cmd {
+func (r spoolProject) command(args ...string) *exec.Cmd {
 	cmd := programtest.Bounded(r.t, os.Args[0], args...)
 	cmd.Dir = r.dir
 	cmd.Env = programtest.Environ(roleCLI+"=1", "TOMBOLO_PROGRAM_PROVIDERS=slow=./slow",
@@ -87,7 +87,7 @@ func (r spoolRoom) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (r spoolRoom) do(args ...string) string {
+func (r spoolProject) do(args ...string) string {
 	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	if err != nil {
@@ -96,7 +96,7 @@ func (r spoolRoom) do(args ...string) string {
 	return string(out)
 }
 
-func (r spoolRoom) wait(name, text string) {
+func (r spoolProject) wait(name, text string) {
 	r.t.Helper()
 	for range 12000 {
 		if got, _ := os.ReadFile(filepath.Join(r.dir, name)); bytes.Contains(got, []byte(text)) {
@@ -109,7 +109,7 @@ func (r spoolRoom) wait(name, text string) {
 
 // kill kills an apply in the middle of an action: with ended set, when the program has ended and the engine has not
 // noticed yet; otherwise while the program is running.
-func (r spoolRoom) kill(action string, ended bool, args ...string) {
+func (r spoolProject) kill(action string, ended bool, args ...string) {
 	r.t.Helper()
 	_ = os.Remove(filepath.Join(r.dir, "go"))
 	cmd := r.command(args...)
@@ -133,7 +133,7 @@ func (r spoolRoom) kill(action string, ended bool, args ...string) {
 
 // recorded waits until the engine has recorded the process ID of its program. Otherwise the next run could only detect
 // that some process has the response open.
-func (r spoolRoom) recorded() {
+func (r spoolProject) recorded() {
 	r.t.Helper()
 	for range 12000 {
 		files, _ := filepath.Glob(filepath.Join(r.dir, "terraform.tfstate.answers", "*.process"))
@@ -148,7 +148,7 @@ func (r spoolRoom) recorded() {
 }
 
 // object returns the object in the state, or nil if there is none.
-func (r spoolRoom) object() (object map[string]any, status string, dependencies int) {
+func (r spoolProject) object() (object map[string]any, status string, dependencies int) {
 	r.t.Helper()
 	text, err := os.ReadFile(filepath.Join(r.dir, "terraform.tfstate"))
 	if err != nil {
@@ -178,7 +178,7 @@ func (r spoolRoom) object() (object map[string]any, status string, dependencies 
 	return nil, "", 0
 }
 
-func (r spoolRoom) clean() {
+func (r spoolProject) clean() {
 	r.t.Helper()
 	for _, name := range []string{"terraform.tfstate.answers", "terraform.tfstate.journal"} {
 		if _, err := os.Stat(filepath.Join(r.dir, name)); err == nil {
@@ -191,7 +191,7 @@ func TestAnswersOfProgramsOutliveTheEngine(t *testing.T) {
 	for name, ended := range map[string]bool{"killed while the program works": false,
 		"killed when the program has ended": true} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpoolRoom(t)
+			r := newSpoolProject(t)
 			r.kill("create", ended, "apply", "-auto-approve")
 			if out := r.do("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out,
 				"Operation of an interrupted run has ended") {
@@ -223,7 +223,7 @@ func TestAnswersOfProgramsOutliveTheEngine(t *testing.T) {
 }
 
 func TestAFailureThatOutlivesTheEngineIsTainted(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	r.configure("half")
 	r.kill("create", false, "apply", "-auto-approve")
 	if out := r.do("plan", "-no-color"); !strings.Contains(out, "is tainted, so") {
@@ -235,7 +235,7 @@ func TestAFailureThatOutlivesTheEngineIsTainted(t *testing.T) {
 }
 
 func TestStoredAnswersAreRemoved(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	r.write("go", "")
 	r.do("apply", "-auto-approve")
 	r.clean()
@@ -261,7 +261,7 @@ const externalConfig = `resource "external_resource" "a" {
 `
 
 func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	configure := func(text string) { r.write("main.tf", strings.Replace(externalConfig, "TEXT", text, 1)) }
 	r.write("thing.sh", strings.ReplaceAll(externalProgram, "../", r.dir+"/"))
 	for _, c := range []struct {
@@ -285,7 +285,7 @@ func TestAnswersOfExternalResourcesOutliveTheEngine(t *testing.T) {
 
 // A command that resolves an operation whose response has arrived meanwhile succeeds.
 func TestRecoverAcceptsALateAnswer(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	r.kill("create", true, "apply", "-auto-approve")
 	if out := r.do("recover", "slow_thing.a", "-retry"); !strings.Contains(out, "no longer needs recovery") {
 		t.Errorf("recover says: %s", out)
@@ -299,7 +299,7 @@ func TestRecoverAcceptsALateAnswer(t *testing.T) {
 // A child process that the program of a killed run leaves behind keeps the response open for as long as it likes: the
 // response is used nevertheless.
 func TestGrandchildrenDoNotDelayTheNextRun(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	r.write("slow/slow.sh", "sleep 600 &\necho $! >"+r.dir+"/child\n"+strings.ReplaceAll(spoolProgram, "../",
 		r.dir+"/"))
 	r.kill("create", false, "apply", "-auto-approve")
@@ -329,8 +329,8 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 			`1; echo '"}}'`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newSpoolRoom(t)
-			disk := room{t: t, job: job{Dir: r.dir}}
+			r := newSpoolProject(t)
+			disk := testProject{t: t, job: job{Dir: r.dir}}
 			outside := t.TempDir()
 			if err := os.CopyFS(outside, os.DirFS(filepath.Join(r.dir, "slow"))); err != nil {
 				t.Fatal(err)
@@ -363,7 +363,7 @@ func TestAFullDiskWhileAProgramAnswersLosesNothing(t *testing.T) {
 // A cloned repository can contain anything: a link in place of the folder for responses is refused, and its target is
 // unchanged.
 func TestLinksInPlaceOfAnswersAreRefused(t *testing.T) {
-	r := newSpoolRoom(t)
+	r := newSpoolProject(t)
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "letter"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func TestPlansOfTwoRunsOverServices(t *testing.T) {
 }
 
 // outputs returns a few outputs, each of which refers to random resources of the configuration.
-func outputs(w wish, random *rand.Rand) string {
+func outputs(w desired, random *rand.Rand) string {
 	var b strings.Builder
 	for i := range random.IntN(4) {
 		parts := []string{fmt.Sprint(random.IntN(2))}
@@ -77,8 +77,8 @@ func outputs(w wish, random *rand.Rand) string {
 	return b.String()
 }
 
-// loosened returns a wish with few dependencies, so that plans rarely conflict.
-func loosened(w wish, random *rand.Rand) wish {
+// loosened returns a configuration with few dependencies, so that plans rarely conflict.
+func loosened(w desired, random *rand.Rand) desired {
 	things := slices.Clone(w.things)
 	for i, t := range things {
 		things[i].deps = slices.DeleteFunc(slices.Clone(t.deps), func(int) bool { return random.IntN(4) > 0 })
@@ -87,8 +87,8 @@ func loosened(w wish, random *rand.Rand) wish {
 	return w
 }
 
-// nudged returns a wish that differs in one or two things: in their values or their number.
-func nudged(w wish, random *rand.Rand) wish {
+// nudged returns a configuration that differs in one or two things: in their values or their number.
+func nudged(w desired, random *rand.Rand) desired {
 	w.things = slices.Clone(w.things)
 	for range 1 + random.IntN(len(w.things)) {
 		if t := &w.things[random.IntN(len(w.things))]; random.IntN(3) == 0 {
@@ -101,7 +101,7 @@ func nudged(w wish, random *rand.Rand) wish {
 }
 
 // limited returns options of a plan: of everything, or of a part.
-func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
+func limited(w desired, random *rand.Rand) (o engine.PlanOptions) {
 	var some []addr.Target
 	for _, t := range w.things {
 		if random.IntN(3) == 0 {
@@ -129,15 +129,15 @@ func limited(w wish, random *rand.Rand) (o engine.PlanOptions) {
 
 // twoRuns performs one round and returns its outcome.
 func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
-	w := randomWish(random)
+	w := randomDesired(random)
 	w.drift = 0
-	change := func(w wish) wish { return w.changed(random) }
+	change := func(w desired) desired { return w.changed(random) }
 	if random.IntN(4) > 0 {
-		w, change = loosened(w, random), func(w wish) wish { return nudged(w, random) }
+		w, change = loosened(w, random), func(w desired) desired { return nudged(w, random) }
 	}
 	shown := outputs(w, random)
 	attribute := []string{": o.id])", ": o.value])"}[random.IntN(2)] // with values, one change causes others
-	write := func(w wish) string {
+	write := func(w desired) string {
 		config := strings.ReplaceAll(w.config(true), ": o.id])", attribute)
 		there := func(id int) bool { return slices.ContainsFunc(w.things, func(t thing) bool { return t.id == id }) }
 		for _, t := range []int{0, 1, 2, 3, 4, 5, 6, 7} {
@@ -148,12 +148,12 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		return config + shown
 	}
 	first := write(w)
-	base := newSharedRoom(t, first, at)
+	base := newSharedProject(t, first, at)
 	base.noErrors(base.job.do(t.Context(), nil))
-	twin := func() *room { return base.copyTo(t) }
+	twin := func() *testProject { return base.copyTo(t) }
 	if at.Kind != "" { // a twin has a separate state, for which the plan of the other was not made
-		twin = func() *room {
-			r := newRoom(t, first)
+		twin = func() *testProject {
+			r := newTestProject(t, first)
 			r.noErrors(r.job.do(t.Context(), nil))
 			return r
 		}
@@ -178,7 +178,7 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	if !okA || !okB {
 		return "no plan"
 	}
-	replayed := func(steps ...func(r *room) bool) (string, bool) {
+	replayed := func(steps ...func(r *testProject) bool) (string, bool) {
 		c := twin()
 		for _, step := range steps {
 			if !step(c) {
@@ -187,20 +187,20 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		}
 		return c.everything(), true
 	}
-	again := func(config string, o engine.PlanOptions) func(r *room) bool {
-		return func(r *room) bool {
+	again := func(config string, o engine.PlanOptions) func(r *testProject) bool {
+		return func(r *testProject) bool {
 			saved, ok := r.save(config, o)
 			return ok && !r.applySaved(saved).HasErrors()
 		}
 	}
-	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *room) bool {
+	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *testProject) bool {
 		if at.Kind != "" {
 			return again(config, o)
 		}
-		return func(r *room) bool { return !r.applySaved(saved).HasErrors() }
+		return func(r *testProject) bool { return !r.applySaved(saved).HasErrors() }
 	}
 	orders := map[string]string{}
-	for name, steps := range map[string][]func(*room) bool{
+	for name, steps := range map[string][]func(*testProject) bool{
 		"theirs, then ours planned again": {apply(b, theirs, theirOptions), again(ours, ourOptions)},
 		"ours, then theirs planned again": {apply(a, ours, ourOptions), again(theirs, theirOptions)},
 		"ours, then theirs":               {apply(a, ours, ourOptions), apply(b, theirs, theirOptions)},
@@ -234,8 +234,8 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	return "wrong"
 }
 
-// everything returns the summary of a room with its outputs.
-func (r *room) everything() string {
+// everything returns the summary of a project with its outputs.
+func (r *testProject) everything() string {
 	r.t.Helper()
 	all, err := r.world.Exists()
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *room) everything() string {
 }
 
 // save makes a plan and returns its file, and reports whether that succeeded.
-func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
+func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	r.t.Helper()
 	r.configure(config)
 	project, diags := r.job.project(nil)
@@ -280,7 +280,7 @@ func (r *room) save(config string, o engine.PlanOptions) ([]byte, bool) {
 }
 
 // applySaved applies a plan file.
-func (r *room) applySaved(saved []byte) diag.List {
+func (r *testProject) applySaved(saved []byte) diag.List {
 	r.t.Helper()
 	p, err := plan.Decode(bytes.NewReader(saved), int64(len(saved)))
 	if err != nil {

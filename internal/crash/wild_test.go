@@ -29,7 +29,7 @@ func underWildClock(t testing.TB, cmd *exec.Cmd, seed uint64) {
 // trace skips a test if processes cannot be controlled, and otherwise checks that the clock jumps.
 func trace(t *testing.T) {
 	t.Helper()
-	r := newRoom(t, `output "now" { value = timestamp() }`)
+	r := newTestProject(t, `output "now" { value = timestamp() }`)
 	cmd := programtest.Bounded(t, os.Args[0], "apply", "-auto-approve", "-no-color")
 	cmd.Dir = r.job.Dir
 	cmd.Env = programtest.Environ(roleCLI + "=1")
@@ -57,7 +57,7 @@ func TestAnyConfigurationConvergesUnderWildClocks(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(seed), uint64(n)+1000))
-			convergeBy(t, random, func(r *room) (problems []string) {
+			convergeBy(t, random, func(r *testProject) (problems []string) {
 				cmd := r.job.command()
 				underWildClock(t, cmd, random.Uint64())
 				var said bytes.Buffer
@@ -91,7 +91,7 @@ func TestKilledUnderWildClocks(t *testing.T) {
 	first, _ := crowd(true, "0s")
 	second, expected := crowd(false, "20ms")
 	quick, _ := crowd(false, "0s")
-	some := newRoom(t, first)
+	some := newTestProject(t, first)
 	some.noErrors(some.job.do(t.Context(), nil))
 	some.configure(second)
 	trial := some.copyTo(t)

@@ -93,7 +93,7 @@ type ApplyOptions struct {
 	// KeepOutputs keeps outputs whose values a refresh-only plan cannot know, instead of storing null for references to
 	// objects that do not exist yet. The command "refresh" uses this, and "apply -refresh-only" does not.
 	KeepOutputs bool
-	// Rest is a sentence about the remaining changes after an interrupt; "" means a sentence to run apply again.
+	// Rest is a sentence about the remaining changes after an interrupt; "" means advice to run apply again.
 	Rest string
 }
 
@@ -172,7 +172,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 	// The results are saved even if the contexts have ended.
 	if err := journal.Close(context.WithoutCancel(ctx)); err != nil {
 		diags = diags.AppendError("Failed to save the state", err)
-		r.told = true
+		r.reported = true
 	}
 	for _, f := range r.Snapshot().InFlight {
 		if f.Run.ID == run.ID {
@@ -225,7 +225,7 @@ func leftUndone(pl *plan.Plan) (diags diag.List) {
 				Detail: fmt.Sprintf("All changes that do not involve %s have been applied. It is not known whether "+
 					"its creation succeeded, so it was not changed, and neither was anything that depends on it.%s",
 					l.Address, known),
-				Advice: recoveryAdvice("Check whether it exists, run one of these, then run apply again:", l.Because)})
+				Advice: recoveryAdvice("Check whether it exists, run one of these, then apply again:", l.Because)})
 		}
 	}
 	return diags
@@ -439,9 +439,9 @@ func lockFailed(err error, o OpenOptions) diag.List {
 	}
 	if left := (*state.RecoverError)(nil); errors.As(err, &left) {
 		return diag.List{}.Errorf(nil, "Cannot recover an interrupted run", "Error message: %s. Nothing is lost: the "+
-			"results of that run stay in its journal, and read-only commands such as state list show them. Fix the "+
-			"cause (free space, check the disk or the connection), then run this command again.",
-			strings.TrimSuffix(err.Error(), ".")).Because(err)
+			"results of that run stay in its journal, and commands that only read the state show them.",
+			strings.TrimSuffix(err.Error(), ".")).Because(err).
+			Advise("Fix the cause (free space, check the disk or the connection), then try again.")
 	}
 	if unread := (*state.ReadError)(nil); locked == nil && (o.NoLock || errors.As(err, &unread)) {
 		return diag.FromError("Failed to load state", err)

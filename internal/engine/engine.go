@@ -303,8 +303,8 @@ type Run struct {
 	// judged is the last plan of this run that no policy denied; unhooked is the last plan whose hooks have not run
 	// yet.
 	judged, unhooked *plan.Plan
-	// told is set after the loss of the lock was reported, or if the next run will report it.
-	told bool
+	// reported is set after the loss of the lock was reported, or if the next run will report it.
+	reported bool
 }
 
 // lost returns the reason why the lock is no longer held.
@@ -312,7 +312,7 @@ func (r *Run) lost() error {
 	if r.ctx.Err() == nil {
 		return nil
 	}
-	r.told = true
+	r.reported = true
 	return context.Cause(r.ctx)
 }
 
@@ -390,9 +390,9 @@ func (r *Run) Session() state.Session { return ownstore.Unwrap(r.session) }
 
 // Close releases the lock.
 func (r *Run) Close(context.Context) diag.List {
-	told := r.told && r.ctx.Err() != nil
+	reported := r.reported && r.ctx.Err() != nil
 	err := r.session.Unlock()
-	if err == nil || told || r.told && errors.Is(err, remote.ErrLost) {
+	if err == nil || reported || r.reported && errors.Is(err, remote.ErrLost) {
 		return nil
 	}
 	return diag.FromError("Error releasing the state lock", err)
@@ -482,7 +482,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 	})
 	diags = diags.Extend(more).Extend(r.unusedRules(o.Mode))
 	diags = r.withLockLoss(diags)
-	if problems := p.unwaved(out); problems.HasErrors() {
+	if problems := p.outsideWaves(out); problems.HasErrors() {
 		out.Errored, diags = true, diags.Extend(problems)
 	}
 	if out != nil {

@@ -64,15 +64,15 @@ func StateName(b *backend.Backend, workspace string) string {
 // openMoves returns errors for unfinished moves to and from other states. Until it is known which of the two states has
 // an object, neither plans it.
 func (r *Run) openMoves() (diags diag.List) {
-	var told []state.Handover
+	var reported []state.Handover
 	for _, f := range r.Snapshot().InFlight {
 		h, ok := f.Handover()
-		if !ok || slices.ContainsFunc(told, func(t state.Handover) bool {
+		if !ok || slices.ContainsFunc(reported, func(t state.Handover) bool {
 			return t.Dir == h.Dir && slices.Equal(t.Args, h.Args)
 		}) {
 			continue
 		}
-		told = append(told, h)
+		reported = append(reported, h)
 		diags = append(diags, describeInFlight(diag.Error, "Interrupted move is not resolved", f))
 	}
 	return diags

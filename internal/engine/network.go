@@ -26,7 +26,7 @@ func (h hosts) Service(ctx context.Context, host string, ids ...string) (*url.UR
 	for _, id := range ids {
 		var u *url.URL
 		if u, err = h.web.Service(ctx, host, id); err == nil {
-			if !h.web.Entrusted(host, u) {
+			if !h.web.MaySendToken(host, u) {
 				return nil, fmt.Errorf("the address of the service %[3]s of the host %[1]s is on %[2]s, and the "+
 					"token of %[1]s is not sent there: another host has chosen the address, or TLS does not protect it",
 					host, u.Host, id)

@@ -169,14 +169,8 @@ func misspelt(diags diag.List, wanted plugins.Wanted) diag.List {
 		}
 	}
 	for _, p := range SortedProviders(wanted) {
-		near := diag.Nearest(p.Type, known)
-		if near == "" || near == p.Type || BuiltIn(p) {
-			continue
-		}
-		for _, d := range diags {
-			if strings.Contains(d.Detail, p.String()+":") {
-				d.Detail += fmt.Sprintf("\n\nIf %q is a typing mistake: the provider %q is built in.", p.Type, near)
-			}
+		if near := diag.Nearest(p.Type, known); near != "" && near != p.Type && !BuiltIn(p) {
+			diags = remarked(diags, p, "If %q is a typing mistake: the provider %q is built in.", p.Type, near)
 		}
 	}
 	return diags
@@ -190,16 +184,10 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 			continue
 		}
 		for _, p := range SortedProviders(wanted) {
-			if given.Type != p.Type && diag.Nearest(given.String(), []string{p.String()}) == "" {
-				continue
-			}
-			for _, d := range diags {
-				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nA program provider in %s has the address %s, which nothing "+
-						"requires. To use it for this provider, change its address to %s in %s, or in the CLI "+
-						"configuration.",
-						folders[given], given, p, settings.ProgramsVariable)
-				}
+			if given.Type == p.Type || diag.Nearest(given.String(), []string{p.String()}) != "" {
+				diags = remarked(diags, p, "A program provider in %s has the address %s, which nothing requires. To "+
+					"use it for this provider, change its address to %s in %s, or in the CLI configuration.",
+					folders[given], given, p, settings.ProgramsVariable)
 			}
 		}
 	}
@@ -209,26 +197,31 @@ func misaddressed(diags diag.List, wanted plugins.Wanted, folders map[addr.Provi
 // unused adds the unused providers of the calling program to problems about missing providers: one of them may be the
 // missing one.
 func unused(diags diag.List, wanted plugins.Wanted, own map[addr.Provider]provider.Factory) diag.List {
-	if !diags.HasErrors() {
-		return diags
-	}
 	for _, given := range SortedProviders(own) {
 		if _, used := wanted[given]; used {
 			continue
 		}
 		for _, p := range SortedProviders(wanted) {
-			if own[p] != nil {
-				continue
-			}
-			for _, d := range diags {
-				if d.Severity == diag.Error && strings.Contains(d.Detail, p.String()+":") {
-					d.Detail += fmt.Sprintf("\n\nThe calling program provides %s, which nothing requires. If it is "+
-						"meant for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
-				}
+			if own[p] == nil {
+				diags = remarked(diags, p, "The calling program provides %s, which nothing requires. If it is meant "+
+					"for %s, set it under that source in Options.Providers.", given, p.ForDisplay())
 			}
 		}
 	}
 	return diags
+}
+
+// remarked returns the list with a paragraph added to the problems that report a provider as missing, as new values.
+func remarked(diags diag.List, p addr.Provider, format string, args ...any) diag.List {
+	out := slices.Clone(diags)
+	for i, d := range out {
+		if of, ok := d.Extra.(plugins.Missing); ok && slices.Contains(of.Providers, p) {
+			c := *d
+			c.Detail = strings.TrimPrefix(c.Detail+"\n\n"+fmt.Sprintf(format, args...), "\n\n")
+			out[i] = &c
+		}
+	}
+	return out
 }
 
 // OverrideWarning returns the warning about providers under development.

@@ -47,7 +47,7 @@ func (r *Run) checkNewPolicies(ctx context.Context, pl *plan.Plan, made diag.Lis
 		return nil
 	}
 	if !exempt {
-		diags = r.project.judge(ctx, pl)
+		diags = r.project.evaluatePolicies(ctx, pl)
 	}
 	if !diags.HasErrors() {
 		r.judged = pl
@@ -60,11 +60,11 @@ func (r *Run) checkOldPolicies(ctx context.Context, pl *plan.Plan) diag.List {
 	if pl == r.judged {
 		return nil
 	}
-	return r.project.judge(ctx, pl)
+	return r.project.evaluatePolicies(ctx, pl)
 }
 
-// judge runs the policies of the project on a plan that changes real objects. Denials are errors.
-func (p *Project) judge(ctx context.Context, pl *plan.Plan) (diags diag.List) {
+// evaluatePolicies runs the policies of the project on a plan that changes real objects. Denials are errors.
+func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags diag.List) {
 	if len(p.opts.Policies) == 0 || pl.Mode == plan.RefreshOnly {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (dia
 	}
 	if err == nil {
 		v, err = policy.Policy{Name: one.Name, Command: one.Command, Dir: p.baseDir(), Env: one.Environ,
-			Timeout: one.Timeout}.Judge(ctx, document)
+			Timeout: one.Timeout}.Evaluate(ctx, document)
 	}
 	if err != nil {
 		return diags.Errorf(&one.Range, "Policy failed", "The policy %q did not return a result, so the plan cannot "+

@@ -44,9 +44,9 @@ func (p *Project) waves() (list []applying.Wave) {
 	return list
 }
 
-// unwaved reports replacements that cannot be made in waves, because the configuration destroys all old objects of a
-// block first.
-func (p *Project) unwaved(pl *plan.Plan) (diags diag.List) {
+// outsideWaves reports replacements that cannot be made in waves, because the configuration destroys all old objects of
+// a block first.
+func (p *Project) outsideWaves(pl *plan.Plan) (diags diag.List) {
 	if pl == nil || pl.Errored {
 		return nil
 	}

@@ -197,7 +197,7 @@ func (i *Instance) outputMarks(s *linking.Slot, v cty.Value) (diags diag.List) {
 	case !o.Ephemeral && ephemeral:
 		return diags.Errorf(&exprRange, "Ephemeral value not allowed", "The value is derived from an ephemeral "+
 			"value, but this output is stored. In a child module, add \"ephemeral = true\".")
-	case o.Ephemeral && !ephemeral && !(i.walk.Inputs.Validating && s.HandsOnEphemeral()):
+	case o.Ephemeral && !ephemeral && !(i.walk.Inputs.Validating && s.PassesEphemeral()):
 		return diags.Errorf(&exprRange, "Value not allowed in ephemeral output", "The output value %q is declared as "+
 			"ephemeral, but its value is not derived from an ephemeral value. Remove \"ephemeral = true\".",
 			o.Name)

@@ -210,7 +210,7 @@ func (w Words) command(line string) string {
 	words := strings.Fields(line)
 	switch words[0] {
 	case "lock":
-		return w.named("# meanwhile, another run of tombolo apply begins")
+		return "# meanwhile, another run of " + w.Program + " apply begins"
 	case "write":
 		return "# then " + words[1] + " is changed:"
 	}

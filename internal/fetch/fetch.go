@@ -121,7 +121,7 @@ func (o Options) base(dir, dataDir string) string {
 // (relative to dir, or absolute).
 func InstallModules(ctx context.Context, dir, dataDir string, opts Options) (*Report, diag.List) {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
-	if err := s.judge(opts.base(dir, dataDir)); err != nil {
+	if err := s.check(opts.base(dir, dataDir)); err != nil {
 		return &Report{}, diag.FromError("Failed to install modules", err)
 	}
 	// An unreadable manifest may be anything, such as a link to a foreign file, so it is not replaced.
@@ -173,7 +173,7 @@ func Resolve(ctx context.Context, files config.Files, old *config.Manifest, opts
 // and installed modules, and fetches none.
 func Problems(ctx context.Context, dir, dataDir string, opts Options) diag.List {
 	s := newStage(dir, path.Join(filepath.ToSlash(dataDir), "modules"))
-	if s.judge(opts.base(dir, dataDir)) != nil {
+	if s.check(opts.base(dir, dataDir)) != nil {
 		return nil // the installation reports it when the root module is valid
 	}
 	old, err := readManifest(s.manifest())

@@ -42,8 +42,8 @@ type keeping struct {
 
 func newStage(base, modules string) *stage { return &stage{base: base, modules: modules} }
 
-// judge resolves the real path of the folder, before anything is written there.
-func (s *stage) judge(root string) (err error) {
+// check resolves the real path of the folder, before anything is written there.
+func (s *stage) check(root string) (err error) {
 	s.root = root
 	s.at, err = replace.Within(root, s.real(s.modules))
 	return err

@@ -160,7 +160,7 @@ func TestManifestsWithPasswordsAreOnlyReadableByTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStage(dir, "data/modules")
-	if err := s.judge(dir); err != nil {
+	if err := s.check(dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, source := range []string{"git::https://git.example/a.git", "git::https://git.example/a.git?access_token=x",

@@ -40,7 +40,7 @@ func TestTasksThatEndTheirGoroutineEndTheRun(t *testing.T) {
 			ids = append(ids, r.Add(func(node *Node) error {
 				defer begin()()
 				exits(0)
-				node.Fan(items, func(int) error { defer begin()(); exits(1); return nil }, func() error {
+				node.FanOut(items, func(int) error { defer begin()(); exits(1); return nil }, func() error {
 					defer begin()()
 					exits(2)
 					return nil

@@ -48,11 +48,11 @@ type node struct {
 	status     Status
 	cause      ID // for Skipped: the node that failed, or -1 if the run was stopped
 	dependents []ID
-	fan        *fan
+	fanOut     *fanOut
 }
 
-// fan is the parallel part of a node.
-type fan struct {
+// fanOut is the parallel part of a node.
+type fanOut struct {
 	n, next, ended int
 	each           func(i int) error
 	then           func() error
@@ -69,12 +69,12 @@ type Node struct {
 // ID returns the node's id.
 func (n *Node) ID() ID { return n.id }
 
-// Fan makes the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The node
-// ends after that. The first error fails the node, but every item is run.
-func (n *Node) Fan(count int, f func(i int) error, then func() error) {
+// FanOut makes the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The
+// node ends after that. The first error fails the node, but every item is run.
+func (n *Node) FanOut(count int, f func(i int) error, then func() error) {
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
-	n.r.nodes[n.id].fan = &fan{n: count, each: f, then: then}
+	n.r.nodes[n.id].fanOut = &fanOut{n: count, each: f, then: then}
 }
 
 // Runner executes nodes. The zero value is not usable; see New.
@@ -291,7 +291,7 @@ func (r *Runner) stop() {
 	}
 	for id := range r.nodes {
 		// Items of a fan that have not begun are skipped; running ones are awaited.
-		if f := r.nodes[id].fan; f != nil && f.begun && f.next < f.n {
+		if f := r.nodes[id].fanOut; f != nil && f.begun && f.next < f.n {
 			f.ended += f.n - f.next
 			f.next = f.n
 			f.err, r.cut = context.Canceled, true
@@ -339,7 +339,7 @@ func (r *Runner) work() {
 // step runs the task of a node or one item of its fan. mu is held on entry and return.
 func (r *Runner) step(id ID) {
 	n := &r.nodes[id]
-	if f := n.fan; f != nil {
+	if f := n.fanOut; f != nil {
 		i := f.next
 		f.next++
 		if f.next == f.n {
@@ -371,7 +371,7 @@ func (r *Runner) step(id ID) {
 	err := r.guarded(func() error { return task(&Node{r: r, id: id}) }, func(err error) { r.end(id, err) })
 	r.mu.Lock()
 	r.noteCanceled(err)
-	f := r.nodes[id].fan
+	f := r.nodes[id].fanOut
 	switch {
 	case err != nil || f == nil:
 		r.end(id, err)
@@ -438,7 +438,7 @@ func (r *Runner) noteCanceled(err error) {
 }
 
 // finishFan runs the final function of a fan and ends the node.
-func (r *Runner) finishFan(id ID, f *fan) {
+func (r *Runner) finishFan(id ID, f *fanOut) {
 	err := f.err
 	if err == nil && f.then != nil {
 		r.mu.Unlock()
@@ -453,7 +453,7 @@ func (r *Runner) finishFan(id ID, f *fan) {
 func (r *Runner) end(id ID, err error) {
 	n := &r.nodes[id]
 	dependents := n.dependents
-	n.dependents, n.fan = nil, nil
+	n.dependents, n.fanOut = nil, nil
 	r.open--
 	if err != nil {
 		n.status = Failed

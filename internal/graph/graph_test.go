@@ -52,7 +52,7 @@ func TestRandomGraphsComputeTheirAnswer(t *testing.T) {
 					return nil
 				}
 				var items atomic.Int64
-				node.Fan(17, func(int) error { items.Add(1); return nil }, func() error {
+				node.FanOut(17, func(int) error { items.Add(1); return nil }, func() error {
 					if items.Load() != 17 {
 						t.Errorf("seed %d: fan of node %d ran %d items", seed, i, items.Load())
 					}
@@ -119,7 +119,7 @@ func TestFanErrorFailsTheNodeAfterAllItems(t *testing.T) {
 	r := New(3)
 	var items atomic.Int32
 	id := r.Add(func(n *Node) error {
-		n.Fan(10, func(i int) error {
+		n.FanOut(10, func(i int) error {
 			items.Add(1)
 			if i == 3 {
 				return errors.New("item")
@@ -168,7 +168,7 @@ func TestCancelInTheMiddleOfAFanEnds(t *testing.T) {
 		r := New(4)
 		var items atomic.Int32
 		r.Add(func(n *Node) error {
-			n.Fan(1000, func(i int) error {
+			n.FanOut(1000, func(i int) error {
 				if items.Add(1) == 20 {
 					cancel()
 				}

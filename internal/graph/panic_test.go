@@ -15,7 +15,7 @@ func TestTaskPanicsBecomePanicsOfRun(t *testing.T) {
 	for name, task := range map[string]Task{
 		"a task": func(*Node) error { panic(broken) },
 		"an item": func(n *Node) error {
-			n.Fan(20, func(i int) error {
+			n.FanOut(20, func(i int) error {
 				if i == 7 {
 					panic(broken)
 				}
@@ -24,19 +24,19 @@ func TestTaskPanicsBecomePanicsOfRun(t *testing.T) {
 			return nil
 		},
 		"every item": func(n *Node) error {
-			n.Fan(20, func(int) error { panic(broken) }, nil)
+			n.FanOut(20, func(int) error { panic(broken) }, nil)
 			return nil
 		},
 		"the end of a fan": func(n *Node) error {
-			n.Fan(20, func(int) error { return nil }, func() error { panic(broken) })
+			n.FanOut(20, func(int) error { return nil }, func() error { panic(broken) })
 			return nil
 		},
 		"the end of an empty fan": func(n *Node) error {
-			n.Fan(0, nil, func() error { panic(broken) })
+			n.FanOut(0, nil, func() error { panic(broken) })
 			return nil
 		},
 		"a task with a fan": func(n *Node) error {
-			n.Fan(20, func(int) error { t.Error("an item of a task that has panicked"); return nil }, nil)
+			n.FanOut(20, func(int) error { t.Error("an item of a task that has panicked"); return nil }, nil)
 			panic(broken)
 		},
 	} {

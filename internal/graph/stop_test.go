@@ -27,7 +27,7 @@ func TestWorkersCheckTheContext(t *testing.T) {
 		},
 		"a fan": func(r *Runner, a ID) ID {
 			return r.Add(func(n *Node) error {
-				n.Fan(3, func(int) error { t.Error("an item began after the end"); return nil }, nil)
+				n.FanOut(3, func(int) error { t.Error("an item began after the end"); return nil }, nil)
 				return nil
 			}, a)
 		},
@@ -57,7 +57,7 @@ func TestRunIsStoppedIfItsLastTasksWereCancelled(t *testing.T) {
 		},
 		"an item of a fan": func(ctx *quiet) Task {
 			return func(n *Node) error {
-				n.Fan(2, func(i int) error {
+				n.FanOut(2, func(i int) error {
 					if i == 0 {
 						return nil
 					}
@@ -69,7 +69,7 @@ func TestRunIsStoppedIfItsLastTasksWereCancelled(t *testing.T) {
 		},
 		"the end of a fan": func(ctx *quiet) Task {
 			return func(n *Node) error {
-				n.Fan(2, func(int) error { return nil }, func() error {
+				n.FanOut(2, func(int) error { return nil }, func() error {
 					ctx.ended.Store(true)
 					return context.Canceled
 				})
@@ -97,7 +97,7 @@ func TestTaskWithAFanEndsOnce(t *testing.T) {
 	defer cancel()
 	r := New(2)
 	id := r.Add(func(n *Node) error {
-		n.Fan(3, func(int) error { t.Error("an item ran"); return nil }, nil)
+		n.FanOut(3, func(int) error { t.Error("an item ran"); return nil }, nil)
 		cancel()
 		for stopped := false; !stopped; runtime.Gosched() {
 			r.mu.Lock()

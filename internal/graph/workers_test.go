@@ -20,7 +20,7 @@ func TestFanUsesAllWorkers(t *testing.T) {
 		var together sync.WaitGroup
 		together.Add(items)
 		r.Add(func(n *Node) error {
-			n.Fan(items, func(int) error { together.Done(); together.Wait(); return nil }, nil)
+			n.FanOut(items, func(int) error { together.Done(); together.Wait(); return nil }, nil)
 			return nil
 		}, a, b)
 		done := make(chan struct{})

@@ -201,7 +201,7 @@ func (s *Set) run(ctx context.Context, h Hook, e Event, document []byte, o addr.
 	defer cancel()
 	res, err := program.Run(ctx, program.Command{
 		Argv: h.Command, Dir: s.o.Dir, Base: s.o.Dir, Env: h.environ(s.o.Environ, e), Stdin: document,
-		Joined: true, Stderr: s.teller(h, o), MaxStderr: maxKept, Detached: true, Final: true, Grace: grace,
+		Joined: true, Stderr: s.lineLimiter(h, o), MaxStderr: maxKept, Detached: true, Final: true, Grace: grace,
 	})
 	switch {
 	case errors.Is(err, tooLong):
@@ -214,16 +214,16 @@ func (s *Set) run(ctx context.Context, h Hook, e Event, document []byte, o addr.
 	return nil
 }
 
-// teller returns a function that shows the lines of a hook up to a limit, because output may be endless.
-func (s *Set) teller(h Hook, o addr.Object) func(line string) {
-	lines, bytes, told := 0, 0, false
+// lineLimiter returns a function that shows the lines of a hook up to a limit, because output may be endless.
+func (s *Set) lineLimiter(h Hook, o addr.Object) func(line string) {
+	lines, bytes, cut := 0, 0, false
 	return func(line string) {
 		lines, bytes = lines+1, bytes+len(line)
 		if lines > maxLines || bytes > maxShown {
-			if told {
+			if cut {
 				return
 			}
-			told, line = true, "(the rest of the output is left out)"
+			cut, line = true, "(the rest of the output is left out)"
 		}
 		s.o.Events.Send(event.ProgramOutput{Object: o, Hook: h.Name, Line: s.o.Secrets.Redact(line)})
 	}

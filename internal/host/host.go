@@ -64,7 +64,7 @@ func (r *Registry) Prepare(list []addr.Provider) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			err := callback.Calmly(func() error { r.Schema(p); return nil })
+			err := callback.CallAndWait(func() error { r.Schema(p); return nil })
 			if err != nil { // the embedding program has supplied the provider
 				problem := diag.AsPanic(err)
 				problem.Provider = p.ForDisplay()
@@ -251,7 +251,7 @@ func closeAll(list ...*started) error {
 	var closing sync.WaitGroup
 	for i, inst := range list {
 		closing.Go(func() {
-			if err := callback.Calmly(inst.Close); err != nil {
+			if err := callback.CallAndWait(inst.Close); err != nil {
 				errs[i] = fmt.Errorf("close provider: %w", err)
 			}
 		})

@@ -184,7 +184,8 @@ func (p *Pool) Stop(ctx context.Context) {
 	var asking sync.WaitGroup
 	for _, t := range p.running() {
 		asking.Go(func() {
-			_ = callback.Calmly(func() error { return t.inst.Stop(ctx) }) // the result shows in the provider's calls
+			// The result shows in the calls of the provider.
+			_ = callback.CallAndWait(func() error { return t.inst.Stop(ctx) })
 		})
 	}
 	asking.Wait()

@@ -213,7 +213,7 @@ func certificateProblem(field string) string {
 			return "the certificate in its sixth field is base64 of a PEM file. It must be base64 of DER: the lines " +
 				"between BEGIN and END, joined"
 		}
-		return fmt.Sprintf("its sixth field is base64, but not of a DER certificate: %s", err)
+		return fmt.Sprintf("its sixth field is base64, but does not contain a DER certificate: %s", err)
 	}
 	return ""
 }
@@ -272,7 +272,7 @@ func (r *running) explainStart(err error) error {
 		return fmt.Errorf("the program %s cannot be started: %w%s", r.plugin.Program, err,
 			unstartable(r.plugin.Program, err))
 	}
-	fate := p.Fate()
+	exit := p.ExitState()
 	r.mu.Lock()
 	bad := r.bad
 	r.mu.Unlock()
@@ -293,8 +293,8 @@ func (r *running) explainStart(err error) error {
 		what = err.Error()
 	}
 	text := fmt.Sprintf("the program %s does not work as a provider plugin: %s", r.plugin.Program, what)
-	if fate != "" && !strings.Contains(fate, "killed") {
-		text += fmt.Sprintf("\n\nThe program has ended: %s.", fate)
+	if exit != "" && !strings.Contains(exit, "killed") {
+		text += fmt.Sprintf("\n\nThe program has ended: %s.", exit)
 	}
 	return errors.New(text + r.lastWords())
 }
@@ -335,11 +335,11 @@ func (r *running) explain() string {
 	case <-p.Ended():
 	case <-time.After(500 * time.Millisecond): // the connection ends shortly before the program does
 	}
-	fate := p.Fate()
-	if fate == "" {
+	exit := p.ExitState()
+	if exit == "" {
 		return ""
 	}
-	text := fmt.Sprintf("The program %s has ended: %s.", r.plugin.Program, fate)
+	text := fmt.Sprintf("The program %s has ended: %s.", r.plugin.Program, exit)
 	r.telling.Lock()
 	defer r.telling.Unlock()
 	words := r.lastWords()

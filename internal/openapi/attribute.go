@@ -89,7 +89,7 @@ func (m *mapper) array(req, ans *Schema, where string) shape {
 	}
 	items := of.Items()
 	if items == nil {
-		m.notef(where, "is an array of unknown things: it has any type")
+		m.notef(where, "is an array whose items have no schema: its type is any")
 		return anything
 	}
 	var r, a *Schema

@@ -173,7 +173,7 @@ func (d *made) encode(op *Operation, does string, headers, out *members) {
 				", name)}, " + body + ")"
 		}
 	}
-	extra := d.owed(does, sent)
+	extra := d.requiredMembers(does, sent)
 	if extra != "" {
 		body = "merge(" + body + ", {" + extra + "})"
 	}
@@ -229,8 +229,9 @@ func (d *made) deep() bool {
 	return false
 }
 
-// owed returns the members that an update requires in addition to the configured ones, such as the id, as an object.
-func (d *made) owed(does string, sent *Schema) string {
+// requiredMembers returns the members that an update requires in addition to the configured ones, such as the id, as an
+// object.
+func (d *made) requiredMembers(does string, sent *Schema) string {
 	if does != "update" {
 		return ""
 	}

@@ -355,8 +355,8 @@ func (d *made) property(name, called string, r, a *Schema, arg *argument) *prope
 		partial := d.e.Update != nil && d.e.Update.Method != "PUT" && !r.Nullable
 		// Some attributes of a nested object are never computed. Engines treat such an object as configured, so it
 		// would be removed when it is not in the configuration.
-		told := a != nil && one.http.get("read") == nil && one.typ != nil
-		if told && (d.answer.Required[name] || r.Default != nil || partial) || hinted(r, "param-computed") {
+		computed := a != nil && one.http.get("read") == nil && one.typ != nil
+		if computed && (d.answer.Required[name] || r.Default != nil || partial) || hinted(r, "param-computed") {
 			one.attr.add("computed", true)
 		}
 	}

@@ -173,7 +173,7 @@ func (t *trial) add(name string, of *property, g *maker) string {
 	if !ok {
 		return ""
 	}
-	other = told(other, of.request, of.answer, 0)
+	other = inResponse(other, of.request, of.answer, 0)
 	if of.answer != nil && of.answer.Check(completed(of.answer, other, "sample"), false) != "" {
 		return ""
 	}
@@ -188,7 +188,7 @@ func (t *trial) add(name string, of *property, g *maker) string {
 // sample returns a value that is valid in requests and responses, or the reason why none was found.
 func (of *property) sample(g *maker) (v any, why string) {
 	for range 20 {
-		v = told(g.value(of.request), of.request, of.answer, 0)
+		v = inResponse(g.value(of.request), of.request, of.answer, 0)
 		if why = of.request.Check(v, true); why == "" && of.answer != nil {
 			why = of.answer.Check(completed(of.answer, v, "sample"), false)
 		}
@@ -199,8 +199,8 @@ func (of *property) sample(g *maker) (v any, why string) {
 	return v, why
 }
 
-// told removes the parts of a value that responses do not contain, unless the request requires them.
-func told(v any, r, a *Schema, depth int) any {
+// inResponse removes the parts of a value that responses do not contain, unless the request requires them.
+func inResponse(v any, r, a *Schema, depth int) any {
 	if r == nil || a == nil || depth > mostNested {
 		return v
 	}
@@ -211,12 +211,12 @@ func told(v any, r, a *Schema, depth int) any {
 			if len(a.members) > 0 && (m == nil || m.WriteOnly) && !r.Required[name] {
 				delete(v, name)
 			} else {
-				v[name] = told(inner, r.Member(name), m, depth+1)
+				v[name] = inResponse(inner, r.Member(name), m, depth+1)
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = told(v[i], r.Items(), a.Items(), depth+1)
+			v[i] = inResponse(v[i], r.Items(), a.Items(), depth+1)
 		}
 	}
 	return v

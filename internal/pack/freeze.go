@@ -23,8 +23,8 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	if m.Schema != nil {
 		return m, text, nil
 	}
-	told := &telling{Caller: handler.NewCaller(m, handler.Surroundings{})}
-	p := handler.New(m, told, handler.Options{})
+	recorder := &recordingCaller{Caller: handler.NewCaller(m, handler.Surroundings{})}
+	p := handler.New(m, recorder, handler.Options{})
 	_, diags := p.Schema(ctx)
 	if err := p.Close(); err != nil {
 		diags = diags.Warnf(nil, "A provider did not stop cleanly", "%s.", err)
@@ -32,7 +32,7 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	if diags.HasErrors() {
 		return m, nil, diags
 	}
-	if text, err = withSchema(text, told.answer); err != nil {
+	if text, err = withSchema(text, recorder.answer); err != nil {
 		return m, nil, diags.AppendError(badPackage, err)
 	}
 	frozen, more := manifest.Parse(text, m.File, m.Dir)
@@ -42,13 +42,13 @@ func freeze(ctx context.Context, m *manifest.Manifest) (*manifest.Manifest, []by
 	return frozen, text, diags.Extend(more)
 }
 
-// telling records the program's responses, which the provider has already validated.
-type telling struct {
+// recordingCaller records the program's responses, which the provider has already validated.
+type recordingCaller struct {
 	handler.Caller
 	answer []byte
 }
 
-func (t *telling) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+func (t *recordingCaller) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
 	a, err := t.Caller.Call(ctx, c)
 	if a != nil && c.Action == "schema" {
 		t.answer = a.Result
@@ -63,11 +63,11 @@ func withSchema(text, answer []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := strictjson.Parse(answer)
+	recorder, err := strictjson.Parse(answer)
 	if err != nil {
 		return nil, err
 	}
-	schema := told.Get("schema")
+	schema := recorder.Get("schema")
 	var out bytes.Buffer
 	out.WriteByte('{')
 	put := func(name string, value []byte) error {

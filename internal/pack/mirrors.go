@@ -23,7 +23,7 @@ func (b *build) mirrors(ctx context.Context) error {
 			return err
 		}
 		for _, a := range b.result.Archives {
-			to := packages.ArchivePath(root, packages.Wish{Provider: b.Source, Version: b.version,
+			to := packages.ArchivePath(root, packages.Request{Provider: b.Source, Version: b.version,
 				Platform: a.Platform})
 			if err := share(a.Path, to); err != nil {
 				return err

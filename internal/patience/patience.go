@@ -6,7 +6,7 @@
 //	leave, err := gate.Enter(ctx, call, func(why string) { ... })
 //	problems := make the call
 //	leave(problems)
-//	verdict := gate.Judge(call, attempt, problems)
+//	verdict := gate.Decide(call, attempt, problems)
 //
 // The package makes no calls and does not use journals: the caller decides whether a call may be repeated. The zero
 // policy has no limits, and only repeats calls that a service has refused because of too many requests. A Gate owns no
@@ -187,15 +187,15 @@ func (g *Gate) lane(c Call, name string, limit Limit) *lane {
 // Enter waits until a call may begin. If ctx ends first, it returns the cause. When the call has ended, the caller must
 // call leave with its problems. Enter calls waiting, which may be nil, once for each reason why the call has to wait.
 func (g *Gate) Enter(ctx context.Context, c Call, waiting func(why string)) (leave func(diag.List), err error) {
-	told := ""
+	reported := ""
 	for {
 		why, wait, changed, ok := g.tryEnter(c)
 		if ok {
 			return func(problems diag.List) { g.leave(c, problems) }, nil
 		}
-		if why != told && waiting != nil {
+		if why != reported && waiting != nil {
 			waiting(why)
-			told = why
+			reported = why
 		}
 		var later <-chan time.Time
 		if wait > 0 {
@@ -258,9 +258,9 @@ func (g *Gate) retryOf(c Call) Retry {
 	return r
 }
 
-// Judge decides whether to repeat a call that failed with problems. attempt is 1 for the first attempt. If a service
+// Decide decides whether to repeat a call that failed with problems. attempt is 1 for the first attempt. If a service
 // has too many requests, all calls of its provider slow down, whether this one is repeated or not.
-func (g *Gate) Judge(c Call, attempt int, problems diag.List) Verdict {
+func (g *Gate) Decide(c Call, attempt int, problems diag.List) Verdict {
 	if !problems.HasErrors() {
 		return Verdict{}
 	}

@@ -138,7 +138,7 @@ func made(gate *patience.Gate, serve func() diag.List) bool {
 		}
 		problems := serve()
 		leave(problems)
-		v := gate.Judge(c, attempt, problems)
+		v := gate.Decide(c, attempt, problems)
 		if !v.Again {
 			return !problems.HasErrors()
 		}
@@ -161,7 +161,7 @@ func TestThrottlingErrorsAreRecognized(t *testing.T) {
 		"status 429, retry-after: Sat, 01 Jan 2000 00:00:30 GMT now": 30 * time.Second,
 	} {
 		synctest.Test(t, func(t *testing.T) { // the fake clock starts in the year 2000
-			v := patience.New(nil).Judge(patience.Call{Provider: cloud}, 1, failure(text))
+			v := patience.New(nil).Decide(patience.Call{Provider: cloud}, 1, failure(text))
 			if !v.Again || !v.Refused || v.Wait < max(want, time.Second) || v.Wait > max(want, 1250*time.Millisecond) {
 				t.Errorf("%q: %+v, want a refusal and to wait %s", text, v, want)
 			}
@@ -169,7 +169,7 @@ func TestThrottlingErrorsAreRecognized(t *testing.T) {
 	}
 	for _, text := range []string{"no such thing", "port 429 is in use", "The server has 42900 objects", "rate 5",
 		"the limit of names was exceeded", ""} {
-		if v := patience.New(nil).Judge(patience.Call{Provider: cloud}, 1, failure(text)); v.Again || v.Refused {
+		if v := patience.New(nil).Decide(patience.Call{Provider: cloud}, 1, failure(text)); v.Again || v.Refused {
 			t.Errorf("%q: %+v, want a failure", text, v)
 		}
 	}
@@ -197,13 +197,13 @@ func TestRulesSelectRetries(t *testing.T) {
 		{"once", "too many requests", 1, false, true, time.Second, 1250 * time.Millisecond},
 		{"any", "no", 1, false, false, 2 * time.Second, 2500 * time.Millisecond},
 	} {
-		v := gate.Judge(patience.Call{Provider: cloud, Type: c.typ}, c.attempt, failure(c.text))
+		v := gate.Decide(patience.Call{Provider: cloud, Type: c.typ}, c.attempt, failure(c.text))
 		if v.Again != c.again || v.Refused != c.refused || v.Wait < c.least || v.Wait > c.most {
 			t.Errorf("%+v: %+v", c, v)
 		}
 	}
 	warned := diag.List{}.Warnf(nil, "Slow", "429 Too Many Requests")
-	if v := gate.Judge(patience.Call{Provider: cloud}, 1, warned); v != (patience.Verdict{}) {
+	if v := gate.Decide(patience.Call{Provider: cloud}, 1, warned); v != (patience.Verdict{}) {
 		t.Errorf("a warning: %+v", v)
 	}
 }

@@ -120,7 +120,7 @@ func newServer() (*server, string) {
 	}
 	attr := &syscall.SysProcAttr{Setpgid: true} // an interrupt from the terminal is for the test only
 	if os.Geteuid() == 0 {
-		uid, gid, err := somebody()
+		uid, gid, err := unprivilegedUser()
 		if err == nil {
 			err = os.Chown(dir, uid, gid)
 		}
@@ -174,8 +174,8 @@ pid=$!; how=; read -r how; kill -${how:-INT} $pid; wait $pid; [ -n "$how" ] || r
 	}
 }
 
-// somebody returns a user without privileges.
-func somebody() (uid, gid int, err error) {
+// unprivilegedUser returns a user without privileges.
+func unprivilegedUser() (uid, gid int, err error) {
 	var u *user.User
 	for _, name := range []string{"postgres", "nobody"} {
 		if u, err = user.Lookup(name); err == nil {

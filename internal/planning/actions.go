@@ -78,7 +78,7 @@ func (p *planner) action(n *graph.Node, b *eval.Block) error {
 	keys := slices.DeleteFunc(slices.Clone(exp.Keys), func(k addr.Key) bool {
 		return !p.targets.Wants(b.Slot, b.Addr().Instance(k))
 	})
-	n.Fan(len(keys), func(i int) error {
+	n.FanOut(len(keys), func(i int) error {
 		cfg, err := b.ConfiguredBy(keys[i])
 		if err != nil {
 			return err

@@ -297,7 +297,7 @@ func (m *managed) requestPlan(prior, config cty.Value, private []byte) (cty.Valu
 	}
 	errs := value.CheckPlan(m.block, prior, config, resp.Planned, slices.Concat(m.marks.Sensitive, m.kept.Sensitive)...)
 	if resp.LegacyTypeSystem {
-		errs = value.Intolerable(errs)
+		errs = value.AlwaysErrors(errs)
 	}
 	errs = append(errs, value.CheckIdentity(m.rt.Identity, resp.Identity, false)...)
 	if len(errs) > 0 {

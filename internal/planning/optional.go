@@ -115,10 +115,10 @@ func undecided(diags diag.List) diag.List {
 		if d.Severity != diag.Error {
 			continue
 		}
-		told := *d
-		told.Detail += "\n\nThe import is optional, but this answer does not show whether the object exists, so it " +
-			"is neither imported nor created. If it does not exist, remove the import block."
-		out[i] = &told
+		explained := *d
+		explained.Detail += "\n\nThe import is optional, but this answer does not show whether the object exists, so " +
+			"it is neither imported nor created. If it does not exist, remove the import block."
+		out[i] = &explained
 		break
 	}
 	return out

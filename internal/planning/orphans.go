@@ -20,8 +20,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// stray is a stored object that no block of the walk has planned.
-type stray struct {
+// unplanned is a stored object that no block of the walk has planned.
+type unplanned struct {
 	object addr.Object
 	cfg    addr.AbsProviderConfig
 	reason plan.Reason
@@ -33,7 +33,7 @@ func (p *planner) planOrphans(ctx context.Context) error {
 	// After errors, a block may not have been visited because a dependency failed: its objects are still in the
 	// configuration.
 	failed := p.opts.Mode != plan.Destroy && p.walk.Diagnostics().HasErrors()
-	strays := p.late
+	late := p.late
 	for _, r := range p.prior.Resources() {
 		if p.visited[r.Addr] && p.opts.Mode != plan.Destroy {
 			continue
@@ -49,21 +49,21 @@ func (p *planner) planOrphans(ctx context.Context) error {
 				continue
 			}
 			if inst.Current != nil {
-				strays = append(strays, stray{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}),
+				late = append(late, unplanned{addr.Object{Instance: a}, p.prior.ProviderOf(addr.Object{Instance: a}),
 					p.strayReason(a)})
 			}
 			for _, d := range inst.DeposedKeys() {
 				o := addr.Object{Instance: a, Deposed: d}
-				strays = append(strays, stray{o, p.prior.ProviderOf(o), plan.NoReason})
+				late = append(late, unplanned{o, p.prior.ProviderOf(o), plan.NoReason})
 			}
 		}
 	}
-	if len(strays) == 0 {
+	if len(late) == 0 {
 		return nil
 	}
 	r := graph.New(max(1, p.opts.Parallelism) + 4)
 	r.Add(func(n *graph.Node) error {
-		n.Fan(len(strays), func(i int) error { return p.planStray(strays[i]) }, nil)
+		n.FanOut(len(late), func(i int) error { return p.planStray(late[i]) }, nil)
 		return nil
 	})
 	return r.Run(ctx)
@@ -82,7 +82,7 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 	return plan.DeleteBecauseNoResource
 }
 
-func (p *planner) planStray(s stray) error {
+func (p *planner) planStray(s unplanned) error {
 	if s.object.Instance.Resource.Mode == addr.Data {
 		if p.opts.Mode == plan.Destroy {
 			return nil // it is removed last, because provider configurations may refer to it
@@ -109,7 +109,7 @@ func (p *planner) planStray(s stray) error {
 }
 
 // checkStrayProvider checks that the provider configuration in the state still exists.
-func (p *planner) checkStrayProvider(s stray) error {
+func (p *planner) checkStrayProvider(s unplanned) error {
 	u := p.prog.Unit(s.cfg.Module)
 	if u != nil && s.cfg.Alias == "" && s.cfg.Module.IsRoot() {
 		return nil // a provider without a block has an empty configuration
@@ -147,7 +147,7 @@ func (p *planner) planUnwanted(b *eval.Block, key addr.Key, reason plan.Reason) 
 	default: // planned by another block that this one does not wait for
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.late = append(p.late, stray{o, stored, reason})
+		p.late = append(p.late, unplanned{o, stored, reason})
 		return cty.NilVal, nil
 	}
 	if p.forgets(o.Instance) {

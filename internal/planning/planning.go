@@ -297,7 +297,7 @@ type planner struct {
 	leftOutList    []plan.LeftOut             // in no order
 	unread         []addr.AbsResourceInstance // instances whose objects are not read, in no order
 	unrefreshed    []addr.AbsResourceInstance // those of them that a setting excludes
-	late           []stray                    // removed instances that are planned after the walk
+	late           []unplanned                // removed instances that are planned after the walk
 	unstorable     diag.List                  // root outputs that a state cannot hold
 }
 
@@ -369,7 +369,7 @@ func (p *planner) Resource(n *graph.Node, b *eval.Block) error {
 	work := p.workOf(b, exp)
 	values := make(map[addr.Key]cty.Value, len(exp.Keys))
 	var mu sync.Mutex // guards values
-	n.Fan(len(work), func(i int) (err error) {
+	n.FanOut(len(work), func(i int) (err error) {
 		w := work[i]
 		end := p.Object("plan object", b.Addr().Instance(w.key))
 		defer func() { end(err) }()

@@ -61,7 +61,7 @@ func (p *planner) list(n *graph.Node, b *eval.Block) error {
 		b.Prepare()
 	}
 	found := make([]cty.Value, len(exp.Keys))
-	n.Fan(len(exp.Keys), func(i int) (err error) {
+	n.FanOut(len(exp.Keys), func(i int) (err error) {
 		found[i], err = p.search(b, exp, i)
 		return err
 	}, func() error {

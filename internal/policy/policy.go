@@ -55,9 +55,9 @@ type Verdict struct {
 	Deny, Warn []Entry
 }
 
-// Judge runs a policy on a plan document. An error means that there is no verdict: the program did not run, failed,
+// Evaluate runs a policy on a plan document. An error means that there is no verdict: the program did not run, failed,
 // took too long, or returned an invalid answer. It may contain output of the program.
-func (p Policy) Judge(ctx context.Context, document []byte) (Verdict, error) {
+func (p Policy) Evaluate(ctx context.Context, document []byte) (Verdict, error) {
 	limit := p.Timeout
 	if limit <= 0 {
 		limit = DefaultTimeout

@@ -63,8 +63,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// judge runs a shell script as a policy.
-func judge(t *testing.T, ctx context.Context, script string, timeout time.Duration) (policy.Verdict, error) {
+// evaluate runs a shell script as a policy.
+func evaluate(t *testing.T, ctx context.Context, script string, timeout time.Duration) (policy.Verdict, error) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs sh, which Windows does not have")
 	}
@@ -73,7 +73,7 @@ func judge(t *testing.T, ctx context.Context, script string, timeout time.Durati
 		t.Fatal(err)
 	}
 	return policy.Policy{Name: "p", Command: []string{"sh", "./p.sh"}, Dir: dir, Timeout: timeout}.
-		Judge(ctx, []byte(`{"format_version":"1.2"}`))
+		Evaluate(ctx, []byte(`{"format_version":"1.2"}`))
 }
 
 func TestPoliciesWithoutAnswerAreErrors(t *testing.T) {
@@ -82,19 +82,19 @@ func TestPoliciesWithoutAnswerAreErrors(t *testing.T) {
 		`echo oops >&2; echo '{'`: "oops", `kill -9 $$`: "killed", `yes`: "", `while :; do :; done`: "timeout of 1s",
 		`trap '' TERM; while :; do :; done`: "timeout of 1s",
 	} {
-		got, err := judge(t, t.Context(), script, time.Second)
+		got, err := evaluate(t, t.Context(), script, time.Second)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v and %v, want %s", script, got, err, want)
 		}
 	}
-	if _, err := (policy.Policy{Name: "p", Command: []string{"./none"}, Dir: t.TempDir()}).Judge(t.Context(),
+	if _, err := (policy.Policy{Name: "p", Command: []string{"./none"}, Dir: t.TempDir()}).Evaluate(t.Context(),
 		nil); err == nil {
 		t.Error("a program that is not there has an answer")
 	}
 }
 
 func TestPoliciesGetThePlanAndTheirName(t *testing.T) {
-	got, err := judge(t, t.Context(), `printf '{"deny": [{"message": "%s %s"}]}' $TOMBOLO_POLICY $(wc -c)`, 0)
+	got, err := evaluate(t, t.Context(), `printf '{"deny": [{"message": "%s %s"}]}' $TOMBOLO_POLICY $(wc -c)`, 0)
 	if err != nil || len(got.Deny) != 1 || got.Deny[0].Message != "p 24" {
 		t.Errorf("got %+v and %v", got, err)
 	}
@@ -104,7 +104,7 @@ func TestInterruptsEndAPolicy(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("interrupted")
 	go cancel(stop)
-	if _, err := judge(t, ctx, `while :; do :; done`, time.Hour); !errors.Is(err, stop) {
+	if _, err := evaluate(t, ctx, `while :; do :; done`, time.Hour); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 }

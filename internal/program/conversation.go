@@ -23,7 +23,7 @@ type Conversation struct {
 	Stdin, Stdout *os.File
 
 	proc    *guarded.Process
-	stderr  *hearing
+	stderr  *pipeCopy
 	message *ends
 	grace   time.Duration
 	ended   chan struct{}
@@ -60,7 +60,7 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 		Path: path, Stdin: stdin, Stdout: proc.Stdout(), proc: proc, grace: c.Grace,
 		message: &ends{max: max(1, c.MaxStderr/2)}, ended: make(chan struct{}),
 	}
-	t.stderr = &hearing{file: proc.Stderr(), to: t.message, buf: make([]byte, readSize)}
+	t.stderr = &pipeCopy{file: proc.Stderr(), to: t.message, buf: make([]byte, readSize)}
 	var shown *lines
 	if c.Stderr != nil {
 		shown = &lines{emit: c.Stderr}
@@ -101,8 +101,8 @@ func (t *Conversation) closeInput() { t.closing.Do(func() { t.Stdin.Close() }) }
 // Ended returns a channel that is closed when the program has ended and its standard error was read.
 func (t *Conversation) Ended() <-chan struct{} { return t.ended }
 
-// Fate returns how the program ended, such as "exit status 1". It must only be called after Ended is closed.
-func (t *Conversation) Fate() string { return t.proc.Fate() }
+// ExitState returns how the program ended, such as "exit status 1". It must only be called after Ended is closed.
+func (t *Conversation) ExitState() string { return t.proc.ExitState() }
 
 // Message returns the program's standard error. It must only be called after Ended is closed.
 func (t *Conversation) Message() []byte { return t.message.bytes() }

@@ -43,7 +43,7 @@ func readRaw(fd uintptr, buf []byte) (int, pipeState) {
 }
 
 // read reads until the pipe ends or its deadline has passed.
-func (h *hearing) read() {
+func (h *pipeCopy) read() {
 	conn, err := h.file.SyscallConn()
 	for err == nil {
 		state := pipeEnded
@@ -58,7 +58,7 @@ func (h *hearing) read() {
 }
 
 // catchUp forwards the content of the pipe at the time of the call, up to the size of one round.
-func (h *hearing) catchUp() {
+func (h *pipeCopy) catchUp() {
 	conn, err := h.file.SyscallConn()
 	if err != nil {
 		return
@@ -73,7 +73,7 @@ func (h *hearing) catchUp() {
 }
 
 // take forwards the result of one read.
-func (h *hearing) take(fd uintptr) (int, pipeState) {
+func (h *pipeCopy) take(fd uintptr) (int, pipeState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n, state := readRaw(fd, h.buf)

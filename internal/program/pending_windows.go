@@ -21,7 +21,7 @@ func readNow(f *os.File, buf []byte) (int, pipeState) {
 }
 
 // read reads until the pipe ends.
-func (h *hearing) read() {
+func (h *pipeCopy) read() {
 	for {
 		n, err := h.file.Read(h.buf)
 		h.mu.Lock()
@@ -35,7 +35,7 @@ func (h *hearing) read() {
 
 // catchUp waits until the bytes that were read are forwarded. The rest stays in the pipe, because Windows has no
 // non-blocking read.
-func (h *hearing) catchUp() {
+func (h *pipeCopy) catchUp() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 }

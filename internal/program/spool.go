@@ -237,7 +237,7 @@ func AwaitSpooled(ctx context.Context, s Spool, tell func(pids []int)) (*Spooled
 		return nil, err
 	}
 	defer root.Close()
-	w, told, freed := awaited{Spool: s, root: root}, false, int64(0)
+	w, reported, discarded := awaited{Spool: s, root: root}, false, int64(0)
 	if _, err := root.Lstat(s.file(spoolOut)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -255,12 +255,12 @@ func AwaitSpooled(ctx context.Context, s Spool, tell func(pids []int)) (*Spooled
 		}
 		if size, holders := lengthOf(out), w.holders(out); w.key == nil && size > defaultMaxStdout {
 			end(holders)
-		} else if !told && w.gone.IsZero() {
-			told = true
+		} else if !reported && w.gone.IsZero() {
+			reported = true
 			tell(holders)
 		}
 		out.Close()
-		freed = s.freeMessages(root, freed)
+		discarded = s.freeMessages(root, discarded)
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
@@ -279,15 +279,15 @@ type awaited struct {
 
 // freeMessages frees the disk space of the unread standard error of a program that outlived its run, and returns the
 // offset up to which it is freed.
-func (s Spool) freeMessages(root *os.Root, freed int64) int64 {
+func (s Spool) freeMessages(root *os.Root, discarded int64) int64 {
 	f, err := ours(root, s.file(spoolErr))
 	if err != nil {
-		return freed
+		return discarded
 	}
 	size := lengthOf(f)
 	f.Close()
-	if size-freed <= roundSize {
-		return freed
+	if size-discarded <= roundSize {
+		return discarded
 	}
 	if f, err = root.OpenFile(s.file(spoolErr), os.O_WRONLY, 0); err == nil {
 		freeBefore(f, size)
@@ -346,7 +346,7 @@ func (w *awaited) look() (*Spooled, error) {
 		}
 		found.Refused = &LimitError{Limit: defaultMaxStdout}
 		found.Known, found.ExitCode = true, -1
-		w.judge(w.root, -1, found.Refused, w.key != nil)
+		w.evaluate(w.root, -1, found.Refused, w.key != nil)
 	}
 	return found, nil
 }
@@ -363,8 +363,8 @@ func (w *awaited) record() ([]byte, error) {
 	return text, err
 }
 
-// judge stores the verdict on a call, and truncates output beyond the limit.
-func (s Spool) judge(root *os.Root, exit int, failure error, sealed bool) {
+// evaluate stores the verdict on a call, and truncates output beyond the limit.
+func (s Spool) evaluate(root *os.Root, exit int, failure error, sealed bool) {
 	text, _ := json.Marshal(verdictOn(exit, failure))
 	f, err := ours(root, s.file(spoolStatus))
 	if err == nil {

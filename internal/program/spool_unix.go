@@ -20,21 +20,21 @@ import (
 
 // spooled is one program whose outputs are files. The goroutine that calls wait owns it.
 type spooled struct {
-	limits   Command
-	cmd      *exec.Cmd
-	group    *group.Group
-	root     *os.Root // the folder
-	out      *os.File
-	err      *os.File // nil if the files are encrypted
-	key      []byte   // of the answer; nil if it is not encrypted
-	keeper   *keeper  // of an encrypted answer
-	reserved int64    // size of out up to which a write cannot fail
-	full     bool     // there was no space for the rest of out
-	lost     bool     // the keeper was killed
-	read     int64    // of err
-	freed    int64    // offset in err up to which disk space is freed
-	message  *ends
-	lines    *lines
+	limits    Command
+	cmd       *exec.Cmd
+	group     *group.Group
+	root      *os.Root // the folder
+	out       *os.File
+	err       *os.File // nil if the files are encrypted
+	key       []byte   // of the answer; nil if it is not encrypted
+	keeper    *keeper  // of an encrypted answer
+	reserved  int64    // size of out up to which a write cannot fail
+	full      bool     // there was no space for the rest of out
+	lost      bool     // the keeper was killed
+	read      int64    // of err
+	discarded int64    // offset in err up to which disk space is freed
+	message   *ends
+	lines     *lines
 }
 
 // runSpooled is Run with a spool.
@@ -242,7 +242,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	failure := s.watch(ctx, exited)
 	var stopped *StoppedError
 	if errors.As(failure, &stopped) && stopped.Stuck {
-		s.hear()
+		s.readKeeper()
 		return &Result{Path: s.cmd.Path, Stderr: s.message.bytes(), State: "still running", ExitCode: -1}, failure
 	}
 	if failure != nil {
@@ -255,7 +255,7 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 		s.keeper.catchUp()
 	}
 	s.linger(res)
-	s.hear()
+	s.readKeeper()
 	if s.lines != nil {
 		s.lines.flush()
 	}
@@ -270,12 +270,12 @@ func (s *spooled) wait(ctx context.Context) (*Result, error) {
 	if failure == nil && (s.full || s.lost) && !s.limits.Whole(res.Stdout) {
 		failure = &FullError{Ended: s.lost}
 	}
-	s.limits.Spool.judge(s.root, res.ExitCode, failure, s.key != nil)
+	s.limits.Spool.evaluate(s.root, res.ExitCode, failure, s.key != nil)
 	return res, failure
 }
 
-// hear reads the remaining messages and the exit status of the keeper.
-func (s *spooled) hear() {
+// readKeeper reads the remaining messages and the exit status of the keeper.
+func (s *spooled) readKeeper() {
 	if s.keeper == nil {
 		s.tail()
 		return
@@ -383,9 +383,9 @@ func (s *spooled) tail() {
 			break
 		}
 	}
-	if s.read-s.freed > roundSize {
+	if s.read-s.discarded > roundSize {
 		freeBefore(s.err, s.read) // a flood must not fill the disk
-		s.freed = s.read
+		s.discarded = s.read
 	}
 }
 

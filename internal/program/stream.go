@@ -63,8 +63,8 @@ func (s *stream) readPending() (total int) {
 	return total
 }
 
-// hearing copies a pipe to a writer: in the goroutine of read, and for callers that need everything written so far.
-type hearing struct {
+// pipeCopy copies a pipe to a writer: in the goroutine of read, and for callers that need everything written so far.
+type pipeCopy struct {
 	file *os.File
 	mu   sync.Mutex // held from a read to the end of its write, to keep the order
 	to   io.Writer

@@ -93,9 +93,9 @@ func Open(name string) (*os.File, error) {
 	return judged(Patient(func() (*os.File, error) { return os.OpenFile(name, os.O_RDONLY|dontWait, 0) }))
 }
 
-// Judge returns an error for a file that is not regular or exceeds limit bytes. It is for files that a library opens by
-// name; the library reports missing files.
-func Judge(name string, limit int64) error {
+// CheckFile returns an error for a file that is not regular or exceeds limit bytes. It is for files that a library
+// opens by name; the library reports missing files.
+func CheckFile(name string, limit int64) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -63,14 +63,14 @@ func real(name string) (string, error) {
 			continue
 		}
 		if there == nil || !errors.Is(err, fs.ErrNotExist) || filepath.Dir(path) == path {
-			return "", nowhere(path, err)
+			return "", linkError(path, err)
 		}
 		path, missing = filepath.Dir(path), filepath.Join(filepath.Base(path), missing)
 	}
 }
 
-// nowhere returns the error for a link that cannot be followed.
-func nowhere(path string, err error) error {
+// linkError returns the error for a link that cannot be followed.
+func linkError(path string, err error) error {
 	if to, linkErr := os.Readlink(path); linkErr == nil {
 		return fmt.Errorf("%s is a symbolic link to %s, which cannot be followed: remove it (%w)", path, to, err)
 	}

@@ -107,7 +107,7 @@ func replace(name string, perm fs.FileMode, exact bool, write func(io.Writer) er
 func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error) (dir string, err error) {
 	temp, err := tempFile(name, perm)
 	if err != nil {
-		return "", nameless(name, err)
+		return "", ofTarget(name, err)
 	}
 	defer os.Remove(temp.Name()) // has no effect after the rename
 	err = write(temp)
@@ -122,7 +122,7 @@ func over(name string, perm fs.FileMode, exact bool, write func(io.Writer) error
 		err = os.Rename(temp.Name(), name)
 	}
 	if err != nil {
-		return "", nameless(name, err)
+		return "", ofTarget(name, err)
 	}
 	return filepath.Dir(name), nil
 }
@@ -146,8 +146,8 @@ func writeThrough(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// nameless returns an error of a temporary file as an error of the file that it is to replace.
-func nameless(name string, err error) error {
+// ofTarget returns an error of a temporary file as an error of the file that it is to replace.
+func ofTarget(name string, err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err

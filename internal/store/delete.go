@@ -55,7 +55,7 @@ func (s *session) delete() error {
 	if err != nil {
 		return err
 	}
-	if err := s.w.strangers(infos); err != nil {
+	if err := s.w.foreignFiles(infos); err != nil {
 		return err
 	}
 	if err := s.w.dropHistory(); err != nil {
@@ -74,8 +74,8 @@ func (s *session) delete() error {
 	return nil
 }
 
-// strangers returns an error for folders that are not empty, which would stop a deletion half way.
-func (w *workspace) strangers(infos []Info) error {
+// foreignFiles returns an error for folders that are not empty, which would stop a deletion half way.
+func (w *workspace) foreignFiles(infos []Info) error {
 	files := w.o.Files
 	for _, i := range infos {
 		name := filepath.Join(w.folder, i.Name)

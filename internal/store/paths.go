@@ -122,9 +122,9 @@ func oneFile(files Files, a, b string) bool {
 	return errA == nil && errB == nil && SameFile(infoA, infoB)
 }
 
-// judge returns an error if other programs' files have the names of a state's files. It is called before anything is
-// changed.
-func (w *workspace) judge(sides ...string) error {
+// checkPaths returns an error if other programs' files have the names of a state's files. It is called before anything
+// is changed.
+func (w *workspace) checkPaths(sides ...string) error {
 	for _, name := range sides {
 		info, err := w.o.Files.Stat(name)
 		if isMissing(err) || err == nil && info.Mode.IsRegular() {
@@ -282,7 +282,7 @@ func (s *session) judgeBackup() error {
 	case err == nil && info.Mode.IsDir():
 		return fmt.Errorf("the backup %s is a folder. Use a file, or - for no backup", name)
 	case err == nil && !info.Mode.IsRegular() && !w.p.backupNamed:
-		return fmt.Errorf("the backup: %w", w.judge(name))
+		return fmt.Errorf("the backup: %w", w.checkPaths(name))
 	case err == nil && !info.Mode.IsRegular():
 		to, err := w.o.Files.Through(name)
 		if err != nil {

@@ -83,14 +83,14 @@ func nextRun(p *player) {
 
 type loss struct {
 	name  string
-	fates map[int]faults.Fate
+	fates map[int]faults.Outcome
 }
 
 // losses lists the possible effects of a power loss after the first n changes.
 func losses(r *faults.Recorder, n int) []loss {
 	uncertain := r.Uncertain(n)
-	drop := func(pick func(i int, c faults.Change) bool) map[int]faults.Fate {
-		fates := map[int]faults.Fate{}
+	drop := func(pick func(i int, c faults.Change) bool) map[int]faults.Outcome {
+		fates := map[int]faults.Outcome{}
 		for _, i := range uncertain {
 			if pick(i, r.Change(i)) {
 				fates[i] = faults.Dropped
@@ -121,7 +121,7 @@ func losses(r *faults.Recorder, n int) []loss {
 			for name, fill := range map[string][]byte{"missing": nil, "zero": make([]byte, rest),
 				"garbage": bytes.Repeat([]byte{0xa5}, rest)} {
 				all = append(all, loss{fmt.Sprintf("change %d cut at %d, the rest %s", one, cut, name),
-					map[int]faults.Fate{one: {Cut: cut, Fill: fill}}})
+					map[int]faults.Outcome{one: {Cut: cut, Fill: fill}}})
 			}
 		}
 	}

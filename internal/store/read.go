@@ -201,7 +201,7 @@ func (w *workspace) view(c *content, j *journal.Parsed) (*view, error) {
 	default:
 		v.foreign, v.mark = true, j.LastDone()
 	}
-	return v.laid(w, j)
+	return v.withJournal(w, j)
 }
 
 // viewAlone completes the view of a state file without a journal.
@@ -222,8 +222,8 @@ func (w *workspace) viewAlone(v *view) (*view, error) {
 	return v, nil
 }
 
-// laid applies the journal to the content of the state file.
-func (v *view) laid(w *workspace, j *journal.Parsed) (*view, error) {
+// withJournal applies the journal to the content of the state file.
+func (v *view) withJournal(w *workspace, j *journal.Parsed) (*view, error) {
 	o, err := j.Lay(v.base, v.mark, v.foreign)
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", w.p.journal, err)

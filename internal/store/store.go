@@ -105,7 +105,7 @@ func New(o Options) *Local {
 		o.NewID = uuid.NewString
 	}
 	if o.Who == "" {
-		o.Who = WhoAmI()
+		o.Who = UserAndHost()
 	}
 	set(&o.Version, state.LanguageVersion)
 	return &Local{o}
@@ -122,8 +122,8 @@ func RescueFolders(working string) (all []string) {
 	return all
 }
 
-// WhoAmI returns the user and the machine in the form that locks contain.
-func WhoAmI() string {
+// UserAndHost returns the user and the machine in the form that locks contain.
+func UserAndHost() string {
 	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
 		name = u.Username

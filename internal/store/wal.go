@@ -301,8 +301,8 @@ func (w *wal) push() {
 	}
 }
 
-// Nudge writes pending records if there are many or if they are old, for records that no caller waits for.
-func (w *wal) Nudge() {
+// WritePending writes pending records if there are many or if they are old, for records that no caller waits for.
+func (w *wal) WritePending() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.busy && w.lost == nil && (len(w.pending) > lazyBytes || time.Since(w.since) > lazyTime) {
@@ -383,15 +383,15 @@ func (w *wal) there(end int64) error {
 	case !isGone(err):
 		return nil // the disk cannot report it, and the open file was just written
 	}
-	if err := w.anew(end); err != nil {
+	if err := w.recreate(end); err != nil {
 		w.whole = true
 		return fmt.Errorf("the journal %s was removed by another program, and cannot be written again: %w", w.path, err)
 	}
 	return nil
 }
 
-// anew copies the content of the file, which was removed, to a new file with its name.
-func (w *wal) anew(end int64) error {
+// recreate copies the content of the file, which was removed, to a new file with its name.
+func (w *wal) recreate(end int64) error {
 	temp := w.path + ".new"
 	f, err := fresh(w.files, temp, w.lax)
 	if err != nil {

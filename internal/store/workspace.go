@@ -54,7 +54,7 @@ func (w *workspace) Lock(ctx context.Context, req state.LockRequest) (_ state.Se
 	if err := w.makeDir(); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
-	if err := w.judge(w.p.sides()...); err != nil {
+	if err := w.checkPaths(w.p.sides()...); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", w.p.out, err)
 	}
 	if !req.Unlocked {

@@ -36,9 +36,9 @@ func (o *origins) now() map[addr.AbsResourceInstance]bool {
 	return maps.Clone(o.madeUp)
 }
 
-// witness is a provider for one instance. It records who creates its object, and prevents mocks from deleting real
-// objects.
-type witness struct {
+// creationRecorder is a provider for one instance. It records who creates its object, and prevents mocks from deleting
+// real objects.
+type creationRecorder struct {
 	provider.Provider
 	instance addr.AbsResourceInstance
 	origins  *origins
@@ -49,7 +49,7 @@ type witness struct {
 }
 
 // Apply implements provider.Provider.
-func (w *witness) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+func (w *creationRecorder) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	if req.Planned.IsNull() {
 		switch {
 		case !w.standIn || w.madeUp:
@@ -95,5 +95,5 @@ func (e ending) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConfig,
 			p = mock.NewObject(p, rt, mock.Values{}, random)
 		}
 	}
-	return &witness{Provider: p, instance: a, origins: e.origins, standIn: mocked || madeUp, madeUp: madeUp}
+	return &creationRecorder{Provider: p, instance: a, origins: e.origins, standIn: mocked || madeUp, madeUp: madeUp}
 }

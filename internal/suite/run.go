@@ -86,7 +86,7 @@ func (r *fileRun) execute(a *attempt, out *Outcome) {
 		out.Plan, out.State = nil, nil // they are not the expected result of the run
 		return
 	}
-	out.Status = a.judge(scope, out)
+	out.Status = a.evaluate(scope, out)
 	if missing {
 		out.Status = max(out.Status, Fail)
 	}
@@ -112,8 +112,8 @@ func missed(diags diag.List) (only, some bool) {
 	return only, some
 }
 
-// judge evaluates the assertions, and stores the output values for later runs.
-func (a *attempt) judge(scope *engine.Scope, out *Outcome) Status {
+// evaluate evaluates the assertions, and stores the output values for later runs.
+func (a *attempt) evaluate(scope *engine.Scope, out *Outcome) Status {
 	outputs := scope.Outputs()
 	if !a.run.PlanOnly { // what is unknown inside even now, as after a run that only refreshes, is null
 		for name, v := range outputs {

@@ -62,7 +62,7 @@ func (s *standIns) Instance(a addr.AbsResourceInstance, cfg addr.AbsProviderConf
 	if o == nil && m != nil {
 		o = find(m.Overrides, a)
 	}
-	w := &witness{Provider: p, instance: a, origins: s.origins, standIn: m != nil, madeUp: s.before[a]}
+	w := &creationRecorder{Provider: p, instance: a, origins: s.origins, standIn: m != nil, madeUp: s.before[a]}
 	if rt := s.typeOf(a, cfg); o != nil && rt != nil {
 		w.Provider = mock.NewObject(p, rt, mock.Values{Attributes: o.Values, AtPlan: o.AtPlan}, random)
 		w.standIn = true

@@ -40,9 +40,9 @@ func (s *Sorted) Has(text string) bool {
 	return found
 }
 
-// Beginning returns the length of the longest element that is a prefix of the text, or 0. Each prefix of the text sorts
-// before it, and all texts between the two begin with that prefix.
-func (s *Sorted) Beginning(text string) int {
+// PrefixLength returns the length of the longest element that is a prefix of the text, or 0. Each prefix of the text
+// sorts before it, and all texts between the two begin with that prefix.
+func (s *Sorted) PrefixLength(text string) int {
 	at, found := slices.BinarySearch(s.texts, text)
 	if found {
 		return len(text)

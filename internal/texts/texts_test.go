@@ -34,7 +34,7 @@ func TestBeginningMatchesLinearSearch(t *testing.T) {
 					want = max(want, len(one))
 				}
 			}
-			if got := s.Beginning(text); got != want {
+			if got := s.PrefixLength(text); got != want {
 				t.Fatalf("%q begins with %d bytes of %q, got %d", text, want, list, got)
 			}
 			if got := s.Has(text); got != slices.Contains(list, text) {

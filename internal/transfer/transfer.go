@@ -93,9 +93,9 @@ type item struct {
 	arrived  bool // the target contains it
 	begun    bool // the source has an intent of this run
 	handover state.Handover
-	// leaving and arriving are the operations in the journals of the source and the target: those of this run, or
+	// atSource and arriving are the operations in the journals of the source and the target: those of this run, or
 	// tokens of a killed one.
-	leaving, arriving operation
+	atSource, atTarget operation
 }
 
 // operation is an operation of this run or, if it has a token, of an earlier one.
@@ -118,14 +118,14 @@ func (t *Transfer) Run(ctx context.Context) error {
 		return errors.Join(err, withdraw(items, from), to.Close(ctx), from.Close(ctx))
 	}
 	err = settle(ctx, items, t.To.Session, to, func(i *item) (operation, state.Edit, bool) {
-		return i.arriving, i.put, i.arrived
+		return i.atTarget, i.put, i.arrived
 	})
 	// The target is closed first: an object is only removed from the source when the target's state file contains it.
 	if err = errors.Join(err, to.Close(ctx)); err != nil {
 		return errors.Join(fmt.Errorf("write the target: %w", err), from.Close(ctx))
 	}
 	err = settle(ctx, items, t.From.Session, from, func(i *item) (operation, state.Edit, bool) {
-		return i.leaving, state.Edit{Drop: &state.DropObject{Addr: i.from}}, false
+		return i.atSource, state.Edit{Drop: &state.DropObject{Addr: i.from}}, false
 	})
 	if err = errors.Join(err, from.Close(ctx)); err != nil {
 		return fmt.Errorf("write the source: %w", err)
@@ -136,7 +136,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 // items lists the objects, with the operations of an earlier run.
 func (t *Transfer) items() (items []*item) {
 	s, names := t.From.Session.Snapshot().State, t.From.Session.Snapshot().State.Moves(t.Moves)
-	leaving, arriving := t.tokens(t.From.Session), t.tokens(t.To.Session)
+	atSource, atTarget := t.tokens(t.From.Session), t.tokens(t.To.Session)
 	arrived := map[addr.Object]bool{}
 	for _, a := range t.Arrived() {
 		arrived[a] = true
@@ -150,7 +150,7 @@ func (t *Transfer) items() (items []*item) {
 			i.put = state.Edit{Put: &state.PutObject{Addr: i.to, Provider: r.Manager(o), Object: names.Object(o)}}
 			i.handover = state.Handover{From: move.From.String(), To: move.To.String(), Source: t.From.Place,
 				Target: t.To.Place, Dir: t.Dir, Args: t.Args}
-			i.leaving, i.arriving = operation{token: leaving[i.from]}, operation{token: arriving[i.to]}
+			i.atSource, i.atTarget = operation{token: atSource[i.from]}, operation{token: atTarget[i.to]}
 			items = append(items, i)
 		}
 		if instance.Current != nil {
@@ -161,7 +161,7 @@ func (t *Transfer) items() (items []*item) {
 		}
 	}
 	for n, i := range items {
-		for _, op := range []*operation{&i.leaving, &i.arriving} {
+		for _, op := range []*operation{&i.atSource, &i.atTarget} {
 			if op.token == "" {
 				op.id = strconv.Itoa(n + 1)
 			}
@@ -195,17 +195,17 @@ func announce(items []*item, from, to state.Journal) error {
 		return nil
 	}
 	for _, i := range items {
-		if err := intent(from, i.leaving, i.from, i); err != nil {
+		if err := intent(from, i.atSource, i.from, i); err != nil {
 			return err
 		}
-		i.begun = i.leaving.token == ""
+		i.begun = i.atSource.token == ""
 	}
 	for _, i := range items {
 		if i.arrived {
-			i.arriving = operation{token: i.arriving.token}
+			i.atTarget = operation{token: i.atTarget.token}
 			continue
 		}
-		if err := intent(to, i.arriving, i.to, i); err != nil {
+		if err := intent(to, i.atTarget, i.to, i); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func announce(items []*item, from, to state.Journal) error {
 func withdraw(items []*item, from state.Journal) (err error) {
 	for _, i := range items {
 		if i.begun && from.Err() == nil {
-			err = errors.Join(err, from.Result(i.leaving.id))
+			err = errors.Join(err, from.Result(i.atSource.id))
 		}
 	}
 	return err

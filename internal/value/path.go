@@ -23,8 +23,8 @@ type PathError struct {
 	Tolerable bool
 }
 
-// Intolerable returns the problems that are errors even under the legacy type system.
-func Intolerable(errs []PathError) []PathError {
+// AlwaysErrors returns the problems that are errors even under the legacy type system.
+func AlwaysErrors(errs []PathError) []PathError {
 	var hard []PathError
 	for _, e := range errs {
 		if !e.Tolerable {

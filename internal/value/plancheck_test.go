@@ -226,7 +226,7 @@ func TestLegacyProvidersAreForgivenValuesOnly(t *testing.T) {
 			t.Errorf("%s: want one problem, got %v", name, test.errs)
 			continue
 		}
-		if hard := len(Intolerable(test.errs)) > 0; hard == test.tolerable {
+		if hard := len(AlwaysErrors(test.errs)) > 0; hard == test.tolerable {
 			t.Errorf("%s: tolerable %v, want %v", name, !hard, test.tolerable)
 		}
 	}

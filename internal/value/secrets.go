@@ -47,7 +47,7 @@ type Secrets struct {
 	// in all of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next
 	// string creates new ones.
 	shown, shownAs map[string]bool
-	lent           bool
+	shared         bool
 	// plain are the strings in arguments of ephemeral resources that are not secret themselves. Their values are
 	// ephemeral afterwards, because they are read from the opened object.
 	plain map[string]bool
@@ -277,10 +277,10 @@ func (s *Secrets) ShowTexts(list ...string) {
 		switch {
 		case s.shownAs == nil:
 			s.shownAs, s.shown = map[string]bool{}, map[string]bool{}
-		case s.lent:
+		case s.shared:
 			s.shownAs, s.shown = maps.Clone(s.shownAs), maps.Clone(s.shown)
 		}
-		s.lent = false
+		s.shared = false
 		s.shownAs[text] = true
 		for _, form := range forms(strings.TrimSpace(text)) {
 			s.shown[form] = true
@@ -368,7 +368,7 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 	}
 	s.mu.Lock()
 	shown, shownAs := s.shown, s.shownAs
-	s.lent = true
+	s.shared = true
 	s.mu.Unlock()
 	return func(text string) (string, bool) {
 		if len(text) < minValue || shownAs[text] {
@@ -393,7 +393,7 @@ func redact(text string, batches []batch, least int, shown map[string]bool) stri
 		n := 0
 		for _, batch := range batches {
 			if batch.mayBegin(text[i : i+least]) {
-				n = max(n, batch.Beginning(text[i:]))
+				n = max(n, batch.PrefixLength(text[i:]))
 			}
 		}
 		if n == 0 || shown[text[i:i+n]] {

@@ -271,7 +271,7 @@ func waits(b *provider.Block, c *plan.Change) bool {
 
 // following returns a sentence about the changes that depend on the objects of a row, or "" if there are none.
 func (r *reasons) following(row *row) string {
-	if row.fate != replaced {
+	if row.outcome != replaced {
 		return ""
 	}
 	resource := row.changes[0].Object.Instance.AbsResource()

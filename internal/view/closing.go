@@ -26,11 +26,11 @@ const (
 	maxRows = 100
 )
 
-// fate is the outcome for an object, in the order of importance to a reader.
-type fate uint8
+// outcome is the outcome for an object, in the order of importance to a reader.
+type outcome uint8
 
 const (
-	destroyed fate = iota
+	destroyed outcome = iota
 	replaced
 	forgotten
 	changed
@@ -50,7 +50,7 @@ var words = [...]struct{ closing, index string }{
 	unprotected: {closing: "Unguarded"},
 }
 
-func fateOf(c *plan.Change) fate {
+func fateOf(c *plan.Change) outcome {
 	switch {
 	case c.Action == plan.Delete:
 		return destroyed
@@ -74,7 +74,7 @@ func fateOf(c *plan.Change) fate {
 
 // row is a line of the index or the closing block: instances of one resource with the same fate and reason.
 type row struct {
-	fate    fate
+	outcome outcome
 	changes []*plan.Change
 	why     string
 }
@@ -94,7 +94,7 @@ func rows(changes []*plan.Change, why func(*plan.Change) string) []row {
 }
 
 // withRow adds a change to the last row if that has the same text, and else to a new one.
-func withRow(list []row, f fate, c *plan.Change, why string) []row {
+func withRow(list []row, f outcome, c *plan.Change, why string) []row {
 	if n := len(list); n > 0 && list[n-1].takes(c, f, why) {
 		list[n-1].changes = append(list[n-1].changes, c)
 		return list
@@ -103,9 +103,9 @@ func withRow(list []row, f fate, c *plan.Change, why string) []row {
 }
 
 // takes reports whether a change belongs to the row.
-func (r *row) takes(c *plan.Change, f fate, why string) bool {
+func (r *row) takes(c *plan.Change, f outcome, why string) bool {
 	first := r.changes[0]
-	return r.fate == f && r.why == why && first.Object.Deposed == "" && c.Object.Deposed == "" &&
+	return r.outcome == f && r.why == why && first.Object.Deposed == "" && c.Object.Deposed == "" &&
 		!first.Object.Instance.Key.IsNone() && !c.Object.Instance.Key.IsNone() &&
 		first.Object.Instance.AbsResource() == c.Object.Instance.AbsResource()
 }
@@ -172,13 +172,13 @@ func (w *planWriter) index(changes []*plan.Change) {
 			fmt.Fprintf(w, "  ... and %d more%s.\n", left(list[i:]), where)
 			break
 		}
-		w.word(list[i].fate, words[list[i].fate].index, 7)
+		w.word(list[i].outcome, words[list[i].outcome].index, 7)
 		w.WriteString("   " + list[i].address() + "\n")
 	}
 }
 
 // word writes the first column of a row. Only words for losses are colored, so that they are easy to find.
-func (w *planWriter) word(f fate, word string, width int) {
+func (w *planWriter) word(f outcome, word string, width int) {
 	text := word
 	if f <= forgotten {
 		text = w.in(bold, w.in(red, word))
@@ -219,7 +219,7 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 			fmt.Fprintf(w, "  ... and %d more, in the details above.\n", left(list[i:]))
 			break
 		}
-		w.wordedRow(&list[i], words[list[i].fate].closing, width)
+		w.wordedRow(&list[i], words[list[i].outcome].closing, width)
 		if f := r.following(&list[i]); f != "" {
 			w.note(f, width)
 		}
@@ -242,7 +242,7 @@ func (w *planWriter) addressWidth(list []row) (width int) {
 // wordedRow writes a row with its reason beside it, or below it if the terminal is too narrow.
 func (w *planWriter) wordedRow(r *row, word string, width int) {
 	address := r.address()
-	w.word(r.fate, word, wordWidth)
+	w.word(r.outcome, word, wordWidth)
 	w.WriteString("   " + address)
 	switch {
 	case r.why == "":
@@ -284,7 +284,7 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 		return
 	}
 	w.WriteByte('\n')
-	w.accomplished(b.Done)
+	w.completedChanges(b.Done)
 	errors := errorsOf(e.Problems)
 	now := func(o addr.Object) string {
 		if s := e.State.Object(o); s != nil && s.Status == state.Tainted {
@@ -328,8 +328,8 @@ func errorsOf(problems diag.List) map[string]string {
 	return out
 }
 
-// accomplished writes the completed changes of an apply that did not finish.
-func (w *planWriter) accomplished(changes []*plan.Change) {
+// completedChanges writes the completed changes of an apply that did not finish.
+func (w *planWriter) completedChanges(changes []*plan.Change) {
 	list := rows(tfjson.SortedChanges(changes), func(*plan.Change) string { return "" })
 	width := w.addressWidth(list)
 	for i := range list {
@@ -337,7 +337,7 @@ func (w *planWriter) accomplished(changes []*plan.Change) {
 			fmt.Fprintf(w, "  ... and %d more that are done\n", left(list[i:]))
 			break
 		}
-		w.wordedRow(&list[i], words[list[i].fate].closing, width)
+		w.wordedRow(&list[i], words[list[i].outcome].closing, width)
 	}
 }
 

@@ -34,7 +34,7 @@ func Diagnostics(o Options, list diag.List) string {
 // not support them.
 func Annotations(o Options, list diag.List) string {
 	var b strings.Builder
-	for _, d := range o.Heard(list) {
+	for _, d := range o.Shown(list) {
 		said := *d
 		said.Summary, said.Detail = cleanLine(d.Summary), clean(d.Text(o.program()))
 		b.WriteString(o.CI.Annotation(&said, o.Repository))
@@ -68,9 +68,9 @@ const (
 	NoDeprecations
 )
 
-// Heard returns the problems that the text shows: all except for the consequences of others, and deprecation warnings
+// Shown returns the problems that the text shows: all except for the consequences of others, and deprecation warnings
 // that are not selected.
-func (o Options) Heard(list diag.List) diag.List {
+func (o Options) Shown(list diag.List) diag.List {
 	var out diag.List
 	if !o.AllDiagnostics {
 		list = list.Causes()
@@ -90,7 +90,7 @@ func (o Options) Heard(list diag.List) diag.List {
 func grouped(o Options, list diag.List) []group {
 	var out []group
 	at := map[sameTitle]int{}
-	list = o.Heard(list)
+	list = o.Shown(list)
 	if !o.AllDiagnostics {
 		list = bounded(list, func(d *diag.Diagnostic) bool {
 			return o.foldable(d) || standsApart(d) || o.SeparateWarnings && d.Severity == diag.Warning

@@ -294,7 +294,7 @@ func stoppingText(e event.Stopping, o Options) string {
 // Diagnostics shows warnings on Out and errors on Err.
 func (t *text) Diagnostics(list diag.List) {
 	t.flush()
-	list = t.o.Heard(list.Sorted())
+	list = t.o.Shown(list.Sorted())
 	var warnings, errors diag.List
 	for _, d := range list {
 		if d.Severity == diag.Warning {

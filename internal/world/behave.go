@@ -111,20 +111,20 @@ type rates struct {
 // of returns the behaviour of one call. It only depends on the call, not on concurrent ones.
 func (r rates) of(b behaviour, op, name string, try int) behaviour {
 	if b.delay == 0 && r.delay > 0 {
-		b.delay = time.Duration(r.dice("delay", op, name, try) * float64(r.delay))
+		b.delay = time.Duration(r.roll("delay", op, name, try) * float64(r.delay))
 	}
-	b.fail = b.fail || op != "read" && r.dice("fail", op, name, try) < r.fail
-	if b.half == "" && op == "create" && r.dice("half", op, name, try) < r.half {
+	b.fail = b.fail || op != "read" && r.roll("fail", op, name, try) < r.fail
+	if b.half == "" && op == "create" && r.roll("half", op, name, try) < r.half {
 		b.half = "error"
 	}
-	if b.drift == "" && op == "read" && r.dice("drift", op, name, try) < r.drift {
+	if b.drift == "" && op == "read" && r.roll("drift", op, name, try) < r.drift {
 		b.drift = "value"
 	}
 	return b
 }
 
-// dice returns a number from 0 to below 1.
-func (r rates) dice(what, op, name string, try int) float64 {
+// roll returns a number from 0 to below 1.
+func (r rates) roll(what, op, name string, try int) float64 {
 	h := fnv.New64a()
 	var seed [8]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(r.seed))

@@ -173,7 +173,7 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 		if event.Kind == Created {
 			event.ID = fmt.Sprintf("%s-%d", event.Name, try)
 		}
-		resp.State = walk(rt.Block, req.Planned, told(event.ID))
+		resp.State = walk(rt.Block, req.Planned, determined(event.ID))
 		event.Object = &Object{ID: event.ID, Name: event.Name, Size: "0", Token: req.Intent, Type: req.Type,
 			Password: writeOnly(rt.Block, req.Config)}
 		event.Object.Body, err = ctyjson.Marshal(resp.State, rt.Block.ImpliedType())
@@ -193,8 +193,8 @@ func (p *world) applyShaped(rt *provider.ResourceType, req provider.ApplyRequest
 	return resp
 }
 
-// told returns a function that fills in the attributes that the world determines, for an object with an ID.
-func told(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
+// determined returns a function that fills in the attributes that the world determines, for an object with an ID.
+func determined(id string) func(*provider.Attribute, cty.Path, cty.Value) cty.Value {
 	return func(a *provider.Attribute, at cty.Path, v cty.Value) cty.Value {
 		switch {
 		case v.IsKnown():

@@ -350,7 +350,7 @@ func (o *object) requestPlan(prior, config cty.Value, private []byte) (resp prov
 	}
 	errs := value.CheckPlan(block, prior, config, resp.Planned)
 	if resp.LegacyTypeSystem {
-		errs = value.Intolerable(errs)
+		errs = value.AlwaysErrors(errs)
 	}
 	s.checkErrors("plan", errs)
 	paths, invalid := value.FilterReplacePaths(block, prior, resp.Planned, resp.RequiresReplace)
@@ -408,7 +408,7 @@ func (o *object) performed(config cty.Value, planned provider.PlanResponse, resp
 	s.succeeds("apply", block, resp.Diagnostics)
 	errs := value.CheckApplied(block, planned.Planned, resp.State)
 	if resp.LegacyTypeSystem {
-		errs = value.Intolerable(errs)
+		errs = value.AlwaysErrors(errs)
 	}
 	s.checkErrors("apply", errs)
 	o.state, o.private = resp.State, resp.Private

@@ -84,7 +84,7 @@ func checkUnknown(s *session, r *Resource) {
 		final, _ := o.requestPlan(o.null(), o.config, nil)
 		errs := value.CheckReplanned(o.rt.Block, first.Planned, final.Planned)
 		if first.LegacyTypeSystem {
-			errs = value.Intolerable(errs)
+			errs = value.AlwaysErrors(errs)
 		}
 		s.checkErrors("plan once "+what+" is known", errs)
 		o.perform(o.config, final)
@@ -405,7 +405,7 @@ func (o *object) interrupted(resp provider.ApplyResponse, planned provider.PlanR
 	if len(errs) == 0 && !resp.Diagnostics.HasErrors() {
 		errs = value.CheckApplied(block, planned.Planned, state)
 		if resp.LegacyTypeSystem {
-			errs = value.Intolerable(errs)
+			errs = value.AlwaysErrors(errs)
 		}
 	}
 	for _, e := range errs {

@@ -58,8 +58,8 @@ func (s *Service) Before(before func(w http.ResponseWriter, r *http.Request, bod
 	s.before = before
 }
 
-// hear returns a handler that records all requests to a service.
-func (s *Service) hear(service http.Handler) http.Handler {
+// record returns a handler that records all requests to a service.
+func (s *Service) record(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -77,8 +77,8 @@ func (s *Service) hear(service http.Handler) http.Handler {
 	})
 }
 
-// Heard returns the content of all requests so far.
-func (s *Service) Heard() string {
+// Recorded returns the content of all requests so far.
+func (s *Service) Recorded() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard.String()
@@ -86,12 +86,12 @@ func (s *Service) Heard() string {
 
 // serve serves a service on this machine and returns its address.
 func (s *Service) serve(t *testing.T, service http.Handler) string {
-	return drivertest.Serve(t, s.hear(service))
+	return drivertest.Serve(t, s.record(service))
 }
 
 // cloud serves a service at its usual address, and returns the environment variables of programs that use it.
 func (s *Service) cloud(t *testing.T, service http.Handler) []string {
-	return (&drivertest.Cloud{Services: s.hear(service)}).Start(t)
+	return (&drivertest.Cloud{Services: s.record(service)}).Start(t)
 }
 
 // starts maps backends to functions that start their services.

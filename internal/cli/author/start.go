@@ -31,7 +31,7 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	}
 	if info.IsDir() {
 		// A program is started only for the first request that its manifest cannot answer.
-		m, p, diags := generic.Open(program, c.RemoteState(), said(c))
+		m, p, diags := generic.Open(program, c.RemoteState(), printOutput(c))
 		if diags.HasErrors() {
 			return address, nil, diags
 		}
@@ -55,8 +55,8 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 	return address, p, diags
 }
 
-// said prints messages of programs to standard error.
-func said(c *command.Call) func(handler.Output) {
+// printOutput prints messages of programs to standard error.
+func printOutput(c *command.Call) func(handler.Output) {
 	var mu sync.Mutex
 	return func(o handler.Output) {
 		mu.Lock()

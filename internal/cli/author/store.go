@@ -38,7 +38,7 @@ func cmdStoreNew() *command.Command {
 		Long: `Write a small, complete program that stores states, with a README, into a new folder. Replace its code
 with your own. The Python program supports every feature of a store and uses a SQLite file. The Node.js program also
 supports every feature and uses a folder. The Bash program supports only what is required and uses a folder.`,
-		Example: "~ store new attic -lang python",
+		Example: "~ store new company -lang python",
 		Setup: func(c *command.Call) command.Run {
 			return beginning(c, "store", "python", starter.StoreLanguages, beginStore)
 		},
@@ -129,7 +129,7 @@ func (o storeTest) options(c *command.Call) (p program.Options, problem string) 
 		p.Secrets[name] = value
 	}
 	if o.verbose {
-		say := said(c)
+		say := printOutput(c)
 		p.Log = func(format string, args ...any) {
 			say(handler.Output{Label: "store", Line: fmt.Sprintf(format, args...)})
 		}

@@ -98,13 +98,13 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	s := score{seen: map[string]string{}}
 	say := s.listen
 	if o.verbose {
-		say = said(c)
+		say = printOutput(c)
 	}
 	var noise verify.Noise
 	wrap := noise.Listening
 	switch {
 	case o.replay != "":
-		wrap = tape.Playing
+		wrap = tape.Replay
 	case o.record != "":
 		wrap = func(c handler.Caller) handler.Caller { return tape.Recording(noise.Listening(c)) }
 	}
@@ -232,8 +232,8 @@ func (s *score) listen(o handler.Output) {
 	}
 }
 
-// heard returns the last lines and clears them.
-func (s *score) heard() []string {
+// takeLines returns the last lines and clears them.
+func (s *score) takeLines() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lines := s.lines
@@ -243,7 +243,7 @@ func (s *score) heard() []string {
 
 // add counts a result and prints it.
 func (s *score) add(c *command.Call, r providertest.Result) {
-	heard := s.heard()
+	printed := s.takeLines()
 	switch {
 	case r.Skipped != "":
 		fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, indented(r.Skipped))
@@ -252,12 +252,12 @@ func (s *score) add(c *command.Call, r providertest.Result) {
 		fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
 	default:
 		s.failed++
-		s.show(c, r, heard)
+		s.show(c, r, printed)
 	}
 }
 
 // show prints a failed check. It does not repeat problems of earlier checks: often one mistake fails all of them.
-func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
+func (s *score) show(c *command.Call, r providertest.Result, printed []string) {
 	var list []string
 	times := map[string]int{}
 	for _, p := range r.Problems {
@@ -278,11 +278,13 @@ func (s *score) show(c *command.Call, r providertest.Result, heard []string) {
 		}
 		fmt.Fprintf(c.Out, "      %s\n", indented(p))
 	}
-	heard = slices.DeleteFunc(heard, func(line string) bool { return strings.Contains(all, strings.TrimSpace(line)) })
-	if len(heard) > 0 {
+	printed = slices.DeleteFunc(printed, func(line string) bool {
+		return strings.Contains(all, strings.TrimSpace(line))
+	})
+	if len(printed) > 0 {
 		fmt.Fprintf(c.Out, "      The program wrote:\n")
 	}
-	for _, line := range heard {
+	for _, line := range printed {
 		fmt.Fprintf(c.Out, "        %s\n", line)
 	}
 }

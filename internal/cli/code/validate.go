@@ -70,7 +70,7 @@ func validity(c *command.Call, diags diag.List) command.Outcome {
 		return command.Done
 	}
 	qualified := ""
-	if len(c.Heard(diags)) > 0 {
+	if len(c.Shown(diags)) > 0 {
 		qualified = ", but there were some validation warnings\nas shown above"
 	}
 	fmt.Fprintf(c.Out, "%s The configuration is valid%s.\n\n", c.Green("Success!"), qualified)

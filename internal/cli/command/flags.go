@@ -101,8 +101,8 @@ func (c *Call) DeprecationFlag() {
 	})
 }
 
-// Heard returns the problems to show as text.
-func (c *Call) Heard(diags diag.List) diag.List { return c.ViewOptions().Heard(diags) }
+// Shown returns the problems to show as text.
+func (c *Call) Shown(diags diag.List) diag.List { return c.ViewOptions().Shown(diags) }
 
 // FullFlag declares -full.
 func (c *Call) FullFlag() {

@@ -103,7 +103,8 @@ func (c *Call) readPlan(ctx context.Context, name string, open func(*os.File, in
 	summary := "Failed to load \"" + name + "\" as a plan file"
 	f, size, err := OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", diag.List{}.Errorf(nil, summary, "There is no such file. Save a plan with plan -out.")
+		return nil, "", diag.List{}.Errorf(nil, summary, "There is no such file.").
+			Advise("To save a plan, run \"%s\".", diag.Run("plan", "-out="+name))
 	}
 	if err != nil {
 		return nil, "", diag.List{}.Errorf(nil, summary, "Error: %s", err)

@@ -123,12 +123,13 @@ func (s *backendSetup) create(ctx context.Context, ws state.Workspace) diag.List
 
 // renamed prompts for the new name of the default workspace's state, if the location has no default workspace.
 func (s *backendSetup) renamed(ctx context.Context, c *command.Call, others []string) (string, diag.List) {
-	const advice = "Create a workspace with \"workspace new\" after \"init -reconfigure\", and bring the state there " +
-		"with \"state push\". Nothing was changed."
+	advise := func(l diag.List) diag.List {
+		return l.Advise("Nothing was changed. To create a workspace and bring the state there, run:\n  %s\n  %s\n  %s",
+			diag.Run("init", "-reconfigure"), diag.Run("workspace", "new", "NAME"), diag.Run("state", "push", "FILE"))
+	}
 	if !s.input || !c.InputAllowed() || c.JSON {
-		return "", diag.List{}.Errorf(nil, "Default workspace not supported", "The new location has no default "+
-			"workspace, so the state of the default workspace needs another name, and init may not ask for one. %s",
-			advice)
+		return "", advise(diag.List{}.Errorf(nil, "Default workspace not supported", "The new location has no default "+
+			"workspace, so the state of the default workspace needs another name, and init may not ask for one."))
 	}
 	name, err := c.Ask(ctx, "The new location has no default workspace.", "Enter the name of a workspace that gets "+
 		"the state of the default workspace, such as \"dev\".", false)
@@ -140,8 +141,8 @@ func (s *backendSetup) renamed(ctx context.Context, c *command.Call, others []st
 		err = fmt.Errorf("%q is the name of another workspace, whose state is copied, too", name)
 	}
 	if err != nil {
-		return "", diag.List{}.Errorf(nil, "Default workspace not supported", "The state of the default workspace "+
-			"needs another name: %s. %s", err, advice)
+		return "", advise(diag.List{}.Errorf(nil, "Default workspace not supported", "The state of the default "+
+			"workspace needs another name: %s.", err))
 	}
 	return name, nil
 }

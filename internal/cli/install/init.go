@@ -25,7 +25,7 @@ use -upgrade to choose new versions. It is safe to run this command more than on
 ~ init -upgrade -input=false
 ~ init -backend-config=path=/srv/state/terraform.tfstate`,
 		Setup: func(c *command.Call) command.Run {
-			i := &initing{}
+			i := &initCommand{}
 			i.flags(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) > 0 {
@@ -38,8 +38,8 @@ use -upgrade to choose new versions. It is safe to run this command more than on
 	}
 }
 
-// initing holds the flags of init. Some have no effect on local states.
-type initing struct {
+// initCommand holds the flags of init. Some have no effect on local states.
+type initCommand struct {
 	backend, get, upgrade bool
 	prepare               bool
 	setup                 backendSetup
@@ -52,7 +52,7 @@ type initing struct {
 // readOnly is the only value of -lockfile.
 const readOnly = "readonly"
 
-func (i *initing) flags(c *command.Call) {
+func (i *initCommand) flags(c *command.Call) {
 	var ignored bool
 	i.setup.flags(c)
 	c.ConstantFlags()
@@ -74,14 +74,14 @@ func (i *initing) flags(c *command.Call) {
 		"Install providers only from `DIR`, a filesystem mirror. May be given more than once.")
 }
 
-func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
+func runInit(ctx context.Context, c *command.Call, i *initCommand) command.Outcome {
 	if diags := i.conflicts(c); diags.HasErrors() {
 		return c.End(diags)
 	}
 	if _, diags := c.ProjectFile(); diags.HasErrors() {
 		return c.End(diags)
 	}
-	c.Agree = i.setup.judge(ctx, c)
+	c.Agree = i.setup.approver(ctx, c)
 	if i.fromModule != "" && !copyModule(ctx, c, i.fromModule) {
 		return command.Failed
 	}
@@ -100,7 +100,7 @@ func runInit(ctx context.Context, c *command.Call, i *initing) command.Outcome {
 }
 
 // initialize runs the steps of init. The warnings are printed at the end.
-func initialize(ctx context.Context, c *command.Call, i *initing, warnings diag.List) command.Outcome {
+func initialize(ctx context.Context, c *command.Call, i *initCommand, warnings diag.List) command.Outcome {
 	load := c.ConfigOptions()
 	load.RootOnly, load.Constants = true, c.Constants
 	root, diags := config.Load(ctx, load)
@@ -129,8 +129,8 @@ func initialize(ctx context.Context, c *command.Call, i *initing, warnings diag.
 	}
 	calls := len(root.Root.Calls) + len(testfile.Calls(files))
 	if i.backend {
-		told, problems := i.setUp(ctx, c, root.Root)
-		if warnings = warnings.Extend(told); problems.HasErrors() {
+		notes, problems := i.setUp(ctx, c, root.Root)
+		if warnings = warnings.Extend(notes); problems.HasErrors() {
 			return c.End(problems)
 		}
 	}
@@ -151,7 +151,7 @@ func initialize(ctx context.Context, c *command.Call, i *initing, warnings diag.
 }
 
 // setUp sets up the backend and its workspace.
-func (i *initing) setUp(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
+func (i *initCommand) setUp(ctx context.Context, c *command.Call, root *config.Module) (warnings, diags diag.List) {
 	if warnings, diags = i.setup.run(ctx, c, root); !diags.HasErrors() {
 		diags = i.setup.makeWorkspace(ctx, c, root)
 	}
@@ -162,7 +162,7 @@ func (i *initing) setUp(ctx context.Context, c *command.Call, root *config.Modul
 }
 
 // conflicts reports conflicting options.
-func (i *initing) conflicts(c *command.Call) (diags diag.List) {
+func (i *initCommand) conflicts(c *command.Call) (diags diag.List) {
 	switch {
 	case i.setup.migrate && c.JSON:
 		return diags.Errorf(nil, "The -migrate-state and -json options are mutually-exclusive",

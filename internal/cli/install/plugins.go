@@ -15,7 +15,7 @@ import (
 )
 
 // installProviders installs every provider that configuration and state need, and writes the lock file.
-func installProviders(ctx context.Context, c *command.Call, i *initing) bool {
+func installProviders(ctx context.Context, c *command.Call, i *initCommand) bool {
 	project, diags := c.Load(ctx, command.ProjectOptions{NoPlugins: true})
 	if diags.HasErrors() {
 		return c.Report(diags)
@@ -113,7 +113,7 @@ func wantedByTests(ctx context.Context, c *command.Call, dir string, wanted plug
 }
 
 // stored reads the state, whose objects may need providers that the configuration no longer mentions.
-func (i *initing) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
+func (i *initCommand) stored(ctx context.Context, c *command.Call, project *engine.Project) (*state.State, diag.List) {
 	// With -backend=false, the recorded backend is used instead of the block.
 	find := func() (state.Store, diag.List) { return c.StoreOfRecord(ctx) }
 	if i.backend {

@@ -50,7 +50,7 @@ func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
 }
 
 // approve asks whether the command that prepares a provider of the project may run.
-func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool,
+func (i *initCommand) approve(ctx context.Context, c *command.Call, p addr.Provider, m *manifest.Manifest) (bool,
 	diag.List) {
 	words := handler.Preparation(m)
 	why := fmt.Sprintf("The provider %s is part of this directory, in %s, and was not in the lock file. To prepare "+
@@ -70,7 +70,7 @@ func (i *initing) approve(ctx context.Context, c *command.Call, p addr.Provider,
 
 // prepareProviders installs the dependencies of program providers in folders, which their first use would install
 // otherwise. The providers then work without a network. Commands that must not run are not run here either.
-func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
+func (i *initCommand) prepareProviders(ctx context.Context, c *command.Call, folders map[addr.Provider]string,
 	how preparing) (diags diag.List) {
 	list := make([]addr.Provider, 0, len(folders))
 	for p := range folders {
@@ -92,7 +92,8 @@ func (i *initing) prepareProviders(ctx context.Context, c *command.Call, folders
 		if _, _, err := handler.Prepare(ctx, m, handler.Surroundings{}, false, say); err != nil {
 			diags = diags.Errorf(nil, "Provider program cannot be prepared", "%s\n\nThe provider %s is installed, "+
 				"but its program cannot run without preparation. Commands that do not need the program, such as "+
-				"validate, work; init -prepare=false skips the preparation.", err, p.ForDisplay())
+				"validate, work.", err, p.ForDisplay()).
+				Advise("To install without the preparation, run \"%s\".", diag.Run("init", "-prepare=false"))
 		}
 		if ctx.Err() != nil {
 			return diags

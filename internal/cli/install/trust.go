@@ -134,9 +134,9 @@ func (s *backendSetup) permitted(ctx context.Context, c *command.Call, title, wh
 // errNotAgreed is the reason why a program of the encryption settings does not run.
 var errNotAgreed = errors.New("a file of this directory names the program, and nobody has approved it")
 
-// judge returns a function that decides about programs of this directory's encryption block, asking at most once for
+// approver returns a function that decides about programs of this directory's encryption block, asking at most once for
 // each.
-func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line string) error {
+func (s *backendSetup) approver(ctx context.Context, c *command.Call) func(line string) error {
 	refused := map[string]bool{}
 	return func(line string) error {
 		const why = "To read the encrypted states of this directory, this command runs a program, or sends a token " +
@@ -155,7 +155,7 @@ func (s *backendSetup) judge(ctx context.Context, c *command.Call) func(line str
 }
 
 // hooks returns the hooks of this directory on init, of which only approved ones run.
-func (i *initing) hooks(ctx context.Context, c *command.Call) (engine.InitHooks, diag.List) {
+func (i *initCommand) hooks(ctx context.Context, c *command.Call) (engine.InitHooks, diag.List) {
 	here := consent(c.Surroundings.In("."))
 	return c.HooksOfInit(func(lines []string) bool {
 		lines = slices.DeleteFunc(slices.Clone(lines), here.given)

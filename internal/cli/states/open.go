@@ -14,13 +14,13 @@ import (
 
 // stillOpen returns the errors of an edit that would change the meaning of operations in flight.
 func stillOpen(s *state.Snapshot, what string, touches func(state.InFlight) bool) (diags diag.List) {
-	told := map[addr.AbsResourceInstance]bool{}
+	reported := map[addr.AbsResourceInstance]bool{}
 	for _, f := range s.InFlight {
 		a := f.Object.Instance
-		if told[a] || !touches(f) {
+		if reported[a] || !touches(f) {
 			continue
 		}
-		told[a] = true
+		reported[a] = true
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Address: a.String(),
 			Summary: "Interrupted operation is not resolved",
 			Detail: fmt.Sprintf("Cannot %s: a run ended in the middle of the %s of %s, which keeps that address "+

@@ -70,8 +70,8 @@ func statePush(ctx context.Context, c *command.Call, l *command.Locking, name st
 			return edited{}, nil
 		})
 	if conflict := (*state.ConflictError)(nil); errors.As(problem, &conflict) && !force {
-		return c.Say("Failed to write state: %s. To write it anyway, use state push -force: "+
-			"objects that only the stored state has are lost.", problem)
+		return c.Say("Failed to write state: %s. To write it anyway, run \"%s\": objects that only the stored state "+
+			"has are lost.", problem, diag.Named(c.Program).Command(diag.Run("state", "push", "-force")))
 	}
 	if problem != nil {
 		return c.Say("Failed to write state: %s", problem)

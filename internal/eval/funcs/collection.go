@@ -18,8 +18,8 @@ var (
 	anyTrueFunc = quantifierFunc(cty.True)
 )
 
-// quantifierFunc returns a function whose result is decisive if an element is, or for False also if one is null;
-// otherwise the opposite.
+// quantifierFunc returns a function whose result is decisive if an element equals it (for False, also if an element is
+// null), and otherwise the opposite.
 func quantifierFunc(decisive cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{param("list", cty.List(cty.Bool))},

@@ -124,8 +124,8 @@ const piece = 4
 func withoutArguments(err error, args []cty.Value) (text string, ok bool) {
 	text = err.Error()
 	quoted := []string{text}
-	if told := (interface{ Quoted() []string })(nil); errors.As(err, &told) {
-		quoted = told.Quoted()
+	if quoting := (interface{ Quoted() []string })(nil); errors.As(err, &quoting) {
+		quoted = quoting.Quoted()
 	}
 	secrets := leaves(args)
 	for _, part := range quoted {

@@ -237,14 +237,15 @@ func (p *Program) cycles() diag.List {
 		d := &diag.Diagnostic{Severity: diag.Error, Summary: "Cycle: " + strings.Join(names, ", "),
 			Detail: "These objects refer to each other in a cycle, so none of them can be evaluated first. Remove " +
 				"one of the references."}
-		d.Subject, d.Detail = ring(members, names, d.Detail)
+		d.Subject, d.Detail = cycleReferences(members, names, d.Detail)
 		diags = append(diags, d)
 	}
 	return diags
 }
 
-// ring returns the references between the members of a cycle: the range of the first, and a detail that lists all.
-func ring(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
+// cycleReferences returns the references between the members of a cycle: the range of the first, and a detail that
+// lists all.
+func cycleReferences(members []*Slot, names []string, detail string) (first *hcl.Range, with string) {
 	slices.SortFunc(members, func(a, b *Slot) int { return strings.Compare(a.Addr(), b.Addr()) })
 	var lines []string
 	for _, s := range members {

@@ -214,9 +214,9 @@ func (s *Slot) Checkable() (kind string, ok bool) {
 	return "", false
 }
 
-// HandsOnEphemeral reports whether the expression of an output value refers to an ephemeral output value of a called
+// PassesEphemeral reports whether the expression of an output value refers to an ephemeral output value of a called
 // module, directly or through local values. While validating, those have no marks, but in a later walk they do.
-func (s *Slot) HandsOnEphemeral() bool {
+func (s *Slot) PassesEphemeral() bool {
 	u, seen, queue := s.unit, map[*Slot]bool{s: true}, []*Slot{s}
 	for len(queue) > 0 {
 		s, queue = queue[0], queue[1:]

@@ -197,7 +197,7 @@ func (p *Program) targetOutputs(t *Targets) {
 	// For each slot: whether every resource behind it is selected, and whether there is any.
 	verdict := make([]outputVerdict, p.total)
 	for _, i := range root.Outputs {
-		if v := p.judge(root.base+i, t.Only, verdict); v == somethingIn {
+		if v := p.decide(root.base+i, t.Only, verdict); v == somethingIn {
 			for s := range p.closed(map[*Slot]bool{root.slots[i]: true}) {
 				t.Only[s] = true
 			}
@@ -215,8 +215,8 @@ const (
 	somethingOut
 )
 
-// judge returns the verdict on a slot, without recursion. There are no cycles.
-func (p *Program) judge(start int, only map[*Slot]bool, verdict []outputVerdict) outputVerdict {
+// decide returns the verdict on a slot, without recursion. There are no cycles.
+func (p *Program) decide(start int, only map[*Slot]bool, verdict []outputVerdict) outputVerdict {
 	type frame struct {
 		n     int
 		edges []int

@@ -215,7 +215,7 @@ func (c Catalog) own(m Module, base, at *url.URL, answer locationAnswer) (Packag
 // service, which gets the token anyway, or of the registry's host.
 func (c Catalog) mayHave(host string, base, u *url.URL) bool {
 	name, err := svchost.ForComparison(host)
-	return err == nil && c.Client.Entrusted(host, u) &&
+	return err == nil && c.Client.MaySendToken(host, u) &&
 		(web.SameOrigin(u, base) || web.SameOrigin(u, &url.URL{Scheme: "https", Host: string(name)}))
 }
 

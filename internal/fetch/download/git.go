@@ -83,7 +83,7 @@ func (g *Getter) git(ctx context.Context, u *url.URL, dir string) error {
 	if err != nil {
 		return err
 	}
-	submodules, err := c.judge(ctx, commit)
+	submodules, err := c.check(ctx, commit)
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func (c *cloning) resolve(ctx context.Context, name string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// judge checks the files of a commit before they are written, and reports whether they include submodules.
-func (c *cloning) judge(ctx context.Context, commit string) (submodules bool, err error) {
+// check checks the files of a commit before they are written, and reports whether they include submodules.
+func (c *cloning) check(ctx context.Context, commit string) (submodules bool, err error) {
 	out, err := c.run(ctx, "-C", c.dir, "ls-tree", "-r", "-t", "-z", "-l", "--full-tree", commit)
 	limits := c.limits()
 	var limit *program.LimitError

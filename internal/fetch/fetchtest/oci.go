@@ -105,7 +105,7 @@ func (o *OCI) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		o.token(w, q)
 		return
 	}
-	if !o.admitted(w, q) {
+	if !o.authorized(w, q) {
 		return
 	}
 	if q.URL.Path == "/v2/" {
@@ -156,8 +156,8 @@ func (o *OCI) token(w http.ResponseWriter, q *http.Request) {
 	JSON(w, map[string]any{"token": ociToken, "access_token": ociToken, "expires_in": 300})
 }
 
-// admitted checks the password or the token.
-func (o *OCI) admitted(w http.ResponseWriter, q *http.Request) bool {
+// authorized checks the password or the token.
+func (o *OCI) authorized(w http.ResponseWriter, q *http.Request) bool {
 	said := q.Header.Get("Authorization")
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(o.User+":"+o.Password))
 	switch {

@@ -100,7 +100,7 @@ func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) erro
 		var said *errcode.ErrorResponse
 		switch {
 		case errors.As(err, &said):
-			return &web.StatusError{Code: said.StatusCode, Says: says(said.Errors)}
+			return &web.StatusError{Code: said.StatusCode, Says: messageOf(said.Errors)}
 		case errors.Is(err, errdef.ErrNotFound):
 			return &web.StatusError{Code: http.StatusNotFound}
 		case errors.Is(err, auth.ErrBasicCredentialNotFound):
@@ -110,8 +110,8 @@ func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) erro
 	})
 }
 
-// says returns the message of a registry, truncated for messages.
-func says(errs errcode.Errors) string {
+// messageOf returns the message of a registry, truncated for messages.
+func messageOf(errs errcode.Errors) string {
 	text := ""
 	if len(errs) > 0 {
 		text = errs[0].Message

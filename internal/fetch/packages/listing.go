@@ -27,8 +27,8 @@ type Offer struct {
 	Protocols []string
 }
 
-// Wish identifies one package.
-type Wish struct {
+// Request identifies one package.
+type Request struct {
 	Provider addr.Provider
 	Version  versions.Version
 	Platform Platform
@@ -36,7 +36,7 @@ type Wish struct {
 
 // PlatformError means that a version is not available for a platform.
 type PlatformError struct {
-	Wish
+	Request
 	Available []Platform // platforms for which it is available
 }
 
@@ -118,12 +118,12 @@ func (m Mirror) Versions(_ context.Context, p addr.Provider) (Listing, error) {
 }
 
 // Fetch returns a package in place.
-func (m Mirror) Fetch(_ context.Context, w Wish, _ string, _ func(done, total int64)) (Fetched, error) {
+func (m Mirror) Fetch(_ context.Context, w Request, _ string, _ func(done, total int64)) (Fetched, error) {
 	found, err := Search(m.Dir, w.Provider)
 	if err != nil {
 		return Fetched{}, fmt.Errorf("the filesystem mirror %s cannot be searched: %w", m.Dir, err)
 	}
-	problem := &PlatformError{Wish: w}
+	problem := &PlatformError{Request: w}
 	for _, f := range found {
 		switch {
 		case f.Version != w.Version:

@@ -104,7 +104,7 @@ func ProviderPath(mirror string, p addr.Provider) string {
 }
 
 // ArchivePath returns the path of a packed package in a mirror.
-func ArchivePath(mirror string, w Wish) string {
+func ArchivePath(mirror string, w Request) string {
 	return filepath.Join(ProviderPath(mirror, w.Provider), fmt.Sprintf("terraform-provider-%s_%s_%s.zip",
 		w.Provider.Type, w.Version, w.Platform))
 }

@@ -76,7 +76,8 @@ func (f File) Entries() []Entry {
 	return out
 }
 
-const header = `# This file is maintained automatically by "tombolo init".
+// header is the same whatever name the program was called by: projects share the file.
+const header = `# This file is maintained automatically by "%s".
 # Manual edits may be lost in future updates.
 `
 
@@ -94,7 +95,8 @@ func (f File) Bytes() []byte {
 			}
 		}
 	}
-	return append([]byte(header), hclwrite.Format(out.Bytes())...)
+	top := fmt.Sprintf(header, diag.Named(diag.Program).Command(diag.Run("init")))
+	return append([]byte(top), hclwrite.Format(out.Bytes())...)
 }
 
 var (

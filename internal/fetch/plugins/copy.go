@@ -77,14 +77,14 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 	}
 	o.Selected(s.entry, s.known)
 	for _, on := range o.Platforms {
-		w := packages.Wish{Provider: p, Version: s.entry.Version, Platform: on}
+		w := packages.Request{Provider: p, Version: s.entry.Version, Platform: on}
 		if err := s.found.check(w); err != nil {
 			return err
 		}
-		o.Progress(Fetching{Wish: w})
+		o.Progress(Fetching{Request: w})
 		err := staged(func(dir string) error {
 			found, err := s.found.fetch(ctx, w, dir, func(done, total int64) {
-				o.Progress(Fetching{Wish: w, Done: done, Total: total})
+				o.Progress(Fetching{Request: w, Done: done, Total: total})
 			})
 			if err != nil {
 				return err
@@ -92,7 +92,7 @@ func (o CopyOptions) copy(ctx context.Context, p addr.Provider) error {
 			if err := keep(ctx, found.Package, o.Dir, packages.ArchivePath(o.Dir, w)); err != nil {
 				return err
 			}
-			o.Progress(Fetching{Wish: w, Ended: true, Proof: found.Proof})
+			o.Progress(Fetching{Request: w, Ended: true, Proof: found.Proof})
 			return nil
 		})
 		if err != nil {

@@ -99,7 +99,7 @@ func staged(f func(dir string) error) (err error) {
 // fetch fetches a package and installs it if the lock file allows it, through the cache if there is one.
 func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err error) {
 	err = staged(func(dir string) error {
-		found, err := t.found.fetch(ctx, t.wish(), dir, func(done, total int64) {
+		found, err := t.found.fetch(ctx, t.request(), dir, func(done, total int64) {
 			in.progress(Step{Kind: StepFetch, Provider: t.Provider, Version: t.version, Done: done, Total: total})
 		})
 		if err != nil {

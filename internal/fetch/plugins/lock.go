@@ -29,7 +29,7 @@ type LockOptions struct {
 
 // Fetching is a step of fetching a package for another machine.
 type Fetching struct {
-	packages.Wish
+	packages.Request
 	// Ended means that the package was fetched, and Proof how it was checked.
 	Ended bool
 	packages.Proof
@@ -127,7 +127,7 @@ func (o LockOptions) lock(ctx context.Context, p addr.Provider) (l locked) {
 // hash fetches a package and returns its hash.
 func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform) (h lockfile.Hash,
 	proof packages.Proof, err error) {
-	w := packages.Wish{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
+	w := packages.Request{Provider: s.entry.Provider, Version: s.entry.Version, Platform: on}
 	caches := o.Cache.Dir != "" && on == packages.Current()
 	if caches {
 		if _, h, err := o.Cache.Installed(ctx, w.Provider, w.Version); err == nil && slices.Contains(s.entry.Hashes,
@@ -138,10 +138,10 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 	if err := s.found.check(w); err != nil {
 		return "", proof, err
 	}
-	o.Progress(Fetching{Wish: w})
+	o.Progress(Fetching{Request: w})
 	err = staged(func(dir string) error {
 		found, err := s.found.fetch(ctx, w, dir, func(done, total int64) {
-			o.Progress(Fetching{Wish: w, Done: done, Total: total})
+			o.Progress(Fetching{Request: w, Done: done, Total: total})
 		})
 		if err != nil {
 			return err
@@ -156,7 +156,7 @@ func (o LockOptions) hash(ctx context.Context, s selection, on packages.Platform
 		return err
 	})
 	if err == nil {
-		o.Progress(Fetching{Wish: w, Ended: true, Proof: proof})
+		o.Progress(Fetching{Request: w, Ended: true, Proof: proof})
 	}
 	return h, proof, err
 }

@@ -308,7 +308,7 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 	case !ok:
 		t.queryFailed("version %s from the lock file is no longer available; available are %s", t.version, available)
 		t.diags = t.diags.Advise("Run \"%s\" to choose another one.", diag.Run("init", "-upgrade"))
-	case errors.As(found.check(t.wish()), &elsewhere):
+	case errors.As(found.check(t.request()), &elsewhere):
 		t.notForThisPlatform(elsewhere)
 	case len(found.Protocols) > 0 && !slices.ContainsFunc(found.Protocols, registries.Speaks):
 		advice := "No version that the constraints allow supports one of these."
@@ -321,14 +321,14 @@ func (t *task) pick(available catalog, wanted require.Constraints) {
 				fit[0].Version, fit[0].Version.String())
 		}
 		t.diags = t.diags.Errorf(nil, "Incompatible provider version", "Provider %s: %s. %s", t.ForDisplay(),
-			&registries.ProtocolError{Wish: t.wish(), Protocols: found.Protocols}, advice)
+			&registries.ProtocolError{Request: t.request(), Protocols: found.Protocols}, advice)
 	default:
 		t.found, t.chosen = found, true
 	}
 }
 
-func (t *task) wish() packages.Wish {
-	return packages.Wish{Provider: t.Provider, Version: t.version, Platform: packages.Current()}
+func (t *task) request() packages.Request {
+	return packages.Request{Provider: t.Provider, Version: t.version, Platform: packages.Current()}
 }
 
 func (t *task) notForThisPlatform(problem *packages.PlatformError) {

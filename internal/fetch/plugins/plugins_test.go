@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -395,4 +396,44 @@ func TestMissingLockFileAdvisesInit(t *testing.T) {
 		Version: versions.MustParseVersion("1.0.0")})
 	_, diags = w.ready()
 	wantError(t, diags, "Required plugins are not installed", "there is no package")
+}
+
+// A problem of missing providers holds them as values: exactly those that its text names.
+func TestProblemsHoldTheProvidersThatAreMissing(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		for _, locked := range []bool{false, true} {
+			w := newWorld(t)
+			names := []string{"hashicorp/first", "hashicorp/second", "hashicorp/third"}
+			for _, name := range names {
+				w.has(name, "1.0.0")
+				w.wants(name, "")
+			}
+			if locked {
+				w.mustInstall()
+				if err := os.RemoveAll(w.opts.Folder.Dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, diags := plugins.Ready(t.Context(), plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked,
+				Folder: w.opts.Folder, Each: each})
+			found := 0
+			for _, d := range diags {
+				missing, _ := d.Extra.(plugins.Missing)
+				for _, name := range names {
+					p := parse(t, name)
+					has := slices.Contains(missing.Providers, p)
+					if names := strings.Contains(d.Summary+d.Detail, p.String()); names != has {
+						t.Errorf("each %t, locked %t: %s is in the text: %t, in the value: %t", each, locked, p,
+							names, has)
+					}
+					if has {
+						found++
+					}
+				}
+			}
+			if found != len(names) {
+				t.Errorf("each %t, locked %t: found %d providers in %v", each, locked, found, diags.Err())
+			}
+		}
+	}
 }

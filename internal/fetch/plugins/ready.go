@@ -34,12 +34,26 @@ type ReadyOptions struct {
 	Each bool
 }
 
+// Missing is the Extra of a problem that reports providers as not installed.
+type Missing struct{ Providers []addr.Provider }
+
+// missing collects the providers of one problem, with a line of its text for each.
+type missing struct {
+	Missing
+	lines []string
+}
+
+func (m *missing) add(p addr.Provider, format string, args ...any) {
+	m.Providers = append(m.Providers, p)
+	m.lines = append(m.lines, fmt.Sprintf(format, args...))
+}
+
 // Ready returns the program of each wanted provider that must be started. A provider that this program serves itself
 // has none.
 func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, diag.List) {
 	programs := map[addr.Provider]string{}
 	var diags diag.List
-	var undecided, broken []string
+	var undecided, broken missing
 	var packaged []lockfile.Entry
 	for _, p := range opts.Wanted.sorted() {
 		locked, isLocked := opts.Locked.Entry(p)
@@ -59,13 +73,13 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		case !isLocked && opts.Each:
 			diags = diags.Errorf(nil, "Missing required provider", "The configuration needs a provider that is not "+
 				"installed:\n  - provider %s: no version is selected", p).
-				Advise("To choose a version and install it, run:\n  %s", diag.Run("init"))
+				Advise("To choose a version and install it, run:\n  %s", diag.Run("init")).
+				With(Missing{[]addr.Provider{p}})
 		case !isLocked:
-			undecided = append(undecided, fmt.Sprintf("provider %s: no version is selected", p))
+			undecided.add(p, "provider %s: no version is selected", p)
 		case !opts.Wanted[p].Allow(locked.Version):
-			undecided = append(undecided,
-				fmt.Sprintf("provider %s: the lock file has version %s, which the constraints %q do not allow", p,
-					locked.Version, opts.Wanted[p]))
+			undecided.add(p, "provider %s: the lock file has version %s, which the constraints %q do not allow", p,
+				locked.Version, opts.Wanted[p])
 		default:
 			packaged = append(packaged, locked)
 		}
@@ -83,9 +97,10 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 		switch {
 		case found.problem != "" && opts.Each:
 			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "").
-				Advise("To install what the lock file selects, run:\n  %s", diag.Run("init"))
+				Advise("To install what the lock file selects, run:\n  %s", diag.Run("init")).
+				With(Missing{[]addr.Provider{p}})
 		case found.problem != "":
-			broken = append(broken, fmt.Sprintf("%s: %s", p, found.problem))
+			broken.add(p, "%s: %s", p, found.problem)
 		default:
 			programs[p] = found.program
 		}
@@ -94,23 +109,24 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 }
 
 // notReady reports providers without an entry in the lock file, and those that are not installed as locked.
-func notReady(opts ReadyOptions, undecided, broken []string) (diags diag.List) {
-	if len(undecided) > 0 {
+func notReady(opts ReadyOptions, undecided, broken missing) (diags diag.List) {
+	if len(undecided.lines) > 0 {
 		how := "To choose versions by the constraints of the configuration, run:\n  %s"
 		command := diag.Run("init", "-upgrade")
 		if len(opts.Locked.Entries()) == 0 {
 			how, command = "To make the first selections and write the lock file, run:\n  %s", diag.Run("init")
 		}
 		diags = diags.Errorf(nil, "Inconsistent dependency lock file",
-			"The selections in the lock file do not match the configuration:\n  - %s", strings.Join(undecided, "\n  "+
-				"- ")).
-			Advise(how, command)
+			"The selections in the lock file do not match the configuration:\n  - %s",
+			strings.Join(undecided.lines, "\n  - ")).
+			Advise(how, command).With(undecided.Missing)
 	}
 	// Init, which decides about the others, also installs these.
-	if len(broken) > 0 && len(undecided) == 0 {
+	if len(broken.lines) > 0 && len(undecided.lines) == 0 {
 		diags = diags.Errorf(nil, "Required plugins are not installed", "The installed providers are not those that "+
-			"the lock file selects:\n  - %s", strings.Join(broken, "\n  - ")).
-			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Run("init"))
+			"the lock file selects:\n  - %s", strings.Join(broken.lines, "\n  - ")).
+			Advise("To install the plugins that this configuration needs, run:\n  %s", diag.Run("init")).
+			With(broken.Missing)
 	}
 	return diags
 }

@@ -28,7 +28,8 @@ type Source interface {
 	// Fetch makes a package available on this machine, in the directory unless it was already local. If a version is
 	// not available for the platform, it returns a *packages.PlatformError. It has checked what the source states about
 	// the package.
-	Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (packages.Fetched, error)
+	Fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (
+		packages.Fetched, error)
 	// String returns the name of the source in messages.
 	String() string
 }
@@ -233,17 +234,17 @@ func (c catalog) String() string {
 }
 
 // check returns an error if a version is known not to be available for a platform, before it is requested.
-func (o offer) check(w packages.Wish) error {
+func (o offer) check(w packages.Request) error {
 	if o.Platforms != nil && !slices.Contains(o.Platforms, w.Platform) {
-		return &packages.PlatformError{Wish: w, Available: o.Platforms}
+		return &packages.PlatformError{Request: w, Available: o.Platforms}
 	}
 	return nil
 }
 
 // fetch fetches a package from the first source that has it for the platform.
-func (o offer) fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+func (o offer) fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
-	problem := &packages.PlatformError{Wish: w, Available: slices.Clone(o.Platforms)}
+	problem := &packages.PlatformError{Request: w, Available: slices.Clone(o.Platforms)}
 	for _, from := range o.sources {
 		found, err := from.Fetch(ctx, w, dir, progress)
 		var elsewhere *packages.PlatformError

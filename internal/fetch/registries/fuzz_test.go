@@ -38,7 +38,7 @@ func (s servers) client() *web.Client {
 	return web.New(web.Options{Transport: s, Services: map[string]map[string]any{"example.com": {service: "/v1/"}}})
 }
 
-var wanted = packages.Wish{
+var wanted = packages.Request{
 	Provider: addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}, Version: versions.MustParseVersion(
 		"1.0.0"), Platform: packages.Platform{OS: "linux", Arch: "amd64"},
 }

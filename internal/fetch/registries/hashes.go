@@ -23,7 +23,7 @@ type statedPackage struct {
 // installedHashes returns the hashes of the installed files of all platforms, which OpenTofu's registry states beside
 // those of their archives, so that a lock file written on one platform is valid on all. Only hashes beside an archive
 // in the signed list are used. Like OpenTofu, it ignores those of other registries.
-func (a packageAnswer) installedHashes(ctx context.Context, w packages.Wish, p packages.Package,
+func (a packageAnswer) installedHashes(ctx context.Context, w packages.Request, p packages.Package,
 	signed []lockfile.Hash) (list []lockfile.Hash, err error) {
 	if flavor.OfRegistry(w.Provider.Host) != flavor.OpenTofu || len(a.Packages) == 0 {
 		return nil, nil

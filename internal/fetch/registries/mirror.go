@@ -73,7 +73,7 @@ func (m Mirror) Versions(ctx context.Context, p addr.Provider) (packages.Listing
 }
 
 // Fetch downloads a package into a directory.
-func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+func (m Mirror) Fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
 	var answer struct {
 		Archives map[string]struct {
@@ -88,7 +88,7 @@ func (m Mirror) Fetch(ctx context.Context, w packages.Wish, dir string, progress
 	archive, ok := answer.Archives[w.Platform.String()]
 	if !ok {
 		names := slices.Sorted(maps.Keys(answer.Archives))
-		return packages.Fetched{}, &packages.PlatformError{Wish: w, Available: platforms(names)}
+		return packages.Fetched{}, &packages.PlatformError{Request: w, Available: platforms(names)}
 	}
 	if archive.URL == "" {
 		return packages.Fetched{}, fmt.Errorf("the network mirror %s sent no address for the package", m)

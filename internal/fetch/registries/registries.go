@@ -41,7 +41,7 @@ const (
 const archiveOf = "package.zip"
 
 // download downloads an archive into a directory and returns its package and its hash.
-func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Wish, dir string,
+func download(ctx context.Context, client *web.Client, from *url.URL, w packages.Request, dir string,
 	progress func(done, total int64)) (p packages.Package, h lockfile.Hash, err error) {
 	p = packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform,
 		Path: filepath.Join(dir, archiveOf), Packed: true,

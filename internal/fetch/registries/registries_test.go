@@ -32,7 +32,7 @@ const host = "registry.example"
 var (
 	thing   = addr.Provider{Host: host, Namespace: "corp", Type: "thing"}
 	linux   = packages.Platform{OS: "linux", Arch: "amd64"}
-	wish    = packages.Wish{Provider: thing, Version: versions.MustParseVersion("1.2.0"), Platform: linux}
+	wish    = packages.Request{Provider: thing, Version: versions.MustParseVersion("1.2.0"), Platform: linux}
 	release = fetchtest.Release{Source: "corp/thing", Version: "1.2.0"}
 )
 

@@ -96,7 +96,7 @@ type packageAnswer struct {
 }
 
 // Fetch downloads a package into a directory.
-func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progress func(done, total int64)) (
+func (r Registry) Fetch(ctx context.Context, w packages.Request, dir string, progress func(done, total int64)) (
 	packages.Fetched, error) {
 	base, err := r.Client.Service(ctx, w.Provider.Host, service)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 	doc, err := r.Client.JSON(ctx, web.Request{URL: at, Host: w.Provider.Host}, &said)
 	switch {
 	case web.IsNotFound(err):
-		return packages.Fetched{}, &packages.PlatformError{Wish: w}
+		return packages.Fetched{}, &packages.PlatformError{Request: w}
 	case err != nil:
 		return packages.Fetched{}, fmt.Errorf("the registry %s cannot be queried: %w", w.Provider.Host, err)
 	}
@@ -142,7 +142,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Wish, dir string, progre
 }
 
 // check compares a response with the request, and returns the checksum that it states.
-func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error) {
+func (a packageAnswer) check(w packages.Request) (sum [sha256.Size]byte, err error) {
 	raw, err := hex.DecodeString(a.SHASum)
 	switch {
 	case err != nil || len(raw) != len(sum):
@@ -158,14 +158,14 @@ func (a packageAnswer) check(w packages.Wish) (sum [sha256.Size]byte, err error)
 	case len(a.Keys.GPG) > maxKeys:
 		return sum, fmt.Errorf("there are %d keys, more than %d", len(a.Keys.GPG), maxKeys)
 	case len(a.Protocols) > 0 && !slices.ContainsFunc(a.Protocols, Speaks):
-		return sum, &ProtocolError{Wish: w, Protocols: a.Protocols}
+		return sum, &ProtocolError{Request: w, Protocols: a.Protocols}
 	}
 	return [sha256.Size]byte(raw), nil
 }
 
 // ProtocolError means that a provider uses an unsupported version of the plugin protocol.
 type ProtocolError struct {
-	packages.Wish
+	packages.Request
 	Protocols []string
 }
 

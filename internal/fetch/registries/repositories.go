@@ -66,7 +66,7 @@ func (m *Repositories) Versions(ctx context.Context, p addr.Provider) (packages.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
 // Fetch downloads a package into a directory.
-func (m *Repositories) Fetch(ctx context.Context, w packages.Wish, dir string,
+func (m *Repositories) Fetch(ctx context.Context, w packages.Request, dir string,
 	progress func(done, total int64)) (packages.Fetched, error) {
 	repository, err := m.of(w.Provider)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *Repositories) Fetch(ctx context.Context, w packages.Wish, dir string,
 		names = append(names, t.Platform.OS+"_"+t.Platform.Architecture)
 	}
 	if manifest == "" {
-		return packages.Fetched{}, &packages.PlatformError{Wish: w, Available: platforms(names)}
+		return packages.Fetched{}, &packages.PlatformError{Request: w, Available: platforms(names)}
 	}
 	p := packages.Package{Provider: w.Provider, Version: w.Version, Platform: w.Platform,
 		Path: filepath.Join(dir, archiveOf), Packed: true, From: repository.String()}

@@ -71,7 +71,7 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 			}
 		}
 		if key.TrustSignature != "" {
-			if err := vouched(key, anchors.Partners); err != nil {
+			if err := verifyKey(key, anchors.Partners); err != nil {
 				return packages.Proof{},
 					fmt.Errorf(
 						"the registry lists the publisher's key %s as signed by the partner program, but %w",
@@ -100,8 +100,8 @@ func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error
 	return signer, err
 }
 
-// vouched verifies the signature of a key by another key.
-func vouched(key signingKey, by string) error {
+// verifyKey verifies the signature of a key by another key.
+func verifyKey(key signingKey, by string) error {
 	ring, err := keyring(by)
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func newPace(period time.Duration, cancel context.CancelCauseFunc) *pace {
 	return p
 }
 
-func (p *pace) brought(n int) {
+func (p *pace) received(n int) {
 	if p.since += int64(n); p.since >= paceBytes {
 		p.since = 0
 		p.timer.Reset(p.period)
@@ -178,7 +178,7 @@ type counted struct {
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.done += int64(n)
-	c.watch.brought(n)
+	c.watch.received(n)
 	if c.progress != nil && n > 0 {
 		c.progress(c.done, c.total)
 	}

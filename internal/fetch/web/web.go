@@ -248,9 +248,9 @@ func (c *Client) movedAway(r Request) bool {
 	return known != nil && known.found.Load() && known.moved && (err != nil || r.URL.Host != string(name))
 }
 
-// Entrusted reports whether the token of a host may be sent to an address that the host announces: the address uses TLS
-// or is on this machine, and no other host has chosen it.
-func (c *Client) Entrusted(host string, u *url.URL) bool {
+// MaySendToken reports whether the token of a host may be sent to an address that the host announces: the address uses
+// TLS or is on this machine, and no other host has chosen it.
+func (c *Client) MaySendToken(host string, u *url.URL) bool {
 	return private(u) && !c.movedAway(Request{URL: u, Host: host})
 }
 

@@ -515,7 +515,7 @@ func TestARedirectedAnnouncementGetsNoToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := w.Entrusted(host, u); got != (want != "") {
+			if got := w.MaySendToken(host, u); got != (want != "") {
 				t.Errorf("redirected %t, %s at %s: the token may go there: %t", redirected, service, u, got)
 			}
 			w.Requests()

@@ -98,8 +98,8 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Ended returns a channel that is closed when the program has ended; its children may still run.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Fate returns how the program ended, such as "exit status 1", or "" while it is running.
-func (p *Process) Fate() string {
+// ExitState returns how the program ended, such as "exit status 1", or "" while it is running.
+func (p *Process) ExitState() string {
 	select {
 	case <-p.ended:
 	default:

@@ -86,14 +86,14 @@ func TestKillEndsChildrenOfWrappers(t *testing.T) {
 		t.Fatal(err)
 	}
 	pids := readPids(t, p.Stdout())
-	if p.Fate() != "" || pids[0] != p.Pid() {
-		t.Errorf("fate %q, pid %d of %v", p.Fate(), p.Pid(), pids)
+	if p.ExitState() != "" || pids[0] != p.Pid() {
+		t.Errorf("fate %q, pid %d of %v", p.ExitState(), p.Pid(), pids)
 	}
 	p.Kill()
 	p.Kill()
 	waitGone(t, pids)
-	if !strings.Contains(p.Fate(), "killed") {
-		t.Errorf("fate %q", p.Fate())
+	if !strings.Contains(p.ExitState(), "killed") {
+		t.Errorf("fate %q", p.ExitState())
 	}
 }
 
@@ -226,8 +226,8 @@ func TestAProgramHasNoStandardInputAndItsEndIsSeen(t *testing.T) {
 	out, _ := io.ReadAll(p.Stdout())
 	errText, _ := io.ReadAll(p.Stderr())
 	<-p.Ended()
-	if string(out) != "b\n" || string(errText) != "oops\n" || p.Fate() != "exit status 3" {
-		t.Errorf("%q, %q, %q", out, errText, p.Fate())
+	if string(out) != "b\n" || string(errText) != "oops\n" || p.ExitState() != "exit status 3" {
+		t.Errorf("%q, %q, %q", out, errText, p.ExitState())
 	}
 }
 

@@ -79,6 +79,6 @@ func TestAProgramOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	release.Close()
 	if line, err := lines.ReadString('\n'); line != "lives\n" {
-		t.Errorf("%q, %v, %s", line, err, a.p.Fate())
+		t.Errorf("%q, %v, %s", line, err, a.p.ExitState())
 	}
 }

@@ -126,7 +126,7 @@ func (r *request) salvage(got *Answer) *answer {
 func (r *request) asked() string { return r.was("asked") }
 
 func (r *request) was(asked string) string {
-	what := "The " + r.party() + " of provider " + r.h.m().Name + " was " + asked + " "
+	what := "The " + r.responder() + " of provider " + r.h.m().Name + " was " + asked + " "
 	switch r.action {
 	case "data":
 		what += "to read the data source"
@@ -141,8 +141,8 @@ func (r *request) was(asked string) string {
 	return what
 }
 
-// party names the party that responds: the program, or the server if there is no program.
-func (r *request) party() string {
+// responder names the party that responds: the program, or the server if there is no program.
+func (r *request) responder() string {
 	if r.h.m().HTTP != nil {
 		return "server"
 	}
@@ -200,7 +200,7 @@ func (r *request) invalid(name, problem string, output []byte) *diag.Diagnostic 
 		detail += "."
 	}
 	if !r.reads && !r.silent {
-		detail += " The " + r.party() + " may already have changed something."
+		detail += " The " + r.responder() + " may already have changed something."
 	}
 	return r.problem(sumAnswer, fmt.Sprintf("%s\n\n%s\nOutput: %s", detail, r.called(name),
 		r.quote(program.Excerpt([]byte(r.redact(string(r.conceal(output))))))))
@@ -286,8 +286,8 @@ func (r *request) failure(got *Answer) *diag.Diagnostic {
 	return r.problem(r.failed(), detail+"\n\n"+r.called(got.Program))
 }
 
-// unmade returns the reason why the call was not performed.
-func (r *request) unmade(err error) *diag.Diagnostic {
+// notCalled returns the reason why the call was not performed.
+func (r *request) notCalled(err error) *diag.Diagnostic {
 	return r.problem(sumNotCalled, fmt.Sprintf("%s: %s. Nothing was changed.", r.was("not asked"), err))
 }
 
@@ -306,13 +306,17 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 	var unprepared *PreparationError
 	switch {
 	case errors.As(err, &unprepared):
-		return say(sumUnprepared, "%s", unprepared.detail(r.quote(unprepared.Output)))
+		d := say(sumUnprepared, "%s", unprepared.detail(r.quote(unprepared.Output)))
+		d.Advice = unprepared.advice()
+		return d
 	case errors.As(err, &notReady):
 		detail := notReady.Detail
 		if !notReady.Ours {
 			detail = r.quote(detail)
 		}
-		return say(notReady.Summary, "%s", detail)
+		d := say(notReady.Summary, "%s", detail)
+		d.Advice = notReady.Advice
+		return d
 	case errors.As(err, &lookup):
 		return say(sumNotReady, "Provider %s runs %q, which cannot be run: %s. %s", r.h.m().Name, lookup.Program,
 			lookup.Err, lookupAdvice(lookup))

@@ -119,7 +119,7 @@ func (r *request) deleted(a *answer, diags diag.List, rt *provider.ResourceType,
 		v, problems := r.merge(a, "state", rt.Block, req.Prior)
 		resp.State, resp.Diagnostics = v, diags.Extend(problems)
 	}
-	if r.nameless(rt, req.Prior, req.PlannedIdentity) {
+	if r.lacksKey(rt, req.Prior, req.PlannedIdentity) {
 		resp.Diagnostics = resp.Diagnostics.Append(r.withoutKey(rt, "it failed"))
 	}
 	return resp

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/diag"
 )
 
 // Caller sends calls to a program and returns its answers. There is one implementation for each mode of a manifest.
@@ -72,6 +74,8 @@ type Failure struct {
 // NotReadyError means that a program could not be started for a reason that the user can fix. Nothing was run.
 type NotReadyError struct {
 	Summary, Detail string
+	// Advice is the advice that follows Detail, or nil.
+	Advice *diag.Advice
 	// Ours means that the texts contain no output of a program.
 	Ours bool
 }

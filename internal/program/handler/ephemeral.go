@@ -165,12 +165,12 @@ func (r *request) functionError(diags diag.List) error {
 // firstError returns the first error as a clause.
 func firstError(diags diag.List) string {
 	for _, d := range diags {
-		switch {
+		switch text := d.Text(diag.Program); {
 		case d.Severity != diag.Error:
-		case d.Detail == "":
+		case text == "":
 			return d.Summary
 		default:
-			return d.Summary + ": " + strings.TrimSuffix(d.Detail, ".")
+			return d.Summary + ": " + strings.TrimSuffix(text, ".")
 		}
 	}
 	return ""

@@ -97,11 +97,11 @@ func (h *handler) Schema(ctx context.Context) (*provider.Schema, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	told := a.root.Get("schema")
-	if told == nil {
+	schema := a.root.Get("schema")
+	if schema == nil {
 		return nil, diags.Append(r.badAnswer(a, `there is no member "schema"`))
 	}
-	m, more := h.m().WithSchema(a.text[told.Offset:told.End])
+	m, more := h.m().WithSchema(a.text[schema.Offset:schema.End])
 	if diags = diags.Extend(withoutRanges(more)); more.HasErrors() {
 		return nil, diags
 	}

@@ -28,8 +28,8 @@ func blank(v cty.Value) bool {
 	return !v.IsKnown() || v.IsNull() || v.Type() == cty.String && v.AsString() == ""
 }
 
-// nameless reports whether an object cannot be found again: its key is blank, and it has no identity.
-func (r *request) nameless(rt *provider.ResourceType, v, identity cty.Value) bool {
+// lacksKey reports whether an object cannot be found again: its key is blank, and it has no identity.
+func (r *request) lacksKey(rt *provider.ResourceType, v, identity cty.Value) bool {
 	key := keyOf(rt, r.t)
 	return key != "" && v != cty.NilVal && !v.IsNull() && blank(v.GetAttr(key)) &&
 		(identity == cty.NilVal || identity.IsNull())
@@ -40,7 +40,7 @@ func (r *request) nameless(rt *provider.ResourceType, v, identity cty.Value) boo
 // program that asks its service for the object "null" may answer that it does not exist. The result is then unknown,
 // which the engine reports. A program that reports a failure returns the object itself, with or without a key.
 func (r *request) named(a *answer, rt *provider.ResourceType, req provider.ApplyRequest, resp *provider.ApplyResponse) {
-	if !r.nameless(rt, resp.State, resp.Identity) {
+	if !r.lacksKey(rt, resp.State, resp.Identity) {
 		return
 	}
 	key, known := keyOf(rt, r.t), req.Planned

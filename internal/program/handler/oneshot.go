@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
@@ -202,8 +203,10 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 	}
 	if _, err := os.Stat(argv[0]); err != nil && member == "command" && prepares(m) &&
 		strings.HasPrefix(argv[0], cache) {
-		return notReady("Provider %s is not prepared: %s does not exist. The command \"prepare\" in its manifest "+
-			"creates it. Run: tombolo provider prepare %s", m.Name, argv[0], m.Dir)
+		return Start{}, &NotReadyError{Summary: sumNotReady, Ours: true,
+			Detail: fmt.Sprintf("Provider %s is not prepared: %s does not exist. The command \"prepare\" in its "+
+				"manifest creates it.", m.Name, argv[0]),
+			Advice: diag.Advise("Run \"%s\".", prepareAgain(m.Dir))}
 	}
 	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
 		m.Dir, "PYTHONUTF8=1")

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
@@ -30,17 +31,23 @@ type PreparationError struct {
 	State, Output, Command string
 }
 
-// Error returns a text with all fields.
+// Error returns a text with all fields except for Dir.
 func (e *PreparationError) Error() string { return e.detail(e.Output) }
 
 func (e *PreparationError) detail(output string) string {
 	if output = strings.TrimSpace(output); output == "" {
 		output = "(It printed nothing.)"
 	}
-	return fmt.Sprintf("Provider %s must be prepared once on each machine, but the command ended with %s. Fix the "+
-		"problem it reports, and try again, or run: tombolo provider prepare %s\n\n%s\n\nCommand: %s",
-		e.Provider, e.State, e.Dir, output, e.Command)
+	return fmt.Sprintf("Provider %s must be prepared once on each machine, but the command ended with %s.\n\n%s\n\n"+
+		"Command: %s", e.Provider, e.State, output, e.Command)
 }
+
+func (e *PreparationError) advice() *diag.Advice {
+	return diag.Advise("Fix the problem it reports, and try again, or run:\n  %s", prepareAgain(e.Dir))
+}
+
+// prepareAgain returns the command that prepares the provider in a folder.
+func prepareAgain(dir string) diag.Command { return diag.Run("provider", "prepare", dir) }
 
 // prepares reports whether a program needs a preparation on this platform.
 func prepares(m *manifest.Manifest) bool {
@@ -99,7 +106,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	say func(line string)) error {
 	say(fmt.Sprintf("Preparing provider %s, once on this machine: %s", m.Name, shown(start.Argv)))
 	var end []string // last lines of its output
-	heard := func(line string) {
+	keep := func(line string) {
 		if end = append(end, line); len(end) > talk.TailLines+1 {
 			end = end[1:]
 		}
@@ -107,7 +114,7 @@ func (start Start) prepare(ctx context.Context, m *manifest.Manifest, s Surround
 	}
 	res, err := program.Run(ctx, program.Command{
 		Argv: start.Argv, Base: s.Dir, Dir: start.Cache, Env: start.Env, Grace: s.Grace, Inherit: hold,
-		Joined: true, Detached: true, Stderr: heard, Whole: func([]byte) bool { return true },
+		Joined: true, Detached: true, Stderr: keep, Whole: func([]byte) bool { return true },
 	})
 	switch {
 	case err != nil:

@@ -29,7 +29,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	r.identity(rt, req.Identity)
 	a, diags := r.call(stateAnswer + ", or null if the object no longer exists")
 	resp.Diagnostics = diags
-	lost := r.nameless(rt, req.Prior, req.Identity)
+	lost := r.lacksKey(rt, req.Prior, req.Identity)
 	switch {
 	case diags.HasErrors() && lost:
 		resp.Diagnostics = diag.List{r.withoutKey(rt, "it failed: "+firstError(diags))}
@@ -51,7 +51,7 @@ func (h *handler) Read(ctx context.Context, req provider.ReadRequest) provider.R
 	if resp.Diagnostics = resp.Diagnostics.Extend(problems); problems.HasErrors() {
 		return resp
 	}
-	if !lost && r.nameless(rt, v, identity) {
+	if !lost && r.lacksKey(rt, v, identity) {
 		resp.Diagnostics = resp.Diagnostics.Append(
 			r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the object again. If the "+
 				"object no longer exists, answer null", keyOf(rt, t))))
@@ -125,7 +125,7 @@ func (h *handler) askImport(ctx context.Context, rt *provider.ResourceType, req 
 		found.Identity, more = r.identified(a, rt, found.Identity, state)
 		problems = problems.Extend(more)
 	}
-	if !problems.HasErrors() && r.nameless(rt, state, found.Identity) {
+	if !problems.HasErrors() && r.lacksKey(rt, state, found.Identity) {
 		problems = problems.Append(r.badAnswer(a, fmt.Sprintf("state.%s is not set, but it is needed to find the "+
 			"object again. If there is no such object, answer null", keyOf(rt, r.t))))
 	}

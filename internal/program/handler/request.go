@@ -230,7 +230,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 		return &answer{}, diag.List{problem}
 	}
 	if err := r.slot(ctx); err != nil {
-		return &answer{}, diag.List{r.unmade(err)}
+		return &answer{}, diag.List{r.notCalled(err)}
 	}
 	defer r.release()
 	ctx, cancel := r.timeout(ctx)
@@ -286,9 +286,9 @@ func (r *request) closed() []byte {
 }
 
 // stoppable returns the context of the call. A call that only reads is cancelled when the handler stops, unless it
-// outlasts that.
+// allowedDuringInterrupt that.
 func (r *request) stoppable() (ctx context.Context, done func()) {
-	if !r.reads || r.outlasts() {
+	if !r.reads || r.allowedDuringInterrupt() {
 		return r.ctx, func() {}
 	}
 	return r.h.stopping.Interruptible(r.ctx)
@@ -317,7 +317,7 @@ func (r *request) prepare() *diag.Diagnostic {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return r.unmade(context.Cause(ctx))
+		return r.notCalled(context.Cause(ctx))
 	}
 	return r.unanswered(err)
 }
@@ -326,7 +326,7 @@ func (r *request) prepare() *diag.Diagnostic {
 // long it has waited.
 func (r *request) slot(ctx context.Context) error {
 	stopping := r.h.stopping.Context()
-	if r.outlasts() {
+	if r.allowedDuringInterrupt() {
 		stopping = ctx
 	}
 	if err := cmp.Or(context.Cause(ctx), context.Cause(stopping)); err != nil || r.h.slots == nil {
@@ -342,9 +342,9 @@ func (r *request) slot(ctx context.Context) error {
 	}
 }
 
-// outlasts reports whether the call is made even during an interrupt, because operations in flight need it or because
-// it cleans up.
-func (r *request) outlasts() bool { return r.action == "renew" || r.action == "close" }
+// allowedDuringInterrupt reports whether the call is made even during an interrupt, because operations in flight need
+// it or because it cleans up.
+func (r *request) allowedDuringInterrupt() bool { return r.action == "renew" || r.action == "close" }
 
 func (r *request) release() {
 	if r.h.slots != nil {

@@ -132,10 +132,10 @@ func (c *sessions) Call(ctx context.Context, call Call) (*Answer, error) {
 			defer c.finish(r)
 			return c.await(ctx, r, p, call)
 		}
-		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
+		if invalid := (*session.InvalidLineError)(nil); errors.As(err, &invalid) {
 			return nil, &OutputError{
 				Problem: "it printed a line on standard output between two calls that is not a message",
-				Line:    stray.Line,
+				Line:    invalid.Line,
 				Program: r.shown}
 		}
 		// The process ended before it got the call, and is being removed.
@@ -331,8 +331,8 @@ func (r *running) answer(p *session.Pending, call Call) (*Answer, error) {
 		return &Answer{Program: r.shown}, err
 	}
 	a := &Answer{Program: r.shown, Result: reply.Result}
-	if reply.Stray != nil {
-		return a, &OutputError{Problem: reply.Stray.Error(), Line: reply.Stray.Line, Program: r.shown}
+	if reply.Invalid != nil {
+		return a, &OutputError{Problem: reply.Invalid.Error(), Line: reply.Invalid.Line, Program: r.shown}
 	}
 	if e := reply.Error; e != nil {
 		a.Failure = &Failure{State: fmt.Sprintf("it answered with error %d", e.Code),

@@ -256,15 +256,15 @@ func (a *invocation) invoke() diag.List {
 		return nil
 	}
 	var mu sync.Mutex
-	var told []string
+	var messages []string
 	resp := a.p.InvokeAction(a.ctx, provider.InvokeActionRequest{Type: a.typ, Config: config, Client: client,
 		Progress: func(message string) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, message)
+			messages = append(messages, message)
 		}})
-	if len(told) > 0 {
-		a.out["progress"], _ = json.Marshal(told) // strings can always be encoded
+	if len(messages) > 0 {
+		a.out["progress"], _ = json.Marshal(messages) // strings can always be encoded
 	}
 	return resp.Diagnostics
 }

@@ -21,11 +21,11 @@ type Check struct{ schema *jsonschema.Schema }
 
 const checkURL = "manifest:///json_schema"
 
-// nowhere refuses to load external references of a schema.
-type nowhere struct{}
+// noReferences refuses to load external references of a schema.
+type noReferences struct{}
 
 // Load implements jsonschema.URLLoader.
-func (nowhere) Load(url string) (any, error) {
+func (noReferences) Load(url string) (any, error) {
 	return nil, fmt.Errorf("it refers to %s, but only references within the document are supported", url)
 }
 
@@ -43,7 +43,7 @@ func (r *reader) check(v *node) *Check {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(r.raw(v)))
 	if err == nil {
 		c := jsonschema.NewCompiler()
-		c.UseLoader(nowhere{})
+		c.UseLoader(noReferences{})
 		c.AssertFormat()
 		if err = c.AddResource(checkURL, doc); err == nil {
 			var compiled *jsonschema.Schema

@@ -55,7 +55,7 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // split splits a line into stray text and the message after it; m is nil if there is none. An error means that the line
 // was probably meant as a message.
-func split(line []byte) (m message, stray []byte, err error) {
+func split(line []byte) (m message, invalid []byte, err error) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 	if len(line) > 0 && (line[0] == '{' || line[0] == '[') {
 		if line[0] == '[' {
@@ -78,9 +78,9 @@ func split(line []byte) (m message, stray []byte, err error) {
 
 // take processes one line. An error means that the session cannot continue.
 func (c *Conn) take(line []byte) *BrokenError {
-	m, stray, err := split(line)
-	if stray != nil {
-		c.strayed(stray)
+	m, invalid, err := split(line)
+	if invalid != nil {
+		c.keepInvalid(invalid)
 	}
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (c *Conn) take(line []byte) *BrokenError {
 		return c.broken(`it printed an answer without the envelope {"jsonrpc": "2.0", "id": …, "result": …}`, line,
 			&Reply{Result: bytes.Clone(line)})
 	}
-	c.strayed(line) // a log line in the wrong stream
+	c.keepInvalid(line) // a log line in the wrong stream
 	return nil
 }
 
@@ -110,18 +110,18 @@ func bare(m message) bool {
 	return len(m) == 0
 }
 
-// strayed keeps a line that is not a message for the calls in flight, one of which has printed it, or else for the next
-// call.
-func (c *Conn) strayed(line []byte) {
+// keepInvalid keeps a line that is not a message for the calls in flight, one of which has printed it, or else for the
+// next call.
+func (c *Conn) keepInvalid(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	line = bytes.Clone(line[:min(len(line), 1<<10)])
-	if len(c.calls) == 0 && c.stray == nil {
-		c.stray = &StrayError{Line: line}
+	if len(c.calls) == 0 && c.invalid == nil {
+		c.invalid = &InvalidLineError{Line: line}
 	}
 	for _, p := range c.calls {
-		if p.stray == nil {
-			p.stray = &StrayError{Line: line}
+		if p.invalid == nil {
+			p.invalid = &InvalidLineError{Line: line}
 		}
 	}
 }
@@ -181,14 +181,14 @@ func (c *Conn) answered(m message, line []byte) *BrokenError {
 	reply, problem := readReply(m)
 	id, err := strconv.ParseInt(string(m["id"]), 10, 64)
 	if err != nil {
-		told := "an answer without an id"
+		found := "an answer without an id"
 		if m.has("id") {
-			told = fmt.Sprintf("an answer whose id is %s", clip(m["id"]))
+			found = fmt.Sprintf("an answer whose id is %s", clip(m["id"]))
 		}
 		if reply != nil && reply.Error != nil {
-			told += fmt.Sprintf(" (%s)", clip([]byte(reply.Error.Message)))
+			found += fmt.Sprintf(" (%s)", clip([]byte(reply.Error.Message)))
 		}
-		return c.broken("it printed "+told+"; an answer has the id of its call, the same integer", line, reply)
+		return c.broken("it printed "+found+"; an answer has the id of its call, the same integer", line, reply)
 	}
 	c.mu.Lock()
 	if c.late[id] {

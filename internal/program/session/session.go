@@ -40,8 +40,8 @@ type Reply struct {
 	Result json.RawMessage
 	// Error is set if the program answered with an error.
 	Error *Error
-	// Stray is set if the program printed a line that is not a message during the call.
-	Stray *StrayError
+	// Invalid is set if the program printed a line that is not a message during the call.
+	Invalid *InvalidLineError
 }
 
 // Error is the error in a response.
@@ -50,10 +50,10 @@ type Error struct {
 	Message string
 }
 
-// StrayError means that a line is not a message. The session continues.
-type StrayError struct{ Line []byte }
+// InvalidLineError means that a line is not a message. The session continues.
+type InvalidLineError struct{ Line []byte }
 
-func (e *StrayError) Error() string {
+func (e *InvalidLineError) Error() string {
 	return "it printed a line on standard output that is not a message"
 }
 
@@ -72,14 +72,14 @@ type Conn struct {
 	r       io.Reader
 	longest int // maximum size of an incoming message
 
-	mu     sync.Mutex // guards the fields below
-	next   int64
-	calls  map[int64]*Pending
-	late   map[int64]bool // abandoned calls, whose responses are dropped
-	outbox []byte
-	wake   chan struct{} // has one element while the outbox is not empty, or after the end
-	stray  *StrayError   // printed while no call was in flight
-	failed error         // not nil: no further responses will arrive
+	mu      sync.Mutex // guards the fields below
+	next    int64
+	calls   map[int64]*Pending
+	late    map[int64]bool // abandoned calls, whose responses are dropped
+	outbox  []byte
+	wake    chan struct{}     // has one element while the outbox is not empty, or after the end
+	invalid *InvalidLineError // printed while no call was in flight
+	failed  error             // not nil: no further responses will arrive
 }
 
 // New returns a session with a process over its standard streams.
@@ -97,22 +97,22 @@ type Pending struct {
 	id       int64
 	progress func(message string, fraction float64)
 	done     chan struct{}
-	stray    *StrayError
+	invalid  *InvalidLineError
 	reply    *Reply
 	err      error
 }
 
 // Begin sends a call. params must be JSON. It fails with the reason of the end if the session has ended, and once with
-// a *StrayError if something was printed between two calls; then nothing was sent.
+// a *InvalidLineError if something was printed between two calls; then nothing was sent.
 func (c *Conn) Begin(method string, params []byte, progress func(message string, fraction float64)) (*Pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
 		return nil, c.failed
 	}
-	if stray := c.stray; stray != nil {
-		c.stray = nil
-		return nil, stray
+	if invalid := c.invalid; invalid != nil {
+		c.invalid = nil
+		return nil, invalid
 	}
 	p := &Pending{conn: c, id: c.next, progress: progress, done: make(chan struct{})}
 	c.next++
@@ -206,7 +206,7 @@ func (c *Conn) finish(id int64, reply *Reply, err error) {
 	delete(c.calls, id)
 	p.reply, p.err = reply, err
 	if reply != nil {
-		reply.Stray = p.stray
+		reply.Invalid = p.invalid
 	}
 	close(p.done)
 }

@@ -114,8 +114,8 @@ func TestOutputBetweenCallsFailsTheNextCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := conn.Begin("read", []byte("{}"), nil)
-	var stray *session.StrayError
-	if !errors.As(err, &stray) || string(stray.Line) != "hello" {
+	var invalid *session.InvalidLineError
+	if !errors.As(err, &invalid) || string(invalid.Line) != "hello" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := conn.Begin("read", []byte("{}"), nil); err != nil {

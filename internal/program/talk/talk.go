@@ -85,7 +85,7 @@ func (t *Talk) Serve(silent func(), reason func() error) {
 			t.Conn.Fail(err)
 		}
 	}
-	ended := &EndedError{State: t.Fate(), Message: Tail(t.Message())}
+	ended := &EndedError{State: t.ExitState(), Message: Tail(t.Message())}
 	if deaf.Load() {
 		ended.State = "it closed its standard input"
 	}
@@ -124,26 +124,26 @@ func (t *Talk) Agree(version int, patience time.Duration, stop <-chan struct{}) 
 			"on standard error.\n\nOutput: %s", broken, program.Excerpt(broken.Line))
 	case err != nil:
 		return err
-	case reply.Stray != nil:
+	case reply.Invalid != nil:
 		return refused(
 			"%s. Standard output is only for protocol messages; write messages for people to standard "+
 				"error.\n\nOutput: %s",
-			reply.Stray, program.Excerpt(reply.Stray.Line))
+			reply.Invalid, program.Excerpt(reply.Invalid.Line))
 	case reply.Error != nil && reply.Error.Code == session.CodeMissing:
 		return refused(`does not support that method. It must answer it with {"protocol": %d}.`, version)
 	case reply.Error != nil:
 		return refused("answered with error %d: %s", reply.Error.Code, reply.Error.Message)
 	}
-	var told struct {
+	var response struct {
 		Protocol json.RawMessage `json:"protocol"`
 	}
-	if json.Unmarshal(reply.Result, &told) != nil || told.Protocol == nil {
+	if json.Unmarshal(reply.Result, &response) != nil || response.Protocol == nil {
 		return refused(`answered with something other than {"protocol": %d}.`+"\n\nOutput: %s", version,
 			program.Excerpt(reply.Result))
 	}
-	if got := string(told.Protocol); got != fmt.Sprint(version) {
+	if got := string(response.Protocol); got != fmt.Sprint(version) {
 		return refused("answered with version %s of the protocol. This version of the engine uses %d. Use a version "+
-			"of the program for it.", program.Excerpt(told.Protocol), version)
+			"of the program for it.", program.Excerpt(response.Protocol), version)
 	}
 	return nil
 }

@@ -124,14 +124,14 @@ func plain(params []byte) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// Playing returns a caller that answers from the record. Equal calls are answered in their order, and further ones as
+// Replay returns a caller that answers from the record. Equal calls are answered in their order, and further ones as
 // the last.
-func (t *Tape) Playing(handler.Caller) handler.Caller { return playing{t} }
+func (t *Tape) Replay(handler.Caller) handler.Caller { return replayer{t} }
 
-type playing struct{ tape *Tape }
+type replayer struct{ tape *Tape }
 
 // Call implements handler.Caller.
-func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
+func (p replayer) Call(ctx context.Context, c handler.Call) (*handler.Answer, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -151,7 +151,7 @@ func (p playing) Call(ctx context.Context, c handler.Call) (*handler.Answer, err
 }
 
 // Prepare implements handler.Caller. No program is needed.
-func (playing) Prepare(context.Context, func(string)) error { return nil }
+func (replayer) Prepare(context.Context, func(string)) error { return nil }
 
 // Close implements handler.Caller.
-func (playing) Close() error { return nil }
+func (replayer) Close() error { return nil }

@@ -110,7 +110,7 @@ func (v *visit) write() ([]byte, error) {
 	planned := v.object("planned")
 	if v.call.Action == "update" && v.op.Method == "PATCH" && !v.op.HasBody && vars["changes"].LengthInt() == 0 {
 		private, _ := v.remember(&manifest.Operation{}, vars)
-		return v.answered("state", v.unasked(planned, vars["prior"]), private), nil // nothing to send
+		return v.answered("state", v.plannedLocally(planned, vars["prior"]), private), nil // nothing to send
 	}
 	_, vars, err := v.perform(v.op, vars)
 	if err != nil {
@@ -119,7 +119,7 @@ func (v *visit) write() ([]byte, error) {
 	// From here on the object exists.
 	object, problem := v.found(v.op, vars)
 	in := &incoming{m: v.c.m}
-	state := v.unasked(planned, vars["prior"])
+	state := v.plannedLocally(planned, vars["prior"])
 	if problem == nil {
 		state = v.merged(in, v.op, vars, planned, object, true)
 	}
@@ -136,11 +136,11 @@ func (v *visit) write() ([]byte, error) {
 	if problem == nil {
 		return v.answered("state", state, private), nil
 	}
-	return v.halfway(state, private, problem)
+	return v.partlyWritten(state, private, problem)
 }
 
-// unasked returns a plan for which there is no response: unknown values keep their previous values.
-func (v *visit) unasked(planned, prior cty.Value) cty.Value {
+// plannedLocally returns a plan for which there is no response: unknown values keep their previous values.
+func (v *visit) plannedLocally(planned, prior cty.Value) cty.Value {
 	if prior == cty.NilVal || prior.IsNull() {
 		return value.UnknownAsNull(planned)
 	}
@@ -197,8 +197,8 @@ func (v *visit) settle(planned, state cty.Value, private json.RawMessage, vars m
 	return cty.ObjectVal(vals), private, err
 }
 
-// halfway returns the object to store if it was written but a later step failed.
-func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error) ([]byte, error) {
+// partlyWritten returns the object to store if it was written but a later step failed.
+func (v *visit) partlyWritten(state cty.Value, private json.RawMessage, problem error) ([]byte, error) {
 	f, ok := problem.(*Failure)
 	if !ok {
 		f = &Failure{State: problem.Error()}
@@ -207,7 +207,7 @@ func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error)
 	if f.Advice == "" {
 		f.Advice = "The object exists: the first request had succeeded."
 	}
-	if v.call.Action == "create" && v.nameless(state) {
+	if v.call.Action == "create" && v.lacksID(state) {
 		f.Lost = true // it could not be found again
 		f.Advice = "The object was created, but no answer has the id to find it again."
 		return nil, f
@@ -215,8 +215,8 @@ func (v *visit) halfway(state cty.Value, private json.RawMessage, problem error)
 	return v.answered("state", state, private), f
 }
 
-// nameless reports whether an object has no ID although its type has one that only the server determines.
-func (v *visit) nameless(state cty.Value) bool {
+// lacksID reports whether an object has no ID although its type has one that only the server determines.
+func (v *visit) lacksID(state cty.Value) bool {
 	name := v.t.Import
 	if name == "" {
 		name = "id"
@@ -251,14 +251,14 @@ func (v *visit) read() ([]byte, error) {
 	in := &incoming{m: v.c.m, whole: v.imported()}
 	state := v.merged(in, v.op, vars, vars["self"], object, false)
 	private, err := v.remember(v.op, vars)
-	if err := v.unfit(got, in, err); err != nil {
+	if err := v.unusable(got, in, err); err != nil {
 		return nil, err
 	}
 	return v.answered("state", state, private), nil
 }
 
-// unfit returns the failure for an unusable response.
-func (v *visit) unfit(got *reply, in *incoming, problems ...error) error {
+// unusable returns the failure for an unusable response.
+func (v *visit) unusable(got *reply, in *incoming, problems ...error) error {
 	for _, err := range problems {
 		if err != nil {
 			return &Failure{State: err.Error(), Message: v.c.excerpt(got.body, v.secretNames())}
@@ -305,7 +305,7 @@ func (v *visit) importing() ([]byte, error) {
 	own := *v
 	own.t = &manifest.Type{API: &manifest.API{}} // values of the type only apply to responses of reads
 	state := own.merged(in, v.op, vars, cty.NilVal, object, false)
-	if err := v.unfit(got, in); err != nil {
+	if err := v.unusable(got, in); err != nil {
 		return nil, err
 	}
 	return v.answered("state", state, nil), nil
@@ -327,7 +327,7 @@ func (v *visit) fetch(member string) ([]byte, error) {
 	}
 	state := v.merged(in, v.op, vars, provider.MarkComputed(v.block(), vars["config"]), object, true)
 	private, err := v.remember(v.op, vars)
-	if err := v.unfit(got, in, err); err != nil {
+	if err := v.unusable(got, in, err); err != nil {
 		return nil, err
 	}
 	return v.answered(member, state, private), nil
@@ -370,7 +370,7 @@ func (v *visit) list() ([]byte, error) {
 			object := of.merged(in, &manifest.Operation{}, vars, cty.NilVal, item, false)
 			one.Object, _ = message.Codec{Block: rt.Block}.Encode(object)
 		}
-		if err := of.unfit(got, in); err != nil {
+		if err := of.unusable(got, in); err != nil {
 			return nil, err
 		}
 		if results = append(results, one); v.limit() > 0 && len(results) >= v.limit() {
@@ -429,7 +429,7 @@ func (v *visit) function(f *provider.Function) ([]byte, error) {
 	}
 	in := &incoming{m: v.c.m}
 	typed := in.convert(f.Return, result)
-	if err := v.unfit(got, in); err != nil {
+	if err := v.unusable(got, in); err != nil {
 		return nil, err
 	}
 	text, _ := message.EncodeValue(f.Return, typed)

@@ -48,25 +48,25 @@ func to(s *sshtest.Server, more map[string]cty.Value) map[string]cty.Value {
 	return all
 }
 
-// told collects lines.
-type told struct {
+// lineLog collects lines.
+type lineLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (l *told) tell(text string) {
+func (l *lineLog) tell(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, strings.Split(text, "\n")...)
 }
 
-func connect(ctx context.Context, t *testing.T, arguments map[string]cty.Value) (*machines.Machine, *told, error) {
+func connect(ctx context.Context, t *testing.T, arguments map[string]cty.Value) (*machines.Machine, *lineLog, error) {
 	t.Helper()
 	c, diags := machines.Read(block(arguments))
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
-	log := &told{}
+	log := &lineLog{}
 	m, err := machines.Connect(ctx, c, log.tell)
 	if err == nil {
 		t.Cleanup(m.Close)
@@ -93,7 +93,7 @@ func TestScriptsRunAndAreRemoved(t *testing.T) {
 			if diff := cmp.Diff(want, log.lines); diff != "" {
 				t.Error(diff)
 			}
-			out := &told{}
+			out := &lineLog{}
 			script := "#!/bin/sh\necho one; echo two; printf three; ls -l \"$0\" | cut -c 1-10 >&2\nexit 3\n"
 			err = m.Script(t.Context(), strings.NewReader(script), out.tell)
 			var exit *ssh.ExitError

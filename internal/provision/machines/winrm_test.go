@@ -60,7 +60,7 @@ func TestScriptsRunOnWindowsAndAreRemoved(t *testing.T) {
 				!strings.Contains(text, "User: Administrator") || strings.Contains(text, "hush") {
 				t.Errorf("told %q", log.lines)
 			}
-			out := &told{}
+			out := &lineLog{}
 			err = m.Script(t.Context(), strings.NewReader("echo one\necho two >&2\nprintf three\nexit 3\n"), out.tell)
 			if err == nil || !strings.Contains(err.Error(), "status 3") {
 				t.Errorf("got %v", err)
@@ -142,7 +142,7 @@ func TestSilentCommandsAreWaitedFor(t *testing.T) {
 		}
 		write(t, s.Path("C:"), map[string]string{"go": ""})
 	}()
-	out := &told{}
+	out := &lineLog{}
 	script := "while [ ! -e '" + s.Path("C:/go") + "' ]; do sleep 0.05; done\necho done\n"
 	err = m.Script(t.Context(), strings.NewReader(script), out.tell)
 	if err != nil || strings.Join(out.lines, "") != "done" {

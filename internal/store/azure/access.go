@@ -72,14 +72,14 @@ func (b *blobs) reach(ctx context.Context) (*access, error) {
 
 func (b *blobs) find(ctx context.Context) (*access, error) {
 	s, a := b.s, &access{}
-	env, err := s.who.cloud(ctx, b.http)
+	env, err := s.credentials.cloud(ctx, b.http)
 	if err != nil {
 		return nil, err
 	}
 	address := "https://" + s.account + ".blob." + env.storage
 	var credential azcore.TokenCredential
 	if s.accessKey == nil && s.sas == nil || s.lookup {
-		if credential, err = s.who.credential(env, b.http); err != nil {
+		if credential, err = s.credentials.credential(env, b.http); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func (b *blobs) find(ctx context.Context) (*access, error) {
 		a.key = s.accessKey
 	case s.sas != nil:
 	case s.direct:
-		a.token = func(ctx context.Context) (string, error) { return s.who.ask(ctx, credential, storageScope) }
+		a.token = func(ctx context.Context) (string, error) { return s.credentials.ask(ctx, credential, storageScope) }
 	default:
 		if a.key, err = b.firstKey(ctx, env, credential); err != nil {
 			return nil, err
@@ -109,8 +109,8 @@ func (b *blobs) find(ctx context.Context) (*access, error) {
 }
 
 // fetch requests a JSON document.
-func (w *who) fetch(ctx context.Context, c *http.Client, method, address string, header map[string]string, body any,
-	out any) error {
+func (w *credentials) fetch(ctx context.Context, c *http.Client, method, address string, header map[string]string,
+	body any, out any) error {
 	var sent []byte
 	if body != nil {
 		var err error
@@ -165,7 +165,7 @@ type statusError struct {
 func (e *statusError) Error() string { return strings.TrimSpace(e.text) }
 
 // cloud returns the settings of the cloud. With a metadata host, it fetches them from there.
-func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) {
+func (w *credentials) cloud(ctx context.Context, c *http.Client) (*surroundings, error) {
 	if w.metadata == "" {
 		return clouds[w.environment], nil
 	}
@@ -191,7 +191,7 @@ func (w *who) cloud(ctx context.Context, c *http.Client) (*surroundings, error) 
 }
 
 // ask requests a token.
-func (w *who) ask(ctx context.Context, c azcore.TokenCredential, scope string) (string, error) {
+func (w *credentials) ask(ctx context.Context, c azcore.TokenCredential, scope string) (string, error) {
 	token, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{scope}})
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -207,18 +207,19 @@ func (w *who) ask(ctx context.Context, c azcore.TokenCredential, scope string) (
 func (b *blobs) manager(ctx context.Context, env *surroundings, c azcore.TokenCredential, method, action string,
 	out any) error {
 	s := b.s
-	if s.group == "" || s.who.subscription == "" {
+	if s.group == "" || s.credentials.subscription == "" {
 		return &problem{text: "subscription_id (or ARM_SUBSCRIPTION_ID) and resource_group_name must be set, to look " +
 			"up the storage account. Or set use_azuread_auth = true, access_key or sas_token"}
 	}
-	token, err := s.who.ask(ctx, c, strings.TrimSuffix(env.audience, "/")+"/.default")
+	token, err := s.credentials.ask(ctx, c, strings.TrimSuffix(env.audience, "/")+"/.default")
 	if err != nil {
 		return err
 	}
-	address := strings.TrimSuffix(env.manager, "/") + "/subscriptions/" + url.PathEscape(s.who.subscription) +
+	address := strings.TrimSuffix(env.manager, "/") + "/subscriptions/" + url.PathEscape(s.credentials.subscription) +
 		"/resourceGroups/" + url.PathEscape(s.group) + "/providers/Microsoft.Storage/storageAccounts/" + s.account +
 		action + "?api-version=" + armVersion
-	err = s.who.fetch(ctx, b.http, method, address, map[string]string{"Authorization": "Bearer " + token}, nil, out)
+	err = s.credentials.fetch(ctx, b.http, method, address,
+		map[string]string{"Authorization": "Bearer " + token}, nil, out)
 	if answer := (*statusError)(nil); errors.As(err, &answer) && !passing(answer.status) {
 		return &problem{text: answer.Error(), err: err}
 	}
@@ -255,7 +256,7 @@ func (b *blobs) firstKey(ctx context.Context, env *surroundings, c azcore.TokenC
 }
 
 // credential returns the first kind of credential for which all settings are present.
-func (w *who) credential(env *surroundings, c *http.Client) (cred azcore.TokenCredential, err error) {
+func (w *credentials) credential(env *surroundings, c *http.Client) (cred azcore.TokenCredential, err error) {
 	options := policy.ClientOptions{Transport: c, Telemetry: policy.TelemetryOptions{Disabled: true},
 		Cloud: cloud.Configuration{ActiveDirectoryAuthorityHost: env.authority,
 			Services: map[cloud.ServiceName]cloud.ServiceConfiguration{}}}
@@ -303,7 +304,7 @@ func (w *who) credential(env *surroundings, c *http.Client) (cred azcore.TokenCr
 
 // local gets tokens of the machine's managed identity from the address in the user's settings.
 type local struct {
-	w    *who
+	w    *credentials
 	http *http.Client
 }
 
@@ -333,7 +334,7 @@ func (l *local) GetToken(ctx context.Context, o policy.TokenRequestOptions) (t a
 
 // assertion returns the token of the other identity provider. Such a token is only valid for minutes, so each call
 // requests a new one.
-func (w *who) assertion(ctx context.Context, env *surroundings, c *http.Client) (string, error) {
+func (w *credentials) assertion(ctx context.Context, env *surroundings, c *http.Client) (string, error) {
 	if w.token != "" {
 		return w.token, nil
 	}

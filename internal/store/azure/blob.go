@@ -69,13 +69,13 @@ func missing(a *answer) bool {
 	return a.status == http.StatusNotFound && (a.code == "BlobNotFound" || a.code == "ResourceNotFound")
 }
 
-// unmet reports whether a condition on the current content does not hold.
-func unmet(a *answer) bool {
+// conditionFailed reports whether a condition on the current content does not hold.
+func conditionFailed(a *answer) bool {
 	return a.code == "ConditionNotMet" || a.code == "BlobAlreadyExists" || a.code == "TargetConditionNotMet"
 }
 
-// unleased reports whether a response means that the blob does not have the given lease.
-func unleased(a *answer) bool {
+// leaseMissing reports whether a response means that the blob does not have the given lease.
+func leaseMissing(a *answer) bool {
 	return strings.HasPrefix(a.code, "Lease") && (a.status == http.StatusPreconditionFailed ||
 		a.status == http.StatusConflict)
 }
@@ -137,7 +137,7 @@ func (b *blobs) put(ctx context.Context, name string, data []byte, etag, lease s
 	switch {
 	case err != nil:
 		return "", err
-	case unmet(a), etag != "" && missing(a):
+	case conditionFailed(a), etag != "" && missing(a):
 		return "", objects.ErrUnmet
 	}
 	return b.written(r, a)
@@ -167,7 +167,7 @@ func (b *blobs) setMeta(ctx context.Context, name, lease string, meta map[string
 	switch {
 	case err != nil:
 		return "", err
-	case missing(a), unleased(a):
+	case missing(a), leaseMissing(a):
 		return "", errUnleased
 	}
 	return b.written(r, a)
@@ -223,9 +223,9 @@ func (b *blobs) remove(ctx context.Context, name, lease, etag string, snapshots 
 		return err
 	case a.ok(), missing(a):
 		return nil
-	case unmet(a), a.code == "SnapshotsPresent":
+	case conditionFailed(a), a.code == "SnapshotsPresent":
 		return objects.ErrUnmet
-	case unleased(a):
+	case leaseMissing(a):
 		return errUnleased
 	}
 	return b.refused(r, a)

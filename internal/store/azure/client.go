@@ -92,7 +92,7 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 			said, a.again = fmt.Sprintf("%d %s", a.status, a.code), try > 1
 		}
 		b.log("azurerm: %s %s in %s: %s", r.what, b.name(r.blob), time.Since(began).Round(time.Millisecond),
-			b.s.who.clean(said))
+			b.s.credentials.clean(said))
 		var lasting *problem
 		if ctx.Err() != nil || try == tries || errors.As(err, &lasting) || err == nil && !passing(a.status) &&
 			!(try == 1 && b.clock.Adopt(nil, &web.Answer{Status: a.status, Header: a.header})) {
@@ -105,7 +105,7 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 		_ = web.Wait(ctx, try-1, b.s.pause, asked) // the next try fails where the context has ended
 	}
 	if err != nil {
-		return nil, b.unheard(ctx, r, err)
+		return nil, b.noResponse(ctx, r, err)
 	}
 	return a, nil
 }
@@ -247,19 +247,19 @@ func (b *blobs) name(blob string) string {
 	return "azurerm://" + b.s.account + "/" + strings.TrimSuffix(b.s.container+"/"+blob, "/")
 }
 
-// unheard returns the error for a request without a response. The request may have been performed.
-func (b *blobs) unheard(ctx context.Context, r request, err error) error {
+// noResponse returns the error for a request without a response. The request may have been performed.
+func (b *blobs) noResponse(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return &problem{text: r.what + " " + b.name(r.blob) + ": " + context.Cause(ctx).Error(), err: ctx.Err()}
 	}
 	if p := (*problem)(nil); errors.As(err, &p) {
-		return &problem{text: b.s.who.clean(r.what + " " + b.name(r.blob) + ": " + p.text), err: err}
+		return &problem{text: b.s.credentials.clean(r.what + " " + b.name(r.blob) + ": " + p.text), err: err}
 	}
 	if inner := (*url.Error)(nil); errors.As(err, &inner) {
 		err = inner.Err // drop the address, which may contain a signature
 	}
-	return &problem{text: b.s.who.clean(fmt.Sprintf("%s %s: the service cannot be reached, or does not answer: %v",
-		r.what, b.name(r.blob), err)), err: err}
+	return &problem{text: b.s.credentials.clean(fmt.Sprintf(
+		"%s %s: the service cannot be reached, or does not answer: %v", r.what, b.name(r.blob), err)), err: err}
 }
 
 // refused returns the error for a response with an error status.
@@ -274,7 +274,7 @@ func (b *blobs) refused(r request, a *answer) error {
 	if hint := hint(a); hint != "" {
 		text += ". " + hint
 	}
-	return &problem{text: b.s.who.clean(text)}
+	return &problem{text: b.s.credentials.clean(text)}
 }
 
 // foreign returns the error for a successful response that did not come from the service.

@@ -159,7 +159,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 		return err
 	case a.ok(), a.again && (a.status == http.StatusConflict || missing(a)):
 		return nil
-	case unleased(a), missing(a):
+	case leaseMissing(a), missing(a):
 		return remote.ErrLost
 	}
 	return h.p.b.refused(r, a)

@@ -113,10 +113,10 @@ const (
 	lockMeta = "terraformlockid"
 	// Unnamed is the ID of a lease without information: its run ended before it recorded itself as the holder.
 	Unnamed = "lease-without-lock-information"
-	// lockTries limits how often locking is tried again because the lock disappears while its holder is read.
+	// lockTries limits the retries of locking when the lock disappears while its holder is read.
 	lockTries = 5
-	// leaving limits the release of a lock that was only partly acquired.
-	leaving = 10 * time.Second
+	// releaseTimeout limits the release of a lock that was only partly acquired.
+	releaseTimeout = 10 * time.Second
 )
 
 // Lock implements remote.Place. A lease needs a blob, so an empty one is created if there is none.
@@ -152,7 +152,7 @@ func (p *place) take(ctx context.Context, id string) (bool, error) {
 			if _, err := p.b.put(ctx, p.key, nil, "", "", nil); err != nil && !errors.Is(err, objects.ErrUnmet) {
 				return false, err
 			}
-		case unleased(a):
+		case leaseMissing(a):
 			info, err := p.Holder(ctx)
 			if err != nil {
 				return false, err
@@ -195,7 +195,7 @@ func taken(err error) error {
 
 // leave releases a partly acquired lock, even if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	o, err := p.b.head(ctx, p.key, id)
 	if err != nil || o == nil {

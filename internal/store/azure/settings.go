@@ -27,13 +27,13 @@ type settings struct {
 	direct                  bool // the identity accesses the blobs without an account key
 	customerKey, customerID string
 	scope                   string
-	who                     who
+	credentials             credentials
 	timeout, pause          time.Duration
 	base                    string // address of the account; only tests set it
 }
 
-// who holds the identity that requests use.
-type who struct {
+// credentials holds the identity that requests use.
+type credentials struct {
 	environment, metadata, subscription, tenant string
 	client, secret                              string
 	certificate                                 []byte
@@ -48,7 +48,7 @@ type who struct {
 }
 
 // clean removes secrets from a text.
-func (w *who) clean(text string) string { return arguments.Hide(text, w.secrets) }
+func (w *credentials) clean(text string) string { return arguments.Hide(text, w.secrets) }
 
 // reader reads values from a block or the environment and collects their problems.
 type reader struct{ arguments.Reader }
@@ -81,10 +81,10 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		scope: r.Given("encryption_scope", "ARM_ENCRYPTION_SCOPE", "ARM_ENCYRPTION_SCOPE"),
 		pause: web.FirstPause}
 	r.names(s)
-	s.who = r.who()
-	s.who.connection = r.Given("ado_pipeline_service_connection_id")
-	if s.who.connection == "" {
-		s.who.connection = r.Given("ado_service_connection_id", "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
+	s.credentials = r.credentials()
+	s.credentials.connection = r.Given("ado_pipeline_service_connection_id")
+	if s.credentials.connection == "" {
+		s.credentials.connection = r.Given("ado_service_connection_id", "ARM_ADO_PIPELINE_SERVICE_CONNECTION_ID",
 			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")
 	}
 	s.timeout = time.Duration(r.Number("timeout_seconds", 0, 0, 86400, "ARM_TIMEOUT_SECONDS")) * time.Second
@@ -117,7 +117,7 @@ func (r reader) names(s *settings) {
 // keys reads the keys of the storage account and the keys that encrypt blobs.
 func (r reader) keys(s *settings) {
 	access, sas := r.Given("access_key", "ARM_ACCESS_KEY"), r.Given("sas_token", "ARM_SAS_TOKEN")
-	s.who.secrets = append(s.who.secrets, access, sas)
+	s.credentials.secrets = append(s.credentials.secrets, access, sas)
 	if access != "" {
 		var err error
 		if s.accessKey, err = base64.StdEncoding.DecodeString(access); err != nil {
@@ -129,11 +129,11 @@ func (r reader) keys(s *settings) {
 			r.Wrong("sas_token", "Invalid Value",
 				"the value, or that of ARM_SAS_TOKEN, is not a shared access signature: it has no sig=....")
 		} else {
-			s.who.secrets = append(s.who.secrets, s.sas.Get("sig"))
+			s.credentials.secrets = append(s.credentials.secrets, s.sas.Get("sig"))
 		}
 	}
 	if s.customerKey = r.Given("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY"); s.customerKey != "" {
-		s.who.secrets = append(s.who.secrets, s.customerKey)
+		s.credentials.secrets = append(s.credentials.secrets, s.customerKey)
 		key, err := base64.StdEncoding.DecodeString(s.customerKey)
 		if err != nil || len(key) != 32 {
 			r.Wrong("customer_provided_key", "Invalid Value", "the key must have 256 bits, in base64.")
@@ -147,9 +147,9 @@ func (r reader) keys(s *settings) {
 	}
 }
 
-// who reads the settings of the identity.
-func (r reader) who() who {
-	w := who{
+// credentials reads the settings of the identity.
+func (r reader) credentials() credentials {
+	w := credentials{
 		environment:  cmp.Or(r.Given("environment", "ARM_ENVIRONMENT"), "public"),
 		metadata:     r.Given("metadata_host", "ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST"),
 		subscription: r.Given("subscription_id", "ARM_SUBSCRIPTION_ID"), tenant: r.Given("tenant_id", "ARM_TENANT_ID"),

@@ -62,7 +62,7 @@ type sealedKey struct {
 
 // vault is a key in a vault.
 type vault struct {
-	who  who
+	who  credentials
 	http *http.Client
 	base *url.URL
 	key  string
@@ -145,7 +145,7 @@ func newVault(ctx context.Context, values map[string]cty.Value, o remote.Surroun
 		delete(own, name)
 	}
 	r := reader{arguments.New(cty.ObjectVal(own), o)}
-	v := &vault{who: r.who(), http: web.HTTP(nil), key: values["vault_key_name"].AsString()}
+	v := &vault{who: r.credentials(), http: web.HTTP(nil), key: values["vault_key_name"].AsString()}
 	for _, d := range r.Diags() {
 		if d.Severity == diag.Error {
 			return nil, errors.New(v.who.clean(d.Detail))

@@ -59,38 +59,38 @@ type answer struct {
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (*answer, error) {
 	for try := 0; ; try++ {
 		a, err := c.once(ctx, method, path, query, body)
-		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*lasting)) && !web.Lasting(err) ||
+		again := err != nil && ctx.Err() == nil && !errors.As(err, new(*permanentError)) && !web.Lasting(err) ||
 			err == nil && web.Busy(a.status)
 		if !again || try == retries {
 			return a, err
 		}
-		var said http.Header
+		var header http.Header
 		if a != nil {
-			said = a.header
+			header = a.header
 		}
-		if err := web.Wait(ctx, try, c.wait, said); err != nil {
+		if err := web.Wait(ctx, try, c.wait, header); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// lasting is an error that a retry would not change.
-type lasting struct{ text string }
+// permanentError is an error that a retry would not change.
+type permanentError struct{ text string }
 
 // Error implements error.
-func (l *lasting) Error() string { return l.text }
+func (l *permanentError) Error() string { return l.text }
 
 // once sends a request without retries and reads the response.
 func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
-		said := ""
+		result := ""
 		if err != nil {
-			said = err.Error()
+			result = err.Error()
 		} else {
-			said = strconv.Itoa(a.status)
+			result = strconv.Itoa(a.status)
 		}
-		c.log("consul: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond), c.s.clean(said))
+		c.log("consul: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond), c.s.clean(result))
 	}()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,7 +105,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	u.RawQuery = all.Encode()
 	r, err := http.NewRequestWithContext(limited, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &lasting{c.s.clean(err.Error())}
+		return nil, &permanentError{c.s.clean(err.Error())}
 	}
 	if c.s.token != "" {
 		r.Header.Set("X-Consul-Token", c.s.token)
@@ -115,21 +115,21 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	}
 	in, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.unheard(ctx, err)
+		return nil, c.noResponse(ctx, err)
 	}
 	defer in.Body.Close()
 	data, err := web.Read(limited, cancel, in.Body, c.most, c.silence)
 	switch {
 	case errors.Is(err, web.ErrLong):
-		return nil, &lasting{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, c.most)}
+		return nil, &permanentError{fmt.Sprintf("the answer of %s is larger than %d bytes", c.s.address.Host, c.most)}
 	case err != nil:
-		return nil, c.unheard(ctx, err)
+		return nil, c.noResponse(ctx, err)
 	}
 	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
-// unheard returns the error for a request without a response. The request may have been performed.
-func (c *client) unheard(ctx context.Context, err error) error {
+// noResponse returns the error for a request without a response. The request may have been performed.
+func (c *client) noResponse(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -140,8 +140,8 @@ func (c *client) unheard(ctx context.Context, err error) error {
 // failed returns the error for an unexpected response.
 func (c *client) failed(what, key string, a *answer) error {
 	text := fmt.Sprintf("%s %s: Consul at %s answered with status %d", what, key, c.s.address.Host, a.status)
-	if said := web.Short(string(a.body)); said != "" {
-		text += ": " + strings.TrimSuffix(said, ".")
+	if reason := web.Short(string(a.body)); reason != "" {
+		text += ": " + strings.TrimSuffix(reason, ".")
 	}
 	switch a.status {
 	case http.StatusForbidden, http.StatusUnauthorized:

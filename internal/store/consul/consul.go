@@ -37,10 +37,10 @@ func Kind() remote.Kind {
 func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	to := remote.Written(config, "address")
 	if remote.Written(config, "access_token") == "" {
-		all = o.Lent("address", to, "CONSUL_HTTP_TOKEN", "CONSUL_HTTP_TOKEN_FILE")
+		all = o.SentTo("address", to, "CONSUL_HTTP_TOKEN", "CONSUL_HTTP_TOKEN_FILE")
 	}
 	if remote.Written(config, "http_auth") == "" {
-		all = append(all, o.Lent("address", to, "CONSUL_HTTP_AUTH")...)
+		all = append(all, o.SentTo("address", to, "CONSUL_HTTP_AUTH")...)
 	}
 	return all
 }

@@ -23,8 +23,8 @@ const (
 	renewal      = 5 * time.Second
 	// lockFlags mark a key as a lock. Clients of Consul refuse to lock keys with other flags.
 	lockFlags = 0x2ddccbc058a50c18
-	// leaving limits the release of a lock when the caller's context has ended.
-	leaving = 15 * time.Second
+	// releaseTimeout limits the release of a lock when the caller's context has ended.
+	releaseTimeout = 15 * time.Second
 )
 
 // errEnded means that the session does not exist in Consul.
@@ -146,7 +146,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 // leave ends a session. If the lock may have been acquired by a request without a response, it first releases that:
 // after the end of a session, Consul does not grant its locks for a while.
 func (p *place) leave(ctx context.Context, session string, taken bool) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if taken {
 		_ = p.free(ctx, session)

@@ -65,7 +65,7 @@ func (a *access) get(ctx context.Context) (*granted, time.Time, error) {
 // fetch returns new credentials: the configured ones or those of the machine. If a role is to be assumed, it exchanges
 // them for those of the role.
 func (a *access) fetch(ctx context.Context, now time.Time) (*granted, error) {
-	w := &a.s.who
+	w := &a.s.credentials
 	g := &granted{id: w.id, key: w.key, token: w.token}
 	if g.id == "" {
 		if w.machine == "" {

@@ -24,13 +24,13 @@ type settings struct {
 	api                         func(service string) string // returns the address of a service of the API
 	encrypt                     bool
 	acl                         string
-	who                         who
+	credentials                 credentials
 
 	arguments.Secrets
 }
 
-// who holds the credentials.
-type who struct {
+// credentials holds the settings of authentication.
+type credentials struct {
 	id, key, token string
 	machine        string // name of the machine's role
 	role           role
@@ -61,7 +61,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 		}
 	}
 	r.Needed("bucket", s.bucket)
-	s.credentials(r, o)
+	s.readCredentials(r, o)
 	r.Needed("region", s.region, "TENCENTCLOUD_REGION")
 	if s.acl != "private" && s.acl != "public-read" {
 		r.Wrong("acl", "Invalid Value", "%q is not an access control list. Expected private or public-read.", s.acl)
@@ -86,9 +86,9 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 // object returns the name of a workspace's object; "" is the default workspace.
 func (s *settings) object(workspace string) string { return path.Join(s.prefix, workspace, s.key) }
 
-// credentials reads the credentials, and completes them from a profile.
-func (s *settings) credentials(r arguments.Reader, o remote.Surroundings) {
-	w := &s.who
+// readCredentials reads the credentials, and completes them from a profile.
+func (s *settings) readCredentials(r arguments.Reader, o remote.Surroundings) {
+	w := &s.credentials
 	w.id, w.key = r.Text("secret_id", "TENCENTCLOUD_SECRET_ID"), r.Text("secret_key", "TENCENTCLOUD_SECRET_KEY")
 	w.token = r.Text("security_token", "TENCENTCLOUD_SECURITY_TOKEN")
 	w.machine = r.Text("cam_role_name", "TENCENTCLOUD_CAM_ROLE_NAME")
@@ -133,7 +133,7 @@ func (s *settings) profile(r arguments.Reader, o remote.Surroundings, name strin
 		r.Wrong("profile", "Invalid Value", "%s is not a profile of the Tencent Cloud CLI.", base+".credential")
 		return
 	}
-	w := &s.who
+	w := &s.credentials
 	if w.id == "" && w.key == "" {
 		w.id, w.key, w.token = found.ID, found.Key, cmp.Or(w.token, found.Token)
 	}

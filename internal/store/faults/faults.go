@@ -102,12 +102,12 @@ func FromEnv(spec string, inner store.Files) (store.Files, error) {
 		return nil, fmt.Errorf("TOMBOLO_FAULT=%s: expected MODE:CALL, such as kill:17", spec)
 	}
 	f := Wrap(inner, Plan{n, Mode(mode)})
-	f.Die = killself
+	f.Die = killSelf
 	return f, nil
 }
 
-// killself ends the process as kill -9 does: nothing is flushed, nothing deferred runs.
-func killself() {
+// killSelf ends the process as kill -9 does: nothing is flushed, nothing deferred runs.
+func killSelf() {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		p.Kill()
 	}
@@ -272,8 +272,8 @@ func (w *wrapped) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, end
 }
 
-// roomy reports whether a write needs no new space.
-func (w *wrapped) roomy(end int64) bool {
+// needsNoSpace reports whether a write needs no new space.
+func (w *wrapped) needsNoSpace(end int64) bool {
 	info, err := w.inner.Stat()
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()
@@ -283,7 +283,7 @@ func (w *wrapped) roomy(end int64) bool {
 // WriteAt implements store.File.
 func (w *wrapped) WriteAt(b []byte, off int64) (int, error) {
 	fault := func(err error) error { return &fs.PathError{Op: "write", Path: w.name, Err: err} }
-	switch w.f.call("write", w.name, !w.roomy(off+int64(len(b)))) {
+	switch w.f.call("write", w.name, !w.needsNoSpace(off+int64(len(b)))) {
 	case None:
 		return w.inner.WriteAt(b, off)
 	case Kill:

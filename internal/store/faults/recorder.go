@@ -38,8 +38,8 @@ type Change struct {
 // IsData reports whether a change affects content, and not a name.
 func (c Change) IsData() bool { return c.What == "write" || c.What == "truncate" }
 
-// Fate is the outcome of a change that was not yet durable.
-type Fate struct {
+// Outcome is the outcome of a change that was not yet durable.
+type Outcome struct {
 	Drop bool
 	// Cut, if not negative, is how many bytes of a write arrived. After them follows the old content; where the write
 	// extended the file, nothing or, with Fill, these bytes. Each sector is either old or new.
@@ -49,8 +49,8 @@ type Fate struct {
 
 // Kept and Dropped are the outcomes of a change that happens completely or not at all.
 var (
-	Kept    = Fate{Cut: -1}
-	Dropped = Fate{Drop: true, Cut: -1}
+	Kept    = Outcome{Cut: -1}
+	Dropped = Outcome{Drop: true, Cut: -1}
 )
 
 // Record starts recording on a disk whose content is durable.
@@ -197,19 +197,19 @@ func (r *Recorder) Change(i int) Change { return r.log[i] }
 
 // Disk builds the disk after a power loss after the first n changes. The uncertain changes have these fates (Kept by
 // default).
-func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
+func (r *Recorder) Disk(n int, fates map[int]Outcome) *mem.FS {
 	disk := r.start.Clone()
 	names, data := map[string]int{}, map[int][]byte{}
 	for i, name := range slices.Sorted(maps.Keys(disk.Contents())) {
 		names[name], data[i] = i, []byte(disk.Contents()[name])
 	}
 	for i, c := range r.log[:n] {
-		fate, ok := fates[i]
+		outcome, ok := fates[i]
 		if !ok {
-			fate = Kept
+			outcome = Kept
 		}
-		if !fate.Drop {
-			c.apply(names, data, fate)
+		if !outcome.Drop {
+			c.apply(names, data, outcome)
 		}
 	}
 	for name := range disk.Contents() {
@@ -221,7 +221,7 @@ func (r *Recorder) Disk(n int, fates map[int]Fate) *mem.FS {
 	return disk
 }
 
-func (c Change) apply(names map[string]int, data map[int][]byte, fate Fate) {
+func (c Change) apply(names map[string]int, data map[int][]byte, outcome Outcome) {
 	grow := func(size int) {
 		if d := data[c.File]; size > len(d) {
 			data[c.File] = append(d[:len(d):len(d)], make([]byte, size-len(d))...)
@@ -240,14 +240,14 @@ func (c Change) apply(names map[string]int, data map[int][]byte, fate Fate) {
 		data[c.File] = slices.Clone(data[c.File][:c.Off])
 	case "write":
 		old, b := data[c.File], slices.Clone(c.Data)
-		if fate.Cut >= 0 {
-			for i := range b[fate.Cut:] {
-				if at := int(c.Off) + fate.Cut + i; at < len(old) {
-					b[fate.Cut+i] = old[at]
-				} else if fate.Fill != nil {
-					b[fate.Cut+i] = fate.Fill[i]
+		if outcome.Cut >= 0 {
+			for i := range b[outcome.Cut:] {
+				if at := int(c.Off) + outcome.Cut + i; at < len(old) {
+					b[outcome.Cut+i] = old[at]
+				} else if outcome.Fill != nil {
+					b[outcome.Cut+i] = outcome.Fill[i]
 				} else {
-					b = b[:fate.Cut+i]
+					b = b[:outcome.Cut+i]
 					break
 				}
 			}

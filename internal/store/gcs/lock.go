@@ -20,8 +20,8 @@ const metaLock = "tombolo-lock"
 // lockTries limits how often locking is tried again because the lock disappears while its holder is read.
 const lockTries = 5
 
-// leaving is the time limit for releasing a lock that may not have been acquired.
-const leaving = 10 * time.Second
+// releaseTimeout is the time limit for releasing a lock that may not have been acquired.
+const releaseTimeout = 10 * time.Second
 
 // Lock implements remote.Place.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
@@ -53,7 +53,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 
 // leave releases a lock whose request got no response, even if the caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	there, err := p.bucket.describe(ctx, p.lock)
 	if err != nil || there == nil || there.Metadata[metaLock] != id {

@@ -42,16 +42,16 @@ func judgeNamed(credentials []byte) error {
 		return nil // reported where it is needed
 	}
 	for _, name := range within(v, fileKeys...) {
-		if err := regular.Judge(name, regular.Note); err != nil {
+		if err := regular.CheckFile(name, regular.Note); err != nil {
 			return fmt.Errorf("they name a file that cannot be used: %w", err)
 		}
 	}
 	return nil
 }
 
-// lent returns the data that goes to an address of the block instead of Google's: a token of the user, unless the
-// directory contains the credentials, and the key of the objects.
-func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
+// sentToAddress returns the data that goes to an address of the block instead of Google's: a token of the user, unless
+// the directory contains the credentials, and the key of the objects.
+func sentToAddress(r reader, config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	argument, to := "storage_custom_endpoint", remote.Written(config, "storage_custom_endpoint")
 	if to == "" && o.Getenv("GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT") == "" &&
 		o.Getenv("GOOGLE_STORAGE_CUSTOM_ENDPOINT") == "" {
@@ -63,7 +63,7 @@ func lent(r reader, config cty.Value, o remote.Surroundings) (all []remote.Progr
 		return nil
 	}
 	given := remote.Written(config, "credentials")
-	brought := given != "" && (r.content("credentials", given) == given || o.Brought(given))
+	brought := given != "" && (r.content("credentials", given) == given || o.FromProject(given))
 	if remote.Written(config, "access_token") == "" && !brought {
 		all = append(all, remote.Sent(argument, "your token for Google Cloud", to))
 	}
@@ -81,11 +81,11 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 		return nil
 	}
 	r := reader{arguments.New(config, o)}
-	all = lent(r, config, o)
+	all = sentToAddress(r, config, o)
 	given := r.Text("credentials")
 	text := r.content("credentials", given)
 	var v any
-	if text != given && !o.Brought(given) || json.Unmarshal([]byte(text), &v) != nil {
+	if text != given && !o.FromProject(given) || json.Unmarshal([]byte(text), &v) != nil {
 		return all
 	}
 	add := func(line string, token bool) {

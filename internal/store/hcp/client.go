@@ -139,10 +139,10 @@ func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
 // passing reports whether a retry may have another result.
 func passing(a *answer, err error) bool {
-	var unheard *problem
+	var noResponse *problem
 	switch {
-	case errors.As(err, &unheard):
-		return unheard.passing
+	case errors.As(err, &noResponse):
+		return noResponse.passing
 	case err != nil:
 		return false
 	}
@@ -199,12 +199,12 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	defer cancel()
 	out, err := r.prepare(limited, base, token)
 	if err != nil {
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	out.Header.Set("User-Agent", c.agent)
 	in, err := c.http.Do(out)
 	if err != nil {
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	defer in.Body.Close()
 	most := r.most
@@ -216,7 +216,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	case errors.Is(err, web.ErrLong):
 		return nil, &problem{text: fmt.Sprintf("%s: the answer is larger than %d bytes", r.what, most)}
 	case err != nil:
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	return &answer{status: in.StatusCode, after: after(in.Header), to: in.Header.Get("Location"), body: body}, nil
 }
@@ -312,8 +312,8 @@ func (c *client) decode(r request, a *answer, into any) error {
 	return nil
 }
 
-// unheard returns the error for a request without a response. The request may have been performed.
-func (c *client) unheard(ctx context.Context, r request, err error) error {
+// noResponse returns the error for a request without a response. The request may have been performed.
+func (c *client) noResponse(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", r.what, ctx.Err())
 	}

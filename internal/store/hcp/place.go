@@ -182,8 +182,8 @@ func (p *place) Unlocked(ctx context.Context) (remote.Hold, error) {
 // lockTries limits how often locking is tried again because others acquire and release the lock meanwhile.
 const lockTries = 8
 
-// leaving limits the check and the release of a lock when the caller's context has ended.
-const leaving = 15 * time.Second
+// releaseTimeout limits the check and the release of a lock when the caller's context has ended.
+const releaseTimeout = 15 * time.Second
 
 // Lock implements remote.Place. It creates a missing workspace, because only workspaces can be locked.
 func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, error) {
@@ -277,7 +277,7 @@ func (p *place) settle(ctx context.Context, info state.LockInfo, try int, r requ
 func (p *place) confirm(ctx context.Context, w *workspace, info state.LockInfo) (*hold, error) {
 	now, err := p.show(ctx)
 	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		_ = p.release(ctx, w, "unlock") // whatever its ID is, the lock was granted to us
 		return nil, err
@@ -292,7 +292,7 @@ func (p *place) confirm(ctx context.Context, w *workspace, info state.LockInfo) 
 // leave releases a lock that may have been acquired by a request without a response. If the service cannot be reached,
 // the next run reports the lock.
 func (p *place) leave(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	_ = p.free(ctx, id)
 }

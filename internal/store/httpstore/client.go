@@ -106,10 +106,10 @@ func (c *client) send(ctx context.Context, r request) (*answer, error) {
 
 // again reports whether a retry may have another result.
 func again(a *answer, err error) bool {
-	var unheard *problem
+	var noResponse *problem
 	switch {
-	case errors.As(err, &unheard):
-		return unheard.passing
+	case errors.As(err, &noResponse):
+		return noResponse.passing
 	case err != nil:
 		return false
 	}
@@ -150,11 +150,11 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	defer cancel()
 	out, err := c.prepare(limited, r)
 	if err != nil {
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	in, err := c.http.Do(out)
 	if err != nil {
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	defer in.Body.Close()
 	most := r.most
@@ -166,7 +166,7 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	case errors.Is(err, web.ErrLong):
 		return nil, &problem{text: fmt.Sprintf("%s %s: the answer is larger than %d bytes", r.what, c.s.name, most)}
 	case err != nil:
-		return nil, c.unheard(ctx, r, err)
+		return nil, c.noResponse(ctx, r, err)
 	}
 	a = &answer{status: in.StatusCode, body: body, after: in.Header.Get("Retry-After")}
 	if a.ok() && bytes.HasPrefix(bytes.TrimLeft(body, "\ufeff \t\r\n"), []byte("<")) {
@@ -205,8 +205,8 @@ func (c *client) prepare(ctx context.Context, r request) (*http.Request, error) 
 	return out, nil
 }
 
-// unheard returns the error for a request without a response. The request may have been performed.
-func (c *client) unheard(ctx context.Context, r request, err error) error {
+// noResponse returns the error for a request without a response. The request may have been performed.
+func (c *client) noResponse(ctx context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s %s: %w", r.what, c.s.name, ctx.Err())
 	}

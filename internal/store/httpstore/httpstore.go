@@ -42,7 +42,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 		return nil
 	}
 	for _, name := range []string{"address", "lock_address", "unlock_address"} {
-		all = append(all, o.Lent(name, remote.Written(config, name), variable("password"))...)
+		all = append(all, o.SentTo(name, remote.Written(config, name), variable("password"))...)
 	}
 	return all
 }

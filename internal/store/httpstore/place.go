@@ -152,15 +152,15 @@ func holderOf(a *answer) state.LockInfo {
 	return info
 }
 
-// leaving limits the check and the release of a lock when the caller's context has ended.
-const leaving = 15 * time.Second
+// releaseTimeout limits the check and the release of a lock when the caller's context has ended.
+const releaseTimeout = 15 * time.Second
 
 // leave releases a lock that may have been acquired by a request without a response.
 func (p *place) leave(ctx context.Context, id string, body []byte) {
 	if p.s.unlock == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	a, err := p.client.once(ctx, p.asking(body))
 	if err == nil && (a.ok() || a.refused() && holderOf(a).ID == id) {
@@ -206,7 +206,7 @@ func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 		return nil, err
 	case a.ok(), a.refused() && holderOf(a).ID == id:
 		// An interrupted run releases it as well.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		return nil, p.free(ctx, body)
 	case a.refused():

@@ -272,8 +272,8 @@ func identity(o *state.Object) string {
 	return "sum " + hex.EncodeToString(sum[:])
 }
 
-// WasThere returns the identities of the objects that edits change or remove.
-func WasThere(b *state.Builder, edits []state.Edit) map[string]string {
+// FormerIdentities returns the identities of the objects that edits change or remove.
+func FormerIdentities(b *state.Builder, edits []state.Edit) map[string]string {
 	var was map[string]string
 	note := func(a addr.Object) {
 		if o := b.Object(a); o != nil {

@@ -24,8 +24,8 @@ type Log interface {
 	Append(k Kind, payload []byte) uint64
 	// Wait returns when the record is durable.
 	Wait(seq uint64) error
-	// Nudge announces records that no caller waits for.
-	Nudge()
+	// WritePending announces records that no caller waits for.
+	WritePending()
 	// Slot tells the log how many operations are in flight.
 	Slot(n int)
 	// Last returns the number of the last record.
@@ -229,14 +229,14 @@ func (j *Open) Record(edits ...state.Edit) error {
 	if err != nil {
 		return err
 	}
-	j.log.Nudge()
+	j.log.WritePending()
 	j.maybeCheckpoint()
 	return j.Err()
 }
 
 // fold appends a record with edits and applies them to the working state. It is called with mu held.
 func (j *Open) fold(k Kind, r ResultRecord, edits []state.Edit) (uint64, error) {
-	r.Was = WasThere(j.builder, edits)
+	r.Was = FormerIdentities(j.builder, edits)
 	payload, err := json.Marshal(r)
 	if err != nil {
 		return 0, &state.EncodingError{Err: err}

@@ -394,9 +394,9 @@ func carried(r Record) bool {
 	return r.Kind == KindUnfolded || json.Unmarshal(r.Payload, &has) == nil && has.Run != nil
 }
 
-// GoOn reads the records of a file in which a run continued its journal when that could not be written. If another run
-// has continued the journal since, it returns the results in the file: a person must decide about them.
-func (p *Parsed) GoOn(b []byte) (late []state.Unfolded, err error) {
+// Resume reads the records of a file in which a run continued its journal when that could not be written. If another
+// run has continued the journal since, it returns the results in the file: a person must decide about them.
+func (p *Parsed) Resume(b []byte) (late []state.Unfolded, err error) {
 	if len(b) < PrefixSize || !bytes.HasPrefix(b, []byte(Magic)) || Nonce(b[len(Magic):PrefixSize]) != p.Nonce {
 		return nil, nil
 	}

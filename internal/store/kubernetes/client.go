@@ -153,7 +153,7 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	r.Header.Set("Content-Type", "application/json")
 	in, err := c.http.Do(r)
 	if err != nil {
-		return nil, c.unheard(ctx, err)
+		return nil, c.noResponse(ctx, err)
 	}
 	defer in.Body.Close()
 	data, err := web.Read(limited, cancel, in.Body, c.most, c.silence)
@@ -161,13 +161,13 @@ func (c *client) once(ctx context.Context, method, path string, query url.Values
 	case errors.Is(err, web.ErrLong):
 		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", c.base.Host, c.most)
 	case err != nil:
-		return nil, c.unheard(ctx, err)
+		return nil, c.noResponse(ctx, err)
 	}
 	return &answer{status: in.StatusCode, header: in.Header, body: data}, nil
 }
 
-// unheard returns the error for a request without a response. The request may have been performed.
-func (c *client) unheard(ctx context.Context, err error) error {
+// noResponse returns the error for a request without a response. The request may have been performed.
+func (c *client) noResponse(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

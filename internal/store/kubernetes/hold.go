@@ -19,8 +19,8 @@ const infoKey = "app.terraform.io/lock-info"
 const (
 	// lockTries limits how often locking is tried again because the lease has changed meanwhile.
 	lockTries = 8
-	// leaving limits the release of a lock when the caller's context has ended.
-	leaving = 15 * time.Second
+	// releaseTimeout limits the release of a lock when the caller's context has ended.
+	releaseTimeout = 15 * time.Second
 )
 
 // lease holds the relevant parts of the lock.
@@ -142,7 +142,7 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 
 // leave releases a lock that may have been acquired by a request without a response.
 func (p *place) leave(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	_ = p.free(ctx, id) // if it cannot be reached, the next run reports the lock
 }
@@ -273,7 +273,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 	if h.id == "" || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if err := h.p.mend(ctx); err != nil {
+	if err := h.p.repair(ctx); err != nil {
 		return err
 	}
 	if err := h.p.free(ctx, h.id); err != nil || !h.deleted {

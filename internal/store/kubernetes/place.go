@@ -242,9 +242,9 @@ func (p *place) endSpare(ctx context.Context) {
 	}
 }
 
-// mend rewrites the parts of a state that a run has only partly written, because the other programs cannot read such a
-// state.
-func (p *place) mend(ctx context.Context) error {
+// repair rewrites the parts of a state that a run has only partly written, because the other programs cannot read such
+// a state.
+func (p *place) repair(ctx context.Context) error {
 	p.mu.Lock()
 	torn := p.torn
 	p.mu.Unlock()

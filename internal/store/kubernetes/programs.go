@@ -15,15 +15,15 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote/arguments"
 )
 
-// lent returns the user's credentials that are sent to a server that the block names.
-func lent(r reader, config cty.Value) (all []remote.Program) {
+// sentCredentials returns the user's credentials that are sent to a server that the block names.
+func sentCredentials(r reader, config cty.Value) (all []remote.Program) {
 	to := remote.Written(config, "host")
 	if !remote.Elsewhere(to) {
 		return nil
 	}
 	for _, argument := range []string{"token", "password"} {
 		if remote.Written(config, argument) == "" {
-			all = append(all, r.o.Lent("host", to, "KUBE_"+strings.ToUpper(argument))...)
+			all = append(all, r.o.SentTo("host", to, "KUBE_"+strings.ToUpper(argument))...)
 		}
 	}
 	if r.Is("in_cluster_config", "KUBE_IN_CLUSTER_CONFIG") {
@@ -34,9 +34,9 @@ func lent(r reader, config cty.Value) (all []remote.Program) {
 		file = r.o.Getenv("KUBE_CONFIG_PATHS")
 	}
 	if v, ok := r.Value("config_paths"); ok && file == "" {
-		file = strings.Join(slices.DeleteFunc(texts(v), r.o.Brought), ", ")
+		file = strings.Join(slices.DeleteFunc(texts(v), r.o.FromProject), ", ")
 	}
-	if file != "" && !r.o.Brought(file) {
+	if file != "" && !r.o.FromProject(file) {
 		all = append(all, remote.Sent("host", "the login of "+file, to))
 	}
 	return all
@@ -59,7 +59,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if v, ok := r.Value("exec"); ok {
 		add("exec", r.program(&settings{}, v))
 	}
-	all = append(all, lent(r, config)...)
+	all = append(all, sentCredentials(r, config)...)
 	names := map[string][]string{}
 	if v, ok := r.Value("config_path"); ok {
 		names["config_path"] = []string{v.AsString()}
@@ -69,7 +69,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	}
 	for _, argument := range slices.Sorted(maps.Keys(names)) {
 		for _, name := range names[argument] {
-			if !o.Brought(name) {
+			if !o.FromProject(name) {
 				continue
 			}
 			text, err := regular.Read(o.Path(name), regular.Record)

@@ -103,7 +103,7 @@ func (r reader) connect(s *settings) {
 		s.rest, err = r.files(s)
 	}
 	for _, name := range fileNames(s.rest) { // the client reads these files
-		err = errors.Join(err, regular.Judge(name, regular.Note))
+		err = errors.Join(err, regular.CheckFile(name, regular.Note))
 	}
 	if err != nil {
 		r.Wrong("", "The configuration of Kubernetes cannot be used", "%s. Set config_path, or "+
@@ -184,7 +184,7 @@ func (r reader) files(s *settings) (*rest.Config, error) {
 // judgeNamed refuses a kubectl configuration, and files that it names, if the client would wait for them or read them
 // without end.
 func judgeNamed(name string) error {
-	if err := regular.Judge(name, regular.Record); err != nil {
+	if err := regular.CheckFile(name, regular.Record); err != nil {
 		return err
 	}
 	text, err := regular.Read(name, regular.Record)
@@ -199,7 +199,7 @@ func judgeNamed(name string) error {
 		if !filepath.IsAbs(inner) {
 			inner = filepath.Join(filepath.Dir(name), inner)
 		}
-		if err := regular.Judge(inner, regular.Note); err != nil {
+		if err := regular.CheckFile(inner, regular.Note); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

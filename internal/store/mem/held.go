@@ -13,7 +13,7 @@ import (
 // Held returns a store whose default workspace is locked from the start by a holder that never releases the lock: the
 // setting lock_id of the backend "inmem", with which tools test their handling of locks.
 func Held(info state.LockInfo) state.Store {
-	info.Who, info.Version, info.Created = store.WhoAmI(), state.LanguageVersion, time.Now().UTC()
+	info.Who, info.Version, info.Created = store.UserAndHost(), state.LanguageVersion, time.Now().UTC()
 	return &heldStore{Store: New(), info: &info}
 }
 

@@ -23,7 +23,7 @@ type access struct {
 func newAccess(s *settings) *access { return &access{s: s, turn: make(chan struct{}, 1)} }
 
 // provider returns the source of keys.
-func (w *who) provider(region string) (common.ConfigurationProvider, error) {
+func (w *credentials) provider(region string) (common.ConfigurationProvider, error) {
 	profile := w.profile
 	if profile == "" {
 		profile = "DEFAULT"
@@ -51,7 +51,7 @@ func (a *access) prepare() error {
 	if a.source != nil {
 		return nil
 	}
-	source, err := a.s.who.provider(a.s.region)
+	source, err := a.s.credentials.provider(a.s.region)
 	if err == nil {
 		_, err = source.KeyID()
 	}

@@ -29,13 +29,13 @@ type settings struct {
 	authorities                    string // trusted root certificates in PEM; "" means the default ones
 	kmsKey                         string
 	customerKey, customerSum       string
-	who                            who
+	credentials                    credentials
 
 	arguments.Secrets
 }
 
-// who holds the credentials.
-type who struct {
+// credentials holds the settings of authentication.
+type credentials struct {
 	method                     string
 	profile, file              string
 	tenancy, user, fingerprint string
@@ -82,19 +82,20 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if !regionName().MatchString(s.region) { // it becomes a part of the host name
 		r.Wrong("region", "Invalid Value", "%q is not a region, such as us-ashburn-1.", s.region)
 	}
-	s.who = who{method: strings.ToLower(cmp.Or(text("auth"), apiKey)), profile: text("config_file_profile"),
+	s.credentials = credentials{method: strings.ToLower(cmp.Or(text("auth"), apiKey)),
+		profile: text("config_file_profile"),
 		file:    o.Path(cmp.Or(o.Getenv("OCI_CONFIG_FILE"), atHome(o, "~/.oci/config"))),
 		tenancy: text("tenancy_ocid"), user: text("user_ocid"), fingerprint: text("fingerprint"),
 		key: strings.ReplaceAll(text("private_key"), `\n`, "\n"), password: text("private_key_password")}
-	if !slices.Contains(methods, s.who.method) {
+	if !slices.Contains(methods, s.credentials.method) {
 		r.Wrong("auth", "Invalid Value", "%q is not a way to sign requests. Expected ApiKey, SecurityToken, "+
 			"InstancePrincipal, ResourcePrincipal or OKEWorkloadIdentity.", text("auth"))
 	}
-	if s.who.method == securityToken {
-		r.Needed("config_file_profile", s.who.profile, "OCI_config_file_profile")
+	if s.credentials.method == securityToken {
+		r.Needed("config_file_profile", s.credentials.profile, "OCI_config_file_profile")
 	}
-	if path := text("private_key_path"); path != "" && s.who.key == "" && s.who.method == apiKey {
-		s.who.key = string(r.File("private_key_path", atHome(o, path)))
+	if path := text("private_key_path"); path != "" && s.credentials.key == "" && s.credentials.method == apiKey {
+		s.credentials.key = string(r.File("private_key_path", atHome(o, path)))
 	}
 	s.encryption(r, text)
 	s.address(r, o)
@@ -107,8 +108,8 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if s.authorities != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(s.authorities)) {
 		r.Wrong("", "Invalid Value", "The file that custom_cert_location names has no certificate in PEM.")
 	}
-	s.Add(s.who.key, s.who.password, s.customerKey)
-	s.Add(strings.Split(s.who.key, "\n")...)
+	s.Add(s.credentials.key, s.credentials.password, s.customerKey)
+	s.Add(strings.Split(s.credentials.key, "\n")...)
 	return s, r.Diags()
 }
 

@@ -36,7 +36,7 @@ func newAccess(s *settings, now func() time.Time) *access {
 
 // provider returns the source of credentials: the configured ones or the role of the machine. If a role is to be
 // assumed, it wraps that source.
-func (w *who) provider() (providers.CredentialsProvider, error) {
+func (w *credentials) provider() (providers.CredentialsProvider, error) {
 	var base providers.CredentialsProvider
 	var err error
 	switch {
@@ -78,7 +78,7 @@ func (a *access) get(ctx context.Context) (*providers.Credentials, time.Time, er
 		defer func() { <-a.turn }()
 		var r result
 		if a.source == nil {
-			a.source, r.err = a.s.who.provider()
+			a.source, r.err = a.s.credentials.provider()
 		}
 		if r.err == nil {
 			r.got, r.err = a.source.GetCredentials()

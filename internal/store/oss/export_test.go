@@ -38,7 +38,8 @@ func Impatient(d remote.Driver, silence time.Duration) {
 
 // Signed returns the signature of a request at a time.
 func Signed(bucket, region, access, secret, token string, at time.Time, r *http.Request) (string, error) {
-	s := &settings{bucket: bucket, region: region, who: who{access: access, secret: secret, token: token}}
+	s := &settings{bucket: bucket, region: region,
+		credentials: credentials{access: access, secret: secret, token: token}}
 	s.endpoint = r.URL
 	a := newAccess(s, func() time.Time { return at })
 	err := a.sign(context.Background(), r, nil)

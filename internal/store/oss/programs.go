@@ -34,8 +34,8 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	if s.tables != nil {
 		add("tablestore_endpoint", s.tables.String(), tableVariables...)
 	}
-	if s.who.role.arn != "" {
-		add("sts_endpoint", s.who.sts, stsVariables...)
+	if s.credentials.role.arn != "" {
+		add("sts_endpoint", s.credentials.sts, stsVariables...)
 	}
 	return all
 }

@@ -24,13 +24,13 @@ type settings struct {
 	instance                    string   // name of the instance
 	encrypt                     bool
 	acl                         string
-	who                         who
+	credentials                 credentials
 
 	arguments.Secrets
 }
 
-// who holds the credentials.
-type who struct {
+// credentials holds the settings of authentication.
+type credentials struct {
 	access, secret, token string
 	ecsRole               string
 	sts                   string
@@ -96,7 +96,7 @@ func read(config cty.Value, o remote.Surroundings) (*settings, diag.List) {
 	if s.instance == "" && s.tables != nil {
 		s.instance, _, _ = strings.Cut(s.tables.Hostname(), ".")
 	}
-	s.credentials(r)
+	s.readCredentials(r)
 	return s, r.Diags()
 }
 
@@ -124,9 +124,9 @@ func (s *settings) inPath() bool {
 // object returns the name of a workspace's object; "" is the default workspace.
 func (s *settings) object(workspace string) string { return path.Join(s.prefix, workspace, s.key) }
 
-// credentials reads the credentials, and completes them from a profile.
-func (s *settings) credentials(r arguments.Reader) {
-	w := &s.who
+// readCredentials reads the credentials, and completes them from a profile.
+func (s *settings) readCredentials(r arguments.Reader) {
+	w := &s.credentials
 	w.access = r.Text("access_key", "ALICLOUD_ACCESS_KEY", "ALIBABA_CLOUD_ACCESS_KEY_ID", "ALICLOUD_ACCESS_KEY_ID")
 	w.secret = r.Text("secret_key", "ALICLOUD_SECRET_KEY", "ALIBABA_CLOUD_ACCESS_KEY_SECRET",
 		"ALICLOUD_ACCESS_KEY_SECRET")
@@ -199,7 +199,7 @@ func (s *settings) profile(r arguments.Reader) {
 		if p.Name != name {
 			continue
 		}
-		w := &s.who
+		w := &s.credentials
 		switch p.Mode {
 		case "AK", "StsToken", "RamRoleArn":
 			if w.access == "" && w.secret == "" {

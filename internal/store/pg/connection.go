@@ -87,7 +87,7 @@ var fileWord = regex.Lazy(`\b(?:` + strings.Join(fileWords, "|") + `)\s*=\s*(?:'
 // for them or read them without end.
 func judgeFiles(text string, isURL bool) error {
 	for _, name := range filesOf(text, isURL) {
-		if err := regular.Judge(name, regular.Record); err != nil {
+		if err := regular.CheckFile(name, regular.Record); err != nil {
 			return err
 		}
 		content, err := regular.Read(name, regular.Record)
@@ -95,7 +95,7 @@ func judgeFiles(text string, isURL bool) error {
 			continue // reported where it is needed
 		}
 		for _, said := range remote.Settings(content, fileWords...) {
-			if err := regular.Judge(said.Value, regular.Record); err != nil {
+			if err := regular.CheckFile(said.Value, regular.Record); err != nil {
 				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
 			}
 		}
@@ -197,7 +197,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 	}
 	add := func(host, secret string) {
 		if secret == o.Getenv(password) && host != o.Getenv("PGHOST") && !strings.HasPrefix(host, "/") {
-			all = append(all, o.Lent("conn_str", "postgres://"+host, password)...)
+			all = append(all, o.SentTo("conn_str", "postgres://"+host, password)...)
 		}
 	}
 	add(c.Host, c.Password)

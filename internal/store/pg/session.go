@@ -101,7 +101,7 @@ func (o *options) connect(ctx context.Context) (*session, error) {
 	s.conn, s.net, s.pid = conn, *network, strconv.Itoa(int(conn.PID()))
 	s.ctx, s.cut = context.WithCancel(context.Background())
 	conn.Frontend().SetMaxBodyLen(int(min(o.most, mostValue)))
-	s.hear()
+	s.recordResponse()
 	o.log("connected to the PostgreSQL server %s, process %s", o.address(), s.pid)
 	return s, nil
 }
@@ -130,7 +130,7 @@ func (s *session) do(ctx context.Context, writes bool, call func(context.Context
 		if s.conn.IsClosed() {
 			s.gone.Store(true)
 		} else {
-			s.hear()
+			s.recordResponse()
 		}
 		<-s.turn
 		done <- err
@@ -170,7 +170,7 @@ func (s *session) called(ctx *context.Context) func() {
 // moved records that data arrived or was sent, which counts as progress of all calls, including those that wait for a
 // large response to end.
 func (s *session) moved(n int) {
-	s.hear()
+	s.recordResponse()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ctx := range s.callers {
@@ -178,8 +178,8 @@ func (s *session) moved(n int) {
 	}
 }
 
-// hear records that the server has responded.
-func (s *session) hear() {
+// recordResponse records that the server has responded.
+func (s *session) recordResponse() {
 	now := time.Now()
 	s.heard.Store(&now)
 }

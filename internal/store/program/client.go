@@ -39,8 +39,8 @@ type client struct {
 	current *running      // nil: the next call starts a process
 	over    bool
 
-	mu    sync.Mutex // guards heard
-	heard []string   // lines of standard error since the call began
+	mu          sync.Mutex // guards heard
+	stderrLines []string   // lines of standard error since the call began
 }
 
 // running is a process that performs calls.
@@ -111,7 +111,7 @@ func (c *client) call(ctx context.Context, verb string, params, result any) erro
 
 // once performs a call without retries. If the process has ended since the last call, it starts it again.
 func (c *client) once(ctx context.Context, verb string, params []byte, result any) error {
-	c.hear(nil)
+	c.keepLine(nil)
 	for again := false; ; again = true {
 		r, err := c.started(ctx)
 		if err != nil {
@@ -119,9 +119,9 @@ func (c *client) once(ctx context.Context, verb string, params []byte, result an
 		}
 		began := time.Now()
 		p, err := r.Conn.Begin(verb, params, nil)
-		if stray := (*session.StrayError)(nil); errors.As(err, &stray) {
-			return c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", stray,
-				c.excerpt(stray.Line))
+		if invalid := (*session.InvalidLineError)(nil); errors.As(err, &invalid) {
+			return c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", invalid,
+				c.excerpt(invalid.Line))
 		}
 		if err != nil { // the process ended before it got the call
 			c.end()
@@ -192,14 +192,14 @@ func (c *client) open(ctx context.Context, r *running) error {
 	if err != nil {
 		return err
 	}
-	var told struct {
+	var response struct {
 		Features *[]string `json:"features"`
 	}
-	if err := json.Unmarshal(answer, &told); err != nil || told.Features == nil {
+	if err := json.Unmarshal(answer, &response); err != nil || response.Features == nil {
 		return c.problem("it answered open with something other than {\"features\": [...]}.\n\nOutput: %s",
 			c.excerpt(answer))
 	}
-	has := func(name string) bool { return slices.Contains(*told.Features, name) }
+	has := func(name string) bool { return slices.Contains(*response.Features, name) }
 	r.can = features{journal: has("journal"), workspaces: has("workspaces"), conditions: has("conditions"),
 		renew: has("renew"), history: has("history")}
 	return nil
@@ -258,16 +258,16 @@ func (c *client) answer(r *running, p *session.Pending, verb string) (json.RawMe
 	var broken *session.BrokenError
 	switch {
 	case errors.As(err, &ended):
-		c.hear(nil)
+		c.keepLine(nil)
 		return nil, c.problem("%s, and the outcome of %s is unknown%s", ended, verb, indented(ended.Message))
 	case errors.As(err, &broken):
 		c.end()
 		return nil, c.problem("%s\n\nOutput: %s", broken, c.excerpt(broken.Line))
 	case err != nil:
 		return nil, err
-	case reply.Stray != nil:
-		return nil, c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", reply.Stray,
-			c.excerpt(reply.Stray.Line))
+	case reply.Invalid != nil:
+		return nil, c.problem("%s. Write messages for people to standard error.\n\nOutput: %s", reply.Invalid,
+			c.excerpt(reply.Invalid.Line))
 	case reply.Error == nil:
 		return reply.Result, nil
 	}

@@ -38,16 +38,16 @@ func (d *Driver) Workspaces(ctx context.Context) ([]string, error) {
 	if !can.workspaces {
 		return nil, remote.ErrNoWorkspaces
 	}
-	var told struct {
+	var response struct {
 		Workspaces *[]string `json:"workspaces"`
 	}
-	if err := d.c.call(ctx, "workspaces", object{}, &told); err != nil {
+	if err := d.c.call(ctx, "workspaces", object{}, &response); err != nil {
 		return nil, err
 	}
-	if told.Workspaces == nil {
+	if response.Workspaces == nil {
 		return nil, d.c.problem("its answer to workspaces has no member \"workspaces\", a list of names")
 	}
-	return *told.Workspaces, nil
+	return *response.Workspaces, nil
 }
 
 // Place implements remote.Driver.
@@ -108,20 +108,20 @@ func versionOf(data []byte) string {
 
 // Read implements remote.Place.
 func (p *place) Read(ctx context.Context) (remote.Content, error) {
-	var told struct {
+	var response struct {
 		Data    []byte `json:"data"`
 		Version string `json:"version"`
 	}
-	_, err := p.call(ctx, "read", object{}, &told)
+	_, err := p.call(ctx, "read", object{}, &response)
 	switch {
 	case err != nil:
 		return remote.Content{}, err
-	case told.Data == nil:
+	case response.Data == nil:
 		return remote.Content{}, nil
-	case told.Version == "":
-		told.Version = versionOf(told.Data)
+	case response.Version == "":
+		response.Version = versionOf(response.Data)
 	}
-	return remote.Content{Data: told.Data, Version: told.Version}, nil
+	return remote.Content{Data: response.Data, Version: response.Version}, nil
 }
 
 // ReadJournal implements remote.Place.
@@ -133,19 +133,19 @@ func (p *place) ReadJournal(ctx context.Context) (remote.Journal, error) {
 	if !can.journal {
 		return remote.Journal{}, remote.ErrNoJournal
 	}
-	var told struct {
+	var response struct {
 		Version string   `json:"version"`
 		Chunks  [][]byte `json:"chunks"`
 	}
-	_, err = p.call(ctx, "read_journal", object{}, &told)
-	if err == nil && told.Version == "" && len(told.Chunks) > 0 {
+	_, err = p.call(ctx, "read_journal", object{}, &response)
+	if err == nil && response.Version == "" && len(response.Chunks) > 0 {
 		err = p.c.problem("its answer to read_journal has no member \"version\"")
 	}
-	return remote.Journal{Version: told.Version, Chunks: told.Chunks}, err
+	return remote.Journal{Version: response.Version, Chunks: response.Chunks}, err
 }
 
-// leaving limits the check whether a lock without a response was acquired.
-const leaving = 10 * time.Second
+// releaseTimeout limits the check whether a lock without a response was acquired.
+const releaseTimeout = 10 * time.Second
 
 // Lock implements remote.Place. If the response is lost, it checks whether the lock was acquired. If the call is
 // cancelled, it releases the lock.
@@ -153,14 +153,14 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	h := &hold{p: p, id: info.ID}
 	_, err := p.call(ctx, "lock", object{"lock": info.ID, "info": info}, &nothing{})
 	var later *temporaryError
-	var unmade *startError
+	var notStarted *startError
 	switch {
 	case err == nil:
 		return h, nil
-	case definite(err), errors.Is(err, remote.ErrNoWorkspaces), errors.As(err, &later), errors.As(err, &unmade):
+	case definite(err), errors.Is(err, remote.ErrNoWorkspaces), errors.As(err, &later), errors.As(err, &notStarted):
 		return nil, err
 	}
-	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if holder, lookErr := p.Holder(look); lookErr != nil || holder == nil || holder.ID != info.ID {
 		return nil, err
@@ -176,13 +176,13 @@ func (p *place) Unlocked(context.Context) (remote.Hold, error) { return &hold{p:
 
 // Holder implements remote.Place.
 func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
-	var told struct {
+	var response struct {
 		Holder json.RawMessage `json:"holder"`
 	}
-	if _, err := p.call(ctx, "holder", object{}, &told); err != nil {
+	if _, err := p.call(ctx, "holder", object{}, &response); err != nil {
 		return nil, err
 	}
-	return readHolder(told.Holder), nil
+	return readHolder(response.Holder), nil
 }
 
 // readHolder decodes the holder of a lock, or returns nil if it is free. Fields that cannot be read are empty.
@@ -244,27 +244,27 @@ func (h *hold) Write(ctx context.Context, w remote.Write) (string, error) {
 			return "", remote.ErrChanged
 		}
 	}
-	var told struct {
+	var response struct {
 		Version string `json:"version"`
 	}
 	err = h.call(ctx, "write", object{"data": w.Data, "was": w.Was, "lineage": w.Lineage, "serial": w.Serial,
-		"revision": toldRevision(w.Revision)}, &told)
-	if told.Version == "" {
-		told.Version = versionOf(w.Data)
+		"revision": toldRevision(w.Revision)}, &response)
+	if response.Version == "" {
+		response.Version = versionOf(w.Data)
 	}
-	return told.Version, err
+	return response.Version, err
 }
 
 // StartJournal implements remote.Hold.
 func (h *hold) StartJournal(ctx context.Context, was string, first []byte) (string, error) {
-	var told struct {
+	var response struct {
 		Version string `json:"version"`
 	}
-	err := h.call(ctx, "start_journal", object{"was": was, "chunk": first}, &told)
-	if err == nil && told.Version == "" {
+	err := h.call(ctx, "start_journal", object{"was": was, "chunk": first}, &response)
+	if err == nil && response.Version == "" {
 		err = h.p.c.problem("its answer to start_journal has no member \"version\"")
 	}
-	return told.Version, err
+	return response.Version, err
 }
 
 // Append implements remote.Hold.

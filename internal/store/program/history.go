@@ -46,7 +46,7 @@ func (p *place) List(ctx context.Context) ([]history.Former, error) {
 	if err := p.historian(ctx); err != nil {
 		return nil, err
 	}
-	var told struct {
+	var response struct {
 		States []struct {
 			ID       string    `json:"id"`
 			Written  time.Time `json:"written"`
@@ -56,11 +56,11 @@ func (p *place) List(ctx context.Context) ([]history.Former, error) {
 			Revision *revision `json:"revision"`
 		} `json:"states"`
 	}
-	if _, err := p.call(ctx, "history", object{}, &told); err != nil {
+	if _, err := p.call(ctx, "history", object{}, &response); err != nil {
 		return nil, err
 	}
 	var all []history.Former
-	for _, s := range told.States {
+	for _, s := range response.States {
 		f := history.Former{ID: s.ID, Written: s.Written, Serial: s.Serial, Lineage: s.Lineage, Size: s.Size,
 			Foreign: s.Revision == nil}
 		if s.Revision != nil {
@@ -76,14 +76,14 @@ func (p *place) Snapshot(ctx context.Context, id string) ([]byte, error) {
 	if err := p.historian(ctx); err != nil {
 		return nil, err
 	}
-	var told struct {
+	var response struct {
 		Data []byte `json:"data"`
 	}
-	_, err := p.call(ctx, "snapshot", object{"id": id}, &told)
-	if err == nil && told.Data == nil {
+	_, err := p.call(ctx, "snapshot", object{"id": id}, &response)
+	if err == nil && response.Data == nil {
 		err = history.ErrNoRevision
 	}
-	return told.Data, err
+	return response.Data, err
 }
 
 // historian returns an error if the program does not keep former states.

@@ -72,28 +72,28 @@ func (c *client) excerpt(line []byte) string { return programs.Excerpt([]byte(c.
 func (c *client) said(line string) {
 	line = c.safe(line)
 	c.o.Log("program: %s", line)
-	c.hear(&line)
+	c.keepLine(&line)
 }
 
-// hear keeps a line for the error of the current call; nil discards all lines.
-func (c *client) hear(line *string) {
+// keepLine keeps a line for the error of the current call; nil discards all lines.
+func (c *client) keepLine(line *string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if line == nil {
-		c.heard = nil
+		c.stderrLines = nil
 		return
 	}
-	if c.heard = append(c.heard, *line); len(c.heard) > 2*heardLines {
-		c.heard = slices.Clone(c.heard[heardLines:])
+	if c.stderrLines = append(c.stderrLines, *line); len(c.stderrLines) > 2*heardLines {
+		c.stderrLines = slices.Clone(c.stderrLines[heardLines:])
 	}
 }
 
 // problem returns an error of the program, with its standard error during the call.
 func (c *client) problem(format string, args ...any) error {
 	c.mu.Lock()
-	heard := talk.Tail([]byte(strings.Join(c.heard, "\n")))
+	end := talk.Tail([]byte(strings.Join(c.stderrLines, "\n")))
 	c.mu.Unlock()
-	return fmt.Errorf("the program %s: %s%s", c.shown, c.safe(fmt.Sprintf(format, args...)), indented(heard))
+	return fmt.Errorf("the program %s: %s%s", c.shown, c.safe(fmt.Sprintf(format, args...)), indented(end))
 }
 
 func indented(message string) string {

@@ -60,9 +60,9 @@ func Sent(argument, what, address string) Program {
 	return Program{Argument: argument, Line: what + ", for " + server(address), Token: true}
 }
 
-// Lent returns those of the variables that are set and whose values a driver sends to an address from the block. A user
-// who sets such a variable has no other way to specify the service for which it is meant.
-func (o Surroundings) Lent(argument, address string, variables ...string) (all []Program) {
+// SentTo returns those of the variables that are set and whose values a driver sends to an address from the block. A
+// user who sets such a variable has no other way to specify the service for which it is meant.
+func (o Surroundings) SentTo(argument, address string, variables ...string) (all []Program) {
 	if o.Getenv == nil || !Elsewhere(address) {
 		return nil
 	}

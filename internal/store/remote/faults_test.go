@@ -75,7 +75,7 @@ func (w *world) cipher() *encryption.Cipher {
 
 // clock returns an arbitrary time, and another one each time: no decision may depend on it.
 func (w *world) clock() time.Time {
-	wild := contract.Wild()
+	wild := contract.WrongClocks()
 	return wild[w.clocks.IntN(len(wild))].Add(time.Duration(w.clocks.IntN(3600)) * -time.Second)
 }
 

@@ -91,9 +91,9 @@ func (o Surroundings) Path(name string) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// Brought reports whether a file that a block names may come with the working directory: its name is relative, or the
-// file is in that directory. All other files belong to the user.
-func (o Surroundings) Brought(name string) bool {
+// FromProject reports whether a file that a block names may come with the working directory: its name is relative, or
+// the file is in that directory. All other files belong to the user.
+func (o Surroundings) FromProject(name string) bool {
 	if name == "" || strings.HasPrefix(name, "~") {
 		return false
 	}
@@ -125,7 +125,7 @@ func (o Surroundings) Own(name string) bool {
 		return false
 	}
 	full, err := filepath.Abs(name)
-	return err != nil || !o.Brought(full)
+	return err != nil || !o.FromProject(full)
 }
 
 // Said is a setting in a file with lines such as "key = value".

@@ -169,8 +169,8 @@ func (c *chunks) Wait(seq uint64) error {
 	return nil
 }
 
-// Nudge implements journal.Log.
-func (c *chunks) Nudge() {
+// WritePending implements journal.Log.
+func (c *chunks) WritePending() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.busy && c.lost == nil && len(c.pending) > lazyBytes {
@@ -328,7 +328,7 @@ func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []s
 		if b == nil {
 			continue
 		}
-		unfolded, err := p.GoOn(b)
+		unfolded, err := p.Resume(b)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -337,9 +337,9 @@ func (w *workspace) rescued(p *journal.Parsed) (late []state.Unfolded, names []s
 	return late, names, nil
 }
 
-// strays reads results of operations in flight from files of this machine that belong to another journal, which was
-// replaced since. It returns the names of these files.
-func (w *workspace) strays(p *journal.Parsed, inFlight []state.InFlight) (names []string, err error) {
+// readReplaced reads results of operations in flight from files of this machine that belong to another journal, which
+// was replaced since. It returns the names of these files.
+func (w *workspace) readReplaced(p *journal.Parsed, inFlight []state.InFlight) (names []string, err error) {
 	own := filepath.Base(rescuePath("", p.Nonce))
 	for _, folder := range w.o.Rescue {
 		all, err := w.o.Files.List(folder)

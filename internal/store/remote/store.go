@@ -62,7 +62,7 @@ func New(o Options) *Store {
 	if o.Files == nil {
 		o.Files = store.OS{}
 	}
-	orElse(&o.Who, store.WhoAmI())
+	orElse(&o.Who, store.UserAndHost())
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -151,7 +151,7 @@ func (w *workspace) parse(v *stored) error {
 		return fmt.Errorf("the journal of %s: %w", w.place, err)
 	}
 	if len(o.InFlight) > 0 {
-		names, err := w.strays(p, o.InFlight)
+		names, err := w.readReplaced(p, o.InFlight)
 		if err != nil {
 			return err
 		}

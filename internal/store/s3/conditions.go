@@ -43,8 +43,8 @@ func (b *bucket) probe(ctx context.Context, key string) error {
 	}
 	var errs [2]error
 	var wg sync.WaitGroup
-	wg.Go(func() { c.noAbsent, errs[0] = b.overlooks(ctx, key, condition{absent: true}) })
-	wg.Go(func() { c.noEtag, errs[1] = b.overlooks(ctx, key, condition{etag: never}) })
+	wg.Go(func() { c.noAbsent, errs[0] = b.ignoresCondition(ctx, key, condition{absent: true}) })
+	wg.Go(func() { c.noEtag, errs[1] = b.ignoresCondition(ctx, key, condition{etag: never}) })
 	wg.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -57,9 +57,9 @@ func (b *bucket) probe(ctx context.Context, key string) error {
 	return nil
 }
 
-// overlooks writes with a condition that does not hold, and reports whether the service writes nevertheless. The first
-// write with the condition that the object is absent creates the object.
-func (b *bucket) overlooks(ctx context.Context, key string, c condition) (bool, error) {
+// ignoresCondition writes with a condition that does not hold, and reports whether the service writes nevertheless. The
+// first write with the condition that the object is absent creates the object.
+func (b *bucket) ignoresCondition(ctx context.Context, key string, c condition) (bool, error) {
 	for range 2 {
 		data := []byte(`{"about":"Tombolo checks here whether conditional requests work.","try":"` + rand.Text() +
 			`"}`)

@@ -65,7 +65,7 @@ func connect(ctx context.Context, s *settings, o remote.Surroundings) (*driver, 
 // config determines the credentials and connections of requests to the services.
 func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.Config, err error) {
 	for _, name := range slices.Concat(s.configs, s.credentials) { // the SDK reads these files
-		if err := regular.Judge(name, regular.Record); err != nil {
+		if err := regular.CheckFile(name, regular.Record); err != nil {
 			return cfg, err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *settings) config(ctx context.Context, o remote.Surroundings) (cfg aws.C
 		return cfg, err
 	}
 	if s.web != nil && s.web.tokenFile != "" {
-		if err := regular.Judge(s.web.tokenFile, regular.Note); err != nil {
+		if err := regular.CheckFile(s.web.tokenFile, regular.Note); err != nil {
 			return cfg, err
 		}
 	}

@@ -16,8 +16,8 @@ func Impatient(d remote.Driver) { d.(*driver).patience = time.Millisecond }
 // Bounded sets the maximum size of an object that a driver reads.
 func Bounded(d remote.Driver, most int64) { d.(*driver).bucket.most = most }
 
-// Wary sets how long a driver waits for each step of a response, and the maximum size of an object.
-func Wary(d remote.Driver, silence time.Duration, most int64) {
+// SetLimits sets how long a driver waits for each step of a response, and the maximum size of an object.
+func SetLimits(d remote.Driver, silence time.Duration, most int64) {
 	one := d.(*driver)
 	one.bucket.most = most
 	w := one.bucket.client.Options().HTTPClient.(*boundedClient)

@@ -22,7 +22,7 @@ func TestHostileServers(t *testing.T) {
 			d, err := s3.Hasty(t.Context(), cty.ObjectVal(settings(drivertest.Serve(t, h), map[string]cty.Value{
 				"token": cty.StringVal("token-canary")})))
 			must(t, err)
-			s3.Wary(d, silence, most)
+			s3.SetLimits(d, silence, most)
 			return d
 		},
 		Page: func(n int) string {

@@ -34,13 +34,13 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 	return &hold{p: p, id: info.ID}, nil
 }
 
-// leaving limits the release of a lock that was only partly acquired.
-const leaving = 10 * time.Second
+// releaseTimeout limits the release of a lock that was only partly acquired.
+const releaseTimeout = 10 * time.Second
 
 // leave releases a lock that was only partly acquired: one of two, or one whose response was lost. It continues if the
 // caller's context has ended.
 func (p *place) leave(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	file, entry, err := p.holders(ctx)
 	if err != nil {
@@ -177,13 +177,13 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	freed := false
+	released := false
 	var other *found
 	if entry != nil && entry.info.ID == id {
 		if err := handsOff(p.d.table.unlock(ctx, p.item(), entry.raw)); err != nil {
 			return err
 		}
-		freed = true
+		released = true
 	} else if entry != nil {
 		other = entry
 	}
@@ -191,12 +191,12 @@ func (p *place) ForceUnlock(ctx context.Context, id string) error {
 		if err := handsOff(p.d.bucket.remove(ctx, p.lockKey(), file.etag)); err != nil {
 			return err
 		}
-		freed = true
+		released = true
 	} else if file != nil {
 		other = file
 	}
 	switch {
-	case freed:
+	case released:
 		return nil
 	case other == nil && !p.d.s.lockFile && p.d.table == nil:
 		return errors.New("the state has no lock, because neither use_lockfile nor dynamodb_table is set")

@@ -31,7 +31,7 @@ func judgeNamed(settings []string) error {
 			continue // a missing file is reported where it is needed
 		}
 		for _, said := range remote.Settings(text, tokenKey, bundleKey) {
-			if err := regular.Judge(said.Value, regular.Record); err != nil {
+			if err := regular.CheckFile(said.Value, regular.Record); err != nil {
 				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
 			}
 		}
@@ -55,7 +55,7 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			names = r.texts(argument)
 		}
 		for _, name := range names {
-			if !o.Brought(name) {
+			if !o.FromProject(name) {
 				continue
 			}
 			text, err := regular.Read(o.Path(name), regular.Record)

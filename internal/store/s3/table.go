@@ -41,7 +41,7 @@ func (t *table) lock(ctx context.Context, id, info string) (err error) {
 	values[itemInfo] = &types.AttributeValueMemberS{Value: info}
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.s.table, Item: values,
 		ConditionExpression: aws.String("attribute_not_exists(" + itemID + ")")})
-	if !unmet(err) {
+	if !conditionFailed(err) {
 		return t.failed(ctx, "lock", id, err)
 	}
 	there, err := t.text(ctx, id, itemInfo)
@@ -57,7 +57,7 @@ func (t *table) unlock(ctx context.Context, id, info string) (err error) {
 	_, err = t.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.s.table, Key: item(id),
 		ConditionExpression:       aws.String(itemInfo + " = :info"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":info": &types.AttributeValueMemberS{Value: info}}})
-	if !unmet(err) {
+	if !conditionFailed(err) {
 		return t.failed(ctx, "unlock", id, err)
 	}
 	if there, err := t.text(ctx, id, itemInfo); err != nil || there == "" {
@@ -105,7 +105,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func unmet(err error) bool {
+func conditionFailed(err error) bool {
 	var failed *types.ConditionalCheckFailedException
 	return errors.As(err, &failed)
 }

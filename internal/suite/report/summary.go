@@ -34,9 +34,9 @@ func Table(r *suite.Result) string {
 		for _, o := range f.Runs {
 			switch {
 			case o.Status == suite.Fail || o.Status == suite.Error:
-				fmt.Fprintf(&b, "  failed: run %q (%s)\n", o.Run.Name, lasted(o.Elapsed))
+				fmt.Fprintf(&b, "  failed: run %q (%s)\n", o.Run.Name, durationText(o.Elapsed))
 			case slices.Contains(slow, o):
-				fmt.Fprintf(&b, "  slow: run %q (%s)\n", o.Run.Name, lasted(o.Elapsed))
+				fmt.Fprintf(&b, "  slow: run %q (%s)\n", o.Run.Name, durationText(o.Elapsed))
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func ended(f *suite.FileResult) string {
 	if len(parts) == 0 {
 		return "no runs"
 	}
-	return strings.Join(parts, ", ") + " in " + lasted(sum)
+	return strings.Join(parts, ", ") + " in " + durationText(sum)
 }
 
 // Thresholds for listing a run as slow.
@@ -88,8 +88,8 @@ func slowest(r *suite.Result) (out []*suite.Outcome) {
 	return out[:min(len(out), slowRuns)]
 }
 
-// lasted returns a duration for people.
-func lasted(d time.Duration) string {
+// durationText returns a duration for people.
+func durationText(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}

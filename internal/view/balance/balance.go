@@ -21,7 +21,7 @@ import (
 // Ledger records the events of a run. The zero value is empty and ready to use.
 type Ledger struct {
 	mu      sync.Mutex
-	fates   map[operation]fate
+	fates   map[operation]outcome
 	slowest []Timed
 	from    time.Time // the start of the first operation
 }
@@ -31,10 +31,10 @@ type operation struct {
 	action plan.Action
 }
 
-type fate uint8
+type outcome uint8
 
 const (
-	began fate = iota + 1
+	began outcome = iota + 1
 	done
 	failed
 )
@@ -67,7 +67,7 @@ func (l *Ledger) start(e event.OperationStart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fates == nil {
-		l.fates = map[operation]fate{}
+		l.fates = map[operation]outcome{}
 	}
 	l.fates[operation{e.Object, e.Action}] = began
 	if l.from.IsZero() || e.Started.Before(l.from) {
@@ -79,7 +79,7 @@ func (l *Ledger) end(e event.OperationDone) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fates == nil {
-		l.fates = map[operation]fate{}
+		l.fates = map[operation]outcome{}
 	}
 	l.fates[operation{e.Object, e.Action}] = done
 	if e.Failed {

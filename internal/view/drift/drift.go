@@ -75,7 +75,7 @@ func Of(p *plan.Plan, accepted []Acceptance, now time.Time) Report {
 				continue // it has only moved, or only its marks differ
 			}
 		}
-		r.judge(o, c.Object.Instance, accepted, used, now)
+		r.classify(o, c.Object.Instance, accepted, used, now)
 	}
 	for i, a := range accepted {
 		if !used[i] {
@@ -85,8 +85,8 @@ func Of(p *plan.Plan, accepted []Acceptance, now time.Time) Report {
 	return r
 }
 
-// judge determines whether an object's drift is accepted.
-func (r *Report) judge(o Object, inst addr.AbsResourceInstance, accepted []Acceptance, used []bool, now time.Time) {
+// classify determines whether an object's drift is accepted.
+func (r *Report) classify(o Object, inst addr.AbsResourceInstance, accepted []Acceptance, used []bool, now time.Time) {
 	for i := range accepted {
 		a := &accepted[i]
 		if !a.Objects.Matches(inst) || !a.covers(o) {

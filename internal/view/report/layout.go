@@ -56,7 +56,7 @@ func (d *drawing) picture() picture {
 		}
 		columns[rank] = append(columns[rank], i)
 	}
-	untangle(columns, after, before)
+	reduceCrossings(columns, after, before)
 	most := max(10, int(math.Ceil(1.3*math.Sqrt(float64(n)))))
 	columns = broken(columns, most)
 	tallest := 0
@@ -130,8 +130,8 @@ func longest(after [][]int) []int {
 	return ranks
 }
 
-// untangle orders the items of each column by the mean position of their neighbors, from left to right and back.
-func untangle(columns [][]int, after, before [][]int) {
+// reduceCrossings orders the items of each column by the mean position of their neighbors, from left to right and back.
+func reduceCrossings(columns [][]int, after, before [][]int) {
 	n := len(after)
 	place, key := make([]float64, n), make([]float64, n)
 	number := func(c []int) {

@@ -57,7 +57,7 @@ func (c *StateChangeConf) WaitForStateContext(ctx context.Context) (interface{},
 			return result, err
 		}
 		w.last = state
-		if done, err := w.judge(result, state); done || err != nil {
+		if done, err := w.check(result, state); done || err != nil {
 			return result, err
 		}
 		if err := w.pause(c.between(step)); err != nil {
@@ -84,8 +84,8 @@ type waiting struct {
 	missing int // number of times in a row that the object was missing
 }
 
-// judge reports whether the wait has ended.
-func (w *waiting) judge(result interface{}, state string) (bool, error) {
+// check reports whether the wait has ended.
+func (w *waiting) check(result interface{}, state string) (bool, error) {
 	if result == nil {
 		if len(w.Target) == 0 {
 			return w.again(), nil

@@ -30,7 +30,7 @@ import (
 
 // Server is a service with buckets. Its fields are set before its first request.
 type Server struct {
-	// Tokens are the access tokens that are accepted; nil: any, and none.
+	// Tokens are the access tokens that are accepted. If it is nil, no token is needed.
 	Tokens []string
 	// PageSize is the number of objects on a page of a list; 0 means 1000.
 	PageSize int

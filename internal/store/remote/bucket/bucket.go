@@ -133,8 +133,8 @@ func (f *Found) Locked() error {
 	return &state.LockedError{Info: &info}
 }
 
-// HandsOff returns the error of releasing a lock that has changed in the meantime.
-func HandsOff(err error) error {
+// ReleaseError returns the error of releasing a lock that has changed in the meantime.
+func ReleaseError(err error) error {
 	if errors.Is(err, objects.ErrUnmet) {
 		return remote.ErrTaken
 	}

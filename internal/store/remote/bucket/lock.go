@@ -113,7 +113,7 @@ func (l *Locked) ForceUnlock(ctx context.Context, id string) error {
 	case there.Info.ID != id:
 		return remote.AnotherLock(id, there.Info.ID)
 	}
-	return HandsOff(l.Slot.Remove(ctx, there))
+	return ReleaseError(l.Slot.Remove(ctx, there))
 }
 
 // mine returns the lock if it is still the acquired one.

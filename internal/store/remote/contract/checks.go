@@ -235,7 +235,7 @@ func named(t T, _ Options, a, b remote.Driver) {
 // holder reports are only for display.
 func times(t T, _ Options, a, b remote.Driver) {
 	p, other := place(t, a, state.DefaultWorkspace), place(t, b, state.DefaultWorkspace)
-	for n, created := range Wild() {
+	for n, created := range WrongClocks() {
 		info := Info(id(2 * n))
 		info.Created = created
 		h, err := p.Lock(t.Context(), info)
@@ -252,8 +252,8 @@ func times(t T, _ Options, a, b remote.Driver) {
 	}
 }
 
-// Wild returns times of clocks that are wrong by hours or ages.
-func Wild() []time.Time {
+// WrongClocks returns times of clocks that are wrong by hours or ages.
+func WrongClocks() []time.Time {
 	at := Info("").Created
 	return []time.Time{{}, time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC), at.Add(-13 * time.Hour), at.AddDate(100, 0, 0),
 		time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}

@@ -55,17 +55,17 @@ func (n *Network) Arrive(all bool) {
 	}
 }
 
-type fate int
+type outcome int
 
 const (
-	fine fate = iota
+	fine outcome = iota
 	lostRequest
 	lostAnswer
 	twice
 	late
 )
 
-func (n *Network) fate() fate {
+func (n *Network) outcome() outcome {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -81,7 +81,7 @@ func (n *Network) fate() fate {
 		n.down = 1 + n.rand.IntN(12)
 		return lostRequest
 	}
-	return lostRequest + fate(n.rand.IntN(4))
+	return lostRequest + outcome(n.rand.IntN(4))
 }
 
 func (n *Network) others() {
@@ -97,7 +97,7 @@ func (n *Network) others() {
 func call[T any](n *Network, do func() (T, error)) (T, error) {
 	var none T
 	n.others()
-	switch n.fate() {
+	switch n.outcome() {
 	case lostRequest:
 		return none, ErrNetwork
 	case lostAnswer:

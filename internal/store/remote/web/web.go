@@ -152,7 +152,7 @@ func (c *Client) Send(ctx context.Context, r Request) (*Answer, error) {
 			return nil, &Problem{Text: r.What + " " + r.Name + ": " + context.Cause(ctx).Error(), Err: ctx.Err()}
 		}
 		if !passing || try == retries {
-			return a, c.unheard(r, err)
+			return a, c.noResponse(r, err)
 		}
 		arrived = arrived || err != nil && none == nil || err == nil && a.Status >= 500
 		if err := c.wait(ctx, try, a); err != nil {
@@ -272,7 +272,7 @@ func Read(ctx context.Context, end context.CancelFunc, body io.Reader, most int6
 	error) {
 	quiet := time.AfterFunc(silence, end)
 	defer quiet.Stop()
-	b, err := io.ReadAll(io.LimitReader(&paced{r: body, quiet: quiet, silence: silence}, most+1))
+	b, err := io.ReadAll(io.LimitReader(&stepTimer{r: body, quiet: quiet, silence: silence}, most+1))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("the answer is incomplete: no data arrived for %s, or too little", silence)
@@ -284,8 +284,8 @@ func Read(ctx context.Context, end context.CancelFunc, body io.Reader, most int6
 	return b, nil
 }
 
-// paced resets a timer after each step.
-type paced struct {
+// stepTimer resets a timer after each step.
+type stepTimer struct {
 	r       io.Reader
 	quiet   *time.Timer
 	silence time.Duration
@@ -293,7 +293,7 @@ type paced struct {
 }
 
 // Read implements io.Reader.
-func (p *paced) Read(b []byte) (int, error) {
+func (p *stepTimer) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if p.since += n; p.since >= step {
 		p.since = 0
@@ -310,8 +310,8 @@ func Reason(err error) error {
 	return err
 }
 
-// unheard returns the error for a request without a response, or nil if there is one.
-func (c *Client) unheard(r Request, err error) error {
+// noResponse returns the error for a request without a response, or nil if there is one.
+func (c *Client) noResponse(r Request, err error) error {
 	if err == nil {
 		return nil
 	}

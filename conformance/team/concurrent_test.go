@@ -21,19 +21,19 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/httpstore/httpstoretest"
 )
 
-// attic is a place whose states a program stores: the one that "store new" generates.
-func attic(t *testing.T) place {
+// generatedPlace is a place whose states a program stores: the one that "store new" generates.
+func generatedPlace(t *testing.T) place {
 	t.Helper()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("needs python3: the store is written in it")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command(ours, "store", "new", "attic", "-out",
-		filepath.Join(dir, "attic")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(ours, "store", "new", "company", "-out",
+		filepath.Join(dir, "company")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return programPlace(dir, python, filepath.Join(dir, "attic", "store.py"))
+	return programPlace(dir, python, filepath.Join(dir, "company", "store.py"))
 }
 
 // programPlace returns a place with states in a file of dir, stored by a program with the argument config.file.
@@ -67,7 +67,7 @@ func TestManyAppliesAtOnceLoseNothing(t *testing.T) {
 		"s3":      func(t *testing.T) place { return places(t)["s3 1"] },
 		"gcs":     func(t *testing.T) place { return places(t)["gcs 1"] },
 		"http":    served,
-		"program": attic,
+		"program": generatedPlace,
 	}
 	usual := len(kinds)
 	for _, kind := range backendtest.Kinds() {

@@ -23,8 +23,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// room is a project with its state and its world, in its own folder.
-type room struct {
+// testProject is a project with its state and its world, in its own folder.
+type testProject struct {
 	t     testing.TB
 	dir   string
 	job   job
@@ -40,14 +40,14 @@ const (
 	worldDir   = "world"
 )
 
-// newRoom returns an empty room with a configuration.
-func newRoom(t testing.TB, config string) *room {
+// newTestProject returns an empty project with a configuration.
+func newTestProject(t testing.TB, config string) *testProject {
 	t.Helper()
-	return newSharedRoom(t, config, Shared{})
+	return newSharedProject(t, config, Shared{})
 }
 
-// newSharedRoom returns a room whose state is kept by a service.
-func newSharedRoom(t testing.TB, config string, at Shared) *room {
+// newSharedProject returns a project whose state is kept by a service.
+func newSharedProject(t testing.TB, config string, at Shared) *testProject {
 	t.Helper()
 	dir := t.TempDir()
 	for _, sub := range []string{projectDir, worldDir, projectDir + "/rescue"} {
@@ -55,33 +55,33 @@ func newSharedRoom(t testing.TB, config string, at Shared) *room {
 			t.Fatal(err)
 		}
 	}
-	r := &room{t: t, dir: dir}
+	r := &testProject{t: t, dir: dir}
 	r.job.Shared = at
 	r.open()
 	r.configure(config)
 	return r
 }
 
-// copyTo creates a copy of the room for another test.
-func (r *room) copyTo(t testing.TB) *room {
+// copyTo creates a copy of the project for another test.
+func (r *testProject) copyTo(t testing.TB) *testProject {
 	t.Helper()
 	return r.copyWith(t, nil)
 }
 
 // copyWith is copyTo with other keys of the state.
-func (r *room) copyWith(t testing.TB, keys []int) *room {
+func (r *testProject) copyWith(t testing.TB, keys []int) *testProject {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(r.dir)); err != nil {
 		t.Fatal(err)
 	}
-	c := &room{t: t, dir: dir}
+	c := &testProject{t: t, dir: dir}
 	c.job.Keys = keys
 	c.open()
 	return c
 }
 
-func (r *room) open() {
+func (r *testProject) open() {
 	r.t.Helper()
 	r.job = job{Shared: r.job.Shared, Dir: filepath.Join(r.dir, projectDir), World: filepath.Join(r.dir, worldDir),
 		Parallelism: 10, Keys: r.job.Keys}
@@ -95,7 +95,7 @@ func (r *room) open() {
 }
 
 // configure replaces the configuration.
-func (r *room) configure(config string) {
+func (r *testProject) configure(config string) {
 	r.t.Helper()
 	if err := os.WriteFile(filepath.Join(r.job.Dir, "main.tf"), []byte(config), 0o644); err != nil {
 		r.t.Fatal(err)
@@ -103,13 +103,13 @@ func (r *room) configure(config string) {
 }
 
 // mark records the current state and ledger.
-func (r *room) mark() {
+func (r *testProject) mark() {
 	r.t.Helper()
 	r.from = len(r.events())
 	r.base = r.read().State
 }
 
-func (r *room) events() []world.Event {
+func (r *testProject) events() []world.Event {
 	r.t.Helper()
 	events, err := r.world.Events()
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *room) events() []world.Event {
 }
 
 // begun counts the operations that reached the world.
-func (r *room) begun() (n int) {
+func (r *testProject) begun() (n int) {
 	r.t.Helper()
 	for _, e := range r.events() {
 		if e.Kind == world.Begin {
@@ -130,7 +130,7 @@ func (r *room) begun() (n int) {
 }
 
 // read reads the state as any command does, without a lock.
-func (r *room) read() *state.Snapshot {
+func (r *testProject) read() *state.Snapshot {
 	r.t.Helper()
 	ws, err := r.job.store(nil).Workspace(state.DefaultWorkspace)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *room) read() *state.Snapshot {
 }
 
 // over reads the state of a run that has ended in any way; see open for why it may seem to continue for a moment.
-func (r *room) over() *state.Snapshot {
+func (r *testProject) over() *state.Snapshot {
 	r.t.Helper()
 	s := r.read()
 	for n := 0; s.Running != nil && n < 3000; n++ {
@@ -157,8 +157,8 @@ func (r *room) over() *state.Snapshot {
 	return s
 }
 
-// files lists the files in the room, for messages.
-func (r *room) files() string {
+// files lists the files in the project, for messages.
+func (r *testProject) files() string {
 	var b strings.Builder
 	_ = filepath.WalkDir(r.job.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -171,7 +171,7 @@ func (r *room) files() string {
 }
 
 // contents returns the files of the project by name, without its configuration and the lock information.
-func (r *room) contents() map[string]string {
+func (r *testProject) contents() map[string]string {
 	r.t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(r.job.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -198,7 +198,7 @@ type stored struct {
 }
 
 // stateObjects returns the objects of a state by their IDs in the world.
-func (r *room) stateObjects(s *state.State) map[string]stored {
+func (r *testProject) stateObjects(s *state.State) map[string]stored {
 	r.t.Helper()
 	out := map[string]stored{}
 	add := func(at addr.Object, o *state.Object) {
@@ -229,7 +229,7 @@ func (r *room) stateObjects(s *state.State) map[string]stored {
 }
 
 // check compares a snapshot with the ledger: it must contain everything.
-func (r *room) check(s *state.Snapshot) {
+func (r *testProject) check(s *state.Snapshot) {
 	r.t.Helper()
 	known := r.stateObjects(s.State)
 	open := map[string]state.InFlight{}
@@ -271,7 +271,7 @@ func (r *room) check(s *state.Snapshot) {
 
 // checkBegun checks that every operation that reached the world has its result in the state or is reported as in
 // flight.
-func (r *room) checkBegun(known map[string]stored, open map[string]state.InFlight) {
+func (r *testProject) checkBegun(known map[string]stored, open map[string]state.InFlight) {
 	r.t.Helper()
 	events := r.events()
 	for i, begin := range events[r.from:] {
@@ -313,7 +313,7 @@ func (r *room) checkBegun(known map[string]stored, open map[string]state.InFligh
 	}
 }
 
-func (r *room) checkSerial(s *state.State) {
+func (r *testProject) checkSerial(s *state.State) {
 	r.t.Helper()
 	if r.base == nil {
 		return
@@ -329,7 +329,7 @@ func (r *room) checkSerial(s *state.State) {
 }
 
 // hold acquires the lock of the state in this process.
-func (r *room) hold() (*engine.Project, *engine.Run) {
+func (r *testProject) hold() (*engine.Project, *engine.Run) {
 	r.t.Helper()
 	project, diags := r.job.project(nil)
 	r.noErrors(diags)
@@ -340,7 +340,7 @@ func (r *room) hold() (*engine.Project, *engine.Run) {
 	return project, run
 }
 
-func (r *room) noErrors(diags diag.List) {
+func (r *testProject) noErrors(diags diag.List) {
 	r.t.Helper()
 	if diags.HasErrors() {
 		r.t.Fatal(diags.Err())
@@ -348,7 +348,7 @@ func (r *room) noErrors(diags diag.List) {
 }
 
 // recovered acquires the lock, returns the recovered state, and releases the lock.
-func (r *room) recovered() *state.Snapshot {
+func (r *testProject) recovered() *state.Snapshot {
 	r.t.Helper()
 	project, run := r.hold()
 	defer project.Close()
@@ -384,7 +384,7 @@ func sameSnapshot(a, b *state.Snapshot, serials bool) error {
 
 // aftermath checks the invariants after a run was killed: nothing is unknown, before and after recovery; recovery is
 // idempotent; operations in flight can be resolved; the next apply does the rest and no more.
-func (r *room) aftermath(expected map[string]int) {
+func (r *testProject) aftermath(expected map[string]int) {
 	r.t.Helper()
 	before := r.over()
 	r.check(before)
@@ -404,7 +404,7 @@ func (r *room) aftermath(expected map[string]int) {
 }
 
 // afterDestroy checks the invariants after a destroy was killed: the same ones, and another destroy completes it.
-func (r *room) afterDestroy() {
+func (r *testProject) afterDestroy() {
 	r.t.Helper()
 	before := r.over()
 	r.check(before)
@@ -425,7 +425,7 @@ func anyPartial(s *state.Snapshot) bool {
 }
 
 // resolve resolves interrupted creations as a person does who checks the world.
-func (r *room) resolve() {
+func (r *testProject) resolve() {
 	r.t.Helper()
 	project, run := r.hold()
 	defer project.Close()
@@ -436,7 +436,7 @@ func (r *room) resolve() {
 
 // finish applies without faults and compares state and world; expected is how often each name may have been created in
 // total.
-func (r *room) finish(expected map[string]int) {
+func (r *testProject) finish(expected map[string]int) {
 	r.t.Helper()
 	r.noErrors(r.job.do(context.Background(), nil))
 	for name, most := range expected {
@@ -449,7 +449,7 @@ func (r *room) finish(expected map[string]int) {
 }
 
 // destroy destroys everything without faults.
-func (r *room) destroy() {
+func (r *testProject) destroy() {
 	r.t.Helper()
 	before := r.read().State
 	j := r.job
@@ -467,7 +467,7 @@ func (r *room) destroy() {
 }
 
 // settled checks that state and world are equal, that no operation is open and that a plan contains no changes.
-func (r *room) settled() {
+func (r *testProject) settled() {
 	r.t.Helper()
 	s := r.read()
 	r.check(s)

@@ -19,11 +19,11 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// telling is a provider that repeats all its input in every response and in its log.
-type telling struct{ provider.Provider }
+// repeater is a provider that repeats all its input in every response and in its log.
+type repeater struct{ provider.Provider }
 
-// told returns warnings with all texts in some values, unquoted and in every kind of quotes.
-func told(call string, values ...cty.Value) (list diag.List) {
+// repeated returns warnings with all texts in some values, unquoted and in every kind of quotes.
+func repeated(call string, values ...cty.Value) (list diag.List) {
 	for _, v := range values {
 		if v == cty.NilVal {
 			continue
@@ -44,56 +44,56 @@ func told(call string, values ...cty.Value) (list diag.List) {
 	return list
 }
 
-func (p telling) ValidateConfig(ctx context.Context,
+func (p repeater) ValidateConfig(ctx context.Context,
 	req provider.ValidateConfigRequest) provider.ValidateConfigResponse {
 	resp := p.Provider.ValidateConfig(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("ValidateConfig", req.Config)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("ValidateConfig", req.Config)...)
 	return resp
 }
 
-func (p telling) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
-	return append(p.Provider.ValidateResource(ctx, req), told("ValidateResource", req.Config)...)
+func (p repeater) ValidateResource(ctx context.Context, req provider.ValidateResourceRequest) diag.List {
+	return append(p.Provider.ValidateResource(ctx, req), repeated("ValidateResource", req.Config)...)
 }
 
-func (p telling) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
+func (p repeater) Configure(ctx context.Context, req provider.ConfigureRequest) provider.ConfigureResponse {
 	resp := p.Provider.Configure(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("Configure", req.Config)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("Configure", req.Config)...)
 	return resp
 }
 
-func (p telling) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
+func (p repeater) UpgradeState(ctx context.Context, req provider.UpgradeStateRequest) provider.UpgradeStateResponse {
 	resp := p.Provider.UpgradeState(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("UpgradeState", resp.State)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("UpgradeState", resp.State)...)
 	return resp
 }
 
-func (p telling) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+func (p repeater) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
 	resp := p.Provider.Import(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("Import", cty.StringVal(req.ID))...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("Import", cty.StringVal(req.ID))...)
 	return resp
 }
 
-func (p telling) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
+func (p repeater) Read(ctx context.Context, req provider.ReadRequest) provider.ReadResponse {
 	resp := p.Provider.Read(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("Read", req.Prior, resp.State)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("Read", req.Prior, resp.State)...)
 	return resp
 }
 
-func (p telling) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
+func (p repeater) Plan(ctx context.Context, req provider.PlanRequest) provider.PlanResponse {
 	resp := p.Provider.Plan(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("Plan", req.Config, req.Prior)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("Plan", req.Config, req.Prior)...)
 	return resp
 }
 
-func (p telling) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
+func (p repeater) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
 	resp := p.Provider.Apply(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("Apply", req.Config, req.Prior)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("Apply", req.Config, req.Prior)...)
 	return resp
 }
 
-func (p telling) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
+func (p repeater) ReadData(ctx context.Context, req provider.ReadDataRequest) provider.ReadDataResponse {
 	resp := p.Provider.ReadData(ctx, req)
-	resp.Diagnostics = append(resp.Diagnostics, told("ReadData", req.Config)...)
+	resp.Diagnostics = append(resp.Diagnostics, repeated("ReadData", req.Config)...)
 	return resp
 }
 
