@@ -65,7 +65,7 @@ func advised(d *Diagnostic) string {
 	}
 	switch d.Summary {
 	case "Invalid index":
-		return join(d.Detail, membership(d.Expression, d.EvalContext))
+		return join(d.Detail, membership(d))
 	case "Unsupported attribute":
 		return d.Detail + attributeMeant(d)
 	case "Call to unknown function":
@@ -135,15 +135,15 @@ func missed(expr hcl.Expression, ctx *hcl.EvalContext) (within cty.Value, step h
 }
 
 // membership returns a sentence with the existing indexes or keys, if the expression uses one that does not exist.
-func membership(expr hcl.Expression, ctx *hcl.EvalContext) string {
-	collection, step := missed(expr, ctx)
+func membership(d *Diagnostic) string {
+	collection, step := missed(d.Expression, d.EvalContext)
 	index, ok := step.(hcl.TraverseIndex)
 	if !ok || index.Key.IsMarked() || !collection.IsKnown() || collection.IsNull() {
 		return ""
 	}
 	switch ty := collection.Type(); {
 	case ty.IsMapType() || ty.IsObjectType():
-		return keysOf(collection, index.Key)
+		return keysOf(d, collection, index.Key)
 	case ty.IsListType() || ty.IsTupleType():
 		return indicesOf(collection.LengthInt())
 	}
@@ -171,6 +171,10 @@ func functionMeant(d *Diagnostic) string {
 	said, _, _ := strings.Cut(d.Detail, " Did you mean ")
 	if !ok || strings.Contains(call.Name, "::") || d.Subject == nil {
 		return d.Detail
+	}
+	if call.Name == "if" {
+		d.Fix = decided(call)
+		return said + " A conditional expression is written as CONDITION ? VALUE : OTHER_VALUE."
 	}
 	var names []string
 	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
@@ -211,7 +215,7 @@ func meantByHCL(d *Diagnostic) Fix {
 // maxKeys is the maximum number of keys to list.
 const maxKeys = 10
 
-func keysOf(collection, key cty.Value) string {
+func keysOf(d *Diagnostic, collection, key cty.Value) string {
 	names := slices.Sorted(maps.Keys(collection.AsValueMap()))
 	if len(names) == 0 {
 		return "It is empty."
@@ -219,6 +223,9 @@ func keysOf(collection, key cty.Value) string {
 	guess := ""
 	if key.IsKnown() && !key.IsNull() && key.Type() == cty.String {
 		guess = DidYouMean(key.AsString(), names)
+		if name := Nearest(key.AsString(), names); name != "" && d.Subject != nil {
+			d.Fix = Fix{{*d.Subject, key.AsString(), name}}
+		}
 	}
 	more := ""
 	if n := len(names) - maxKeys; n > 0 {

@@ -268,20 +268,41 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 		found.Fix = meantByHCL(found)
 		found.Detail = advised(found)
 		hideSecrets(found, secrets)
-		if len(l) > 0 && sameOperation(l[len(l)-1], found) {
-			found.Follows = true
+		if len(l) > 0 {
+			markOperands(l[len(l)-1], found)
 		}
 		l = append(l, found)
 	}
 	return l
 }
 
-// sameOperation reports whether a problem of the second operand repeats that of the first operand of the same
-// operation.
-func sameOperation(first, second *Diagnostic) bool {
-	return second.Summary == "Invalid operand" && first.Summary == second.Summary && first.Context != nil &&
-		second.Context != nil && *first.Context == *second.Context
+// markOperands marks one of two problems as a consequence of the other: the second one, if both are about operands of
+// the same operation, and that of the outer operation, if both are about strings in one sum.
+func markOperands(first, second *Diagnostic) {
+	if second.Summary != "Invalid operand" || first.Summary != second.Summary || first.Context == nil ||
+		second.Context == nil {
+		return
+	}
+	a, b := *first.Context, *second.Context
+	switch {
+	case a == b:
+		second.Follows = true
+	case !needsNumber(first) || !needsNumber(second):
+	case encloses(a, b):
+		first.Follows = true
+	case encloses(b, a):
+		second.Follows = true
+	}
 }
+
+// encloses reports whether a range contains another.
+func encloses(outer, inner hcl.Range) bool {
+	return outer.Filename == inner.Filename && outer.Start.Byte <= inner.Start.Byte &&
+		inner.End.Byte <= outer.End.Byte
+}
+
+// needsNumber reports whether a problem is about a text where a number is needed.
+func needsNumber(d *Diagnostic) bool { return strings.Contains(d.Detail, "a number is required") }
 
 // AppendError adds an error: a Diagnostic or List unchanged, any other error under the given summary, with advice for
 // errors of the operating system.

@@ -47,6 +47,8 @@ func repairs(d *Diagnostic, src []byte) []Fix {
 			return []Fix{{{Range: stretch(at, at.End.Byte, at.End.Byte+spaces+1), New: " ="}}}
 		} else if bytes.HasPrefix(rest[spaces:], []byte("==")) {
 			return []Fix{{{Range: stretch(at, at.End.Byte+spaces, at.End.Byte+spaces+2), New: "="}}}
+		} else if bytes.HasPrefix(src[at.Start.Byte:], []byte("--")) {
+			return []Fix{{{Range: stretch(at, at.Start.Byte, at.Start.Byte+2), New: "#"}}}
 		}
 	case "Invalid block definition": // name "value"
 		if c := d.Context; c != nil && c.Start.Byte <= at.Start.Byte {
@@ -54,26 +56,39 @@ func repairs(d *Diagnostic, src []byte) []Fix {
 			return []Fix{inserted(*c, c.Start.Byte+name, " =")}
 		}
 	case "Invalid character":
-		if src[at.Start.Byte] == ';' {
+		switch src[at.Start.Byte] {
+		case ';':
 			return []Fix{{{Range: at}}}
+		case '$':
+			return bare(at, src)
 		}
 		return quotes(at, src)
-	case "Invalid multi-line string": // the quote at the end of the line is missing
-		line, _, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
-		end := len(bytes.TrimRight(src[:at.Start.Byte+len(line)], " \t\r\n"))
-		if end > 0 && src[end-1] == '\'' {
-			return []Fix{{{Range: stretch(at, end-1, end), New: `"`}}}
+	case "Invalid multi-line string":
+		return lateQuotes(at, src)
+	case "Unclosed template interpolation sequence":
+		return lateBraces(at, src)
+	case "Missing newline after block definition": // a second }
+		return []Fix{{{Range: at}}}
+	case "Invalid 'for' expression":
+		if string(src[at.Start.Byte:at.End.Byte]) == "of" {
+			return []Fix{{{Range: at, New: "in"}}}
 		}
-		return []Fix{inserted(at, end, `"`)}
+		return []Fix{inserted(at, at.Start.Byte, ": ")}
+	case "Invalid single-argument block definition":
+		return append(asCondition(at, src), habits(d, src)...)
 	case "Unexpected comma after argument":
 		return []Fix{{{Range: at}}}
 	case "Invalid expression":
 		if src[at.Start.Byte] == '=' { // the third of ===
 			return []Fix{{{Range: at}}}
 		}
+		if right := arrows[string(src[max(at.Start.Byte-1, 0):at.End.Byte])]; right != "" {
+			return []Fix{{{Range: stretch(at, at.Start.Byte-1, at.End.Byte), New: right}}}
+		}
+		return habits(d, src)
 	case "Missing item separator", "Missing argument separator", "Missing attribute separator",
 		"Missing key/value separator", "Missing newline after argument", "Unbalanced parentheses":
-		return separations(at, src)
+		return slices.Concat(asCondition(at, src), habits(d, src), separations(at, src))
 	case "Unsupported operator":
 		word := string(src[at.Start.Byte:at.End.Byte])
 		if word == "&" || word == "|" {
@@ -149,6 +164,65 @@ func parses(f Fix, src []byte, filename string) bool {
 	}
 	_, diags := hclsyntax.ParseConfig([]byte(text), filename, hcl.InitialPos)
 	return !diags.HasErrors()
+}
+
+// arrows are operators of other languages, of which the second character is where an expression should begin.
+var arrows = map[string]string{"<>": "!=", "->": "=>"}
+
+// asCondition returns the change of = to == for an argument's second equals sign.
+func asCondition(at hcl.Range, src []byte) []Fix {
+	if string(src[at.Start.Byte:at.End.Byte]) != "=" {
+		return nil
+	}
+	return []Fix{{{Range: at, New: "=="}}}
+}
+
+// bare returns the change of ${x} outside of a string to x.
+func bare(at hcl.Range, src []byte) []Fix {
+	line, _, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
+	end := bytes.IndexByte(line, '}')
+	if !bytes.HasPrefix(line, []byte("${")) || end < 0 {
+		return nil
+	}
+	return []Fix{{{Range: stretch(at, at.Start.Byte, at.Start.Byte+2)},
+		{Range: stretch(at, at.Start.Byte+end, at.Start.Byte+end+1)}}}
+}
+
+// lateQuotes returns the changes for a string without an end: a quote at the end of the line, before a brace there, or
+// after the brace of an interpolation, which may be missing, too.
+func lateQuotes(at hcl.Range, src []byte) []Fix {
+	line, _, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
+	end := len(bytes.TrimRight(src[:at.Start.Byte+len(line)], " \t\r\n"))
+	if end > 0 && src[end-1] == '\'' {
+		return []Fix{{{Range: stretch(at, end-1, end), New: `"`}}}
+	}
+	list := []Fix{inserted(at, end, `"`)}
+	if end == 0 || src[end-1] != '{' && src[end-1] != '}' {
+		return list
+	}
+	before := len(bytes.TrimRight(src[:end-1], " \t"))
+	if before > 0 && src[before-1] == '\'' {
+		return append(list, Fix{{Range: stretch(at, before-1, before), New: `"`}})
+	}
+	word := src[bytes.LastIndexByte(src[:before], '"')+1 : before]
+	switch {
+	case bytes.Contains(src[bytes.LastIndexByte(src[:before], '\n')+1:before], []byte("${")):
+		return append(list, inserted(at, before, `}"`))
+	case len(word) > 0 && len(bytes.TrimLeftFunc(word, isName)) == 0:
+		return append(list, inserted(at, before, `"`))
+	}
+	return list
+}
+
+// lateBraces returns the changes for an interpolation without an end: a brace before one of the quotes behind it.
+func lateBraces(at hcl.Range, src []byte) (list []Fix) {
+	line, _, _ := bytes.Cut(src[at.End.Byte:], []byte("\n"))
+	for i, c := range line {
+		if c == '"' {
+			list = append(list, inserted(at, at.End.Byte+i, "}"))
+		}
+	}
+	return list
 }
 
 func isName(r rune) bool { return r >= 0x80 || isWordByte(byte(r)) }

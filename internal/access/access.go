@@ -183,7 +183,7 @@ func (Deferral) Error() string { return "deferred by the provider" }
 // Open opens an instance of an ephemeral block for this run, and returns its value if the postconditions are true. If
 // the client allows deferrals, the error may be a Deferral.
 func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
-	config cty.Value, client provider.ClientCapabilities) (cty.Value, error) {
+	config cty.Value, marks value.MarkedPaths, client provider.ClientCapabilities) (cty.Value, error) {
 	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
 	leave, err := a.Enter(of)
 	if err != nil {
@@ -198,8 +198,7 @@ func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, p
 	if err := a.walk.Report(b.Locate(diags, key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	secret, _ := value.UnmarkDeep(v)
-	a.walk.Inputs.Secrets.Add(secret, []cty.Path{{}})
+	a.walk.Inputs.Secrets.AddOpened(b.Slot.Type.Block, v, config, marks)
 	return v, a.walk.Report(b.Postconditions(key, v))
 }
 

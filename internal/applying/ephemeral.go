@@ -18,9 +18,9 @@ func (a *applier) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	config, _, err := a.configuration(b, key)
+	config, marks, err := a.configuration(b, key)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	return a.Open(b, key, cfg, prov, config, access.Client)
+	return a.Open(b, key, cfg, prov, config, marks, access.Client)
 }

@@ -21,7 +21,7 @@ func Validate(root *config.Module) (diags diag.List) {
 	if b == nil || kinds[b.Type] != nil && b.Type != cloudType {
 		return nil
 	}
-	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type))
+	return diags.Errorf(&b.TypeRange, "Unsupported backend type", "%s", noBackend(b.Type)).Meant(b.Type, types())
 }
 
 // types returns the labels that a backend block can have.

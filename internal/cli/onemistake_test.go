@@ -110,7 +110,7 @@ var (
 )
 
 // validated returns the errors of the project in a directory.
-func validated(t *testing.T, dir string) (list []heard) {
+func validated(t *testing.T, dir string) []heard {
 	t.Helper()
 	var out bytes.Buffer
 	in, err := os.Open(os.DevNull)
@@ -121,7 +121,12 @@ func validated(t *testing.T, dir string) (list []heard) {
 	a := &command.App{Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", StartDir: dir},
 		In: command.NewInput(in), Out: &out, Err: &out}
 	catchPanic(a, func() command.Outcome { return start(t.Context(), a, []string{"validate"}) })
-	for _, text := range strings.Split("\n"+out.String(), "\n\nError: ")[1:] {
+	return errorsIn(out.String())
+}
+
+// errorsIn returns the errors in a command's output.
+func errorsIn(output string) (list []heard) {
+	for _, text := range strings.Split("\n"+output, "\n\nError: ")[1:] {
 		e := heard{text: text}
 		e.title, _, _ = strings.Cut(text, "\n")
 		if m := errorPlace.FindStringSubmatch(text); m != nil {

@@ -46,6 +46,22 @@ func checkName(name string, rng hcl.Range, summary string) diag.List {
 	return diag.List(nil).Errorf(&rng, summary, "%q is not a name. %s", name, nameRule)
 }
 
+// checkResourceName is checkName with a suggestion, in which words are joined, and one that is written twice is there
+// once.
+func checkResourceName(name string, rng hcl.Range, summary string) diag.List {
+	diags := checkName(name, rng, summary)
+	words := slices.Compact(strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ./:", r) }))
+	meant := strings.Join(words, "_")
+	if !hclsyntax.ValidIdentifier(meant) {
+		meant = "_" + meant
+	}
+	quoted := rng.End.Byte-rng.Start.Byte == len(name)+2
+	if diags.HasErrors() && quoted && len(words) > 0 && hclsyntax.ValidIdentifier(meant) {
+		return diags.Fixed(diag.Edit{Range: rng, New: `"` + meant + `"`})
+	}
+	return diags
+}
+
 // plainName recognizes common names without the lexer, which is slow for short texts.
 func plainName(name string) bool {
 	for i := range len(name) {
@@ -190,14 +206,63 @@ func decodeDependsOn(attr *hcl.Attribute) ([]hcl.Traversal, diag.List) {
 	var out []hcl.Traversal
 	exprs, hclDiags := hcl.ExprList(attr.Expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
+	if diags.HasErrors() {
+		diags[0].Detail = "The argument \"depends_on\" is a list of references in brackets, even if there is only one."
+		diags[0].Fix = asList(attr.Expr)
+	}
 	for _, expr := range exprs {
 		traversal, moreDiags := decodeTraversal(expr)
+		if moreDiags.HasErrors() {
+			moreDiags[0].Fix = withoutQuotes(expr)
+		}
 		diags = diags.Extend(moreDiags)
 		if len(traversal) > 0 {
 			out = append(out, traversal)
 		}
 	}
 	return out, diags
+}
+
+// asList returns the change that puts a reference, which may be in quotes, into brackets.
+func asList(expr hcl.Expression) diag.Fix {
+	at := expr.Range()
+	if _, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
+		return diag.Around(at, "[", "]")
+	}
+	fix := withoutQuotes(expr)
+	if len(fix) == 2 {
+		fix[0].New, fix[1].New = "[", "]"
+	}
+	return fix
+}
+
+// withoutQuotes returns the change of "x.y" or "${x.y}" to x.y, or nil.
+func withoutQuotes(expr hcl.Expression) diag.Fix {
+	var inner hcl.Range
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateWrapExpr:
+		if _, diags := hcl.AbsTraversalForExpr(e.Wrapped); diags.HasErrors() {
+			return nil
+		}
+		inner = e.Wrapped.Range()
+	case *hclsyntax.TemplateExpr:
+		if len(e.Parts) != 1 {
+			return nil
+		}
+		inner = e.Parts[0].Range()
+		text, _ := e.Parts[0].Value(nil)
+		if text.IsNull() || !text.IsKnown() || text.Type() != cty.String {
+			return nil
+		}
+		if _, diags := hclsyntax.ParseTraversalAbs([]byte(text.AsString()), "", hcl.InitialPos); diags.HasErrors() {
+			return nil
+		}
+	default:
+		return nil
+	}
+	outer := expr.Range()
+	return diag.Fix{{Range: hcl.Range{Filename: outer.Filename, Start: outer.Start, End: inner.Start}},
+		{Range: hcl.Range{Filename: outer.Filename, Start: inner.End, End: outer.End}}}
 }
 
 // checkRepetition returns an error for count and for_each in the same block.

@@ -88,6 +88,7 @@ func decodeEndpoint(expr hcl.Expression) (Endpoint, diag.List) {
 	traversal, hclDiags := hcl.AbsTraversalForExpr(expr)
 	diags := diag.List(nil).AppendHCL(hclDiags)
 	if diags.HasErrors() {
+		diags[0].Fix = withoutQuotes(expr)
 		return Endpoint{}, refusedKeys(expr, "moved", diags)
 	}
 	target, moreDiags := decodeAddress(traversal)

@@ -124,7 +124,7 @@ func newResource(block *hcl.Block, mode addr.Mode, content *hcl.BodyContent, ove
 		TypeRange: block.LabelRanges[0],
 	}
 	diags := checkName(r.Addr.Type, block.LabelRanges[0], nameSummaries[mode][0])
-	diags = diags.Extend(checkName(r.Addr.Name, block.LabelRanges[1], nameSummaries[mode][1]))
+	diags = diags.Extend(checkResourceName(r.Addr.Name, block.LabelRanges[1], nameSummaries[mode][1]))
 	var moreDiags diag.List
 	r.Count, r.ForEach, moreDiags = checkRepetition(content.Attributes)
 	diags = diags.Extend(moreDiags)

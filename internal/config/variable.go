@@ -173,8 +173,14 @@ func (v *Variable) checkDefault(raw cty.Value, rng hcl.Range, what string) (diag
 	summary := "Invalid default value for " + kind
 	converted, err := v.convertDefault(raw)
 	if err != nil {
-		return diags.Errorf(&rng, summary, "%s does not fit the type constraint of the %s %q: %s.", what, kind, v.Name,
+		diags = diags.Errorf(&rng, summary, "%s does not fit the type constraint of the %s %q: %s.", what, kind, v.Name,
 			strings.TrimSuffix(v.conversionError(err).Error(), "."))
+		if !raw.IsNull() && raw.Type().IsPrimitiveType() {
+			if _, err := v.convertDefault(cty.TupleVal([]cty.Value{raw})); err == nil {
+				return diags.Fixed(diag.Around(rng, "[", "]")...)
+			}
+		}
+		return diags
 	}
 	if !v.Nullable && converted.IsNull() {
 		return diags.Errorf(&rng, summary, "The default value is null, which nullable = false excludes.")

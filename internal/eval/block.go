@@ -142,6 +142,9 @@ func (b *Block) Unchecked(key addr.Key) {
 func (b *Block) Set(exp Expansion, values map[addr.Key]cty.Value) {
 	r := b.Instance.resources[b.Slot.Index]
 	r.exp, r.byKey = exp, values
+	if b.Config().Addr.Mode == addr.Ephemeral {
+		return // who opened it knows which parts are secret
+	}
 	for _, v := range values {
 		b.Instance.walk.Inputs.Secrets.Learn(v)
 	}

@@ -22,8 +22,12 @@ func (i *Instance) evalVariable(s *linking.Slot) error {
 	}
 	val, more := i.walk.arguments.converted(s, raw, func() (cty.Value, diag.List) {
 		val, diags := i.convertVariable(s, raw, rng)
-		if !diags.HasErrors() {
+		switch {
+		case diags.HasErrors():
+		case i.Addr.IsRoot():
 			i.walk.Inputs.Secrets.Learn(val)
+		default:
+			i.walk.Inputs.Secrets.LearnDerived(val) // its argument is an expression
 		}
 		return val, diags
 	})

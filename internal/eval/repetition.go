@@ -289,6 +289,10 @@ func suitableForEach(v cty.Value, expr hcl.Expression, ctx *hcl.EvalContext) dia
 		return nil // its type is unknown, too
 	case !(ty.IsMapType() || ty.IsObjectType() || ty.IsSetType()):
 		const text = `The value of "for_each" has the type %s. It must be a map, an object or a set of strings.%s`
+		if ty == cty.String {
+			return bad(text, ty.FriendlyName(), " For one string, write a set with one element.").
+				Fixed(diag.Around(expr.Range(), "toset([", "])")...)
+		}
 		if !ty.IsListType() && !ty.IsTupleType() {
 			return bad(text, ty.FriendlyName(), "")
 		}

@@ -262,7 +262,7 @@ func (i *Instance) settle(s *linking.Slot, v cty.Value) {
 	if s.Kind == linking.SlotOutput {
 		i.walk.Inputs.Secrets.LearnOutput(v)
 	} else {
-		i.walk.Inputs.Secrets.Learn(v)
+		i.walk.Inputs.Secrets.LearnDerived(v)
 	}
 	i.values[s.Index] = v
 }

@@ -27,7 +27,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 	if err := p.walk.Report(b.Preconditions(key)); err != nil {
 		return cty.DynamicVal, err
 	}
-	config, _, err := p.configuration(b, key, prov)
+	config, marks, err := p.configuration(b, key, prov)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -35,7 +35,7 @@ func (p *planner) openEphemeral(b *eval.Block, key addr.Key) (cty.Value, error) 
 		b.Unchecked(key)
 		return unknown, nil
 	}
-	v, err := p.Open(b, key, cfg, prov, config, p.client())
+	v, err := p.Open(b, key, cfg, prov, config, marks, p.client())
 	if later := (access.Deferral{}); errors.As(err, &later) {
 		b.Unchecked(key)
 		return unknown, p.postpones(cfg, later.Reason, nil)

@@ -13,11 +13,11 @@ const longestFixed = 300
 // Fixed returns the line of the source that would solve a problem, and its number; 0 if there is none, if it is too
 // long, or if a part of it must not be shown.
 func (e *Excerpts) Fixed(d *diag.Diagnostic) (number int, code string) {
-	if d.Subject == nil || len(d.Fix) == 0 || strings.HasSuffix(d.Subject.Filename, ".json") {
+	if d.Subject == nil || strings.HasSuffix(d.Subject.Filename, ".json") {
 		return 0, ""
 	}
 	from, source := e.of(d.Subject.Filename), e.sources[d.Subject.Filename]
-	lines, start, ok := d.Fix.Lines(source)
+	lines, start, ok := d.FixIn(source).Lines(source)
 	if !ok || !from.visible || len(lines) > longestFixed || strings.ContainsAny(lines, "\r\n") {
 		return 0, ""
 	}

@@ -48,6 +48,9 @@ type Secrets struct {
 	// string creates new ones.
 	shown, shownAs map[string]bool
 	shared         bool
+	// plain are the strings in arguments of ephemeral resources that are not secret themselves. Their values are
+	// ephemeral afterwards, because they are read from the opened object.
+	plain map[string]bool
 }
 
 // Add adds every string, number and map key in the sensitive parts of a value. Marks of the value are ignored; only
@@ -59,16 +62,74 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	v, _ = v.UnmarkDeep()
 	for _, path := range paths {
 		if part, err := path.Apply(v); err == nil {
-			s.gather(part, true, minSecret)
+			s.gather(part, whole, minSecret)
 		}
 	}
+}
+
+// AddOpened adds the strings and numbers of an opened ephemeral resource, except for arguments that its configuration
+// contains in plain: without a mark, and not secret according to the schema.
+func (s *Secrets) AddOpened(block *provider.Block, opened, config cty.Value, marks MarkedPaths) {
+	if s == nil {
+		return
+	}
+	opened, _ = opened.UnmarkDeep()
+	config, _ = config.UnmarkDeep()
+	config = MarkSensitive(config, SensitivePaths(block, config, append(slices.Clone(marks.Sensitive),
+		marks.Ephemeral...)))
+	s.addOpened(opened, config)
+}
+
+func (s *Secrets) addOpened(opened, config cty.Value) {
+	switch {
+	case config == cty.NilVal || config.IsMarked() || !config.IsKnown() || config.IsNull() || !opened.IsKnown() ||
+		opened.IsNull() || !opened.Type().Equals(config.Type()):
+		s.gather(opened, whole, minSecret)
+	case opened.Type() == cty.String && opened.AsString() == config.AsString():
+		s.keepPlain(opened.AsString())
+	case opened.Type().IsPrimitiveType() && opened.RawEquals(config):
+	case !opened.CanIterateElements() || opened.Type().IsSetType():
+		s.gather(opened, whole, minSecret)
+	default:
+		had := map[string]cty.Value{}
+		for key, element := range ctyfast.Each(config) {
+			had[keyText(key)] = element
+		}
+		for key, element := range ctyfast.Each(opened) {
+			before, known := had[keyText(key)]
+			switch {
+			case !opened.Type().IsMapType():
+			case known:
+				s.keepPlain(key.AsString())
+			default:
+				s.addText(key.AsString(), minSecret)
+			}
+			s.addOpened(element, before)
+		}
+	}
+}
+
+// keyText returns a key or an index as text.
+func keyText(key cty.Value) string {
+	if key.Type() == cty.String {
+		return key.AsString()
+	}
+	return key.AsBigFloat().String()
 }
 
 // Learn adds the marked parts of a value in the configuration. No other program may have received the value itself, but
 // perhaps a part of something: a program that gets a secret in its script may print only the secret.
 func (s *Secrets) Learn(v cty.Value) {
 	if s != nil && v != cty.NilVal && ctyfast.ContainsMarked(v) {
-		s.gather(v, false, minLearned)
+		s.gather(v, unmarked, minLearned)
+	}
+}
+
+// LearnDerived is like Learn, for the value of an expression: an argument that an ephemeral resource has in plain is
+// not secret where it is read from there.
+func (s *Secrets) LearnDerived(v cty.Value) {
+	if s != nil && v != cty.NilVal && ctyfast.ContainsMarked(v) {
+		s.gather(v, derived, minLearned)
 	}
 }
 
@@ -76,11 +137,11 @@ func (s *Secrets) Learn(v cty.Value) {
 // added where it came from: all of it is hidden in messages, but other values may contain its other parts.
 func (s *Secrets) LearnOutput(v cty.Value) {
 	if s == nil || v == cty.NilVal || !v.IsMarked() || v.Type().IsPrimitiveType() {
-		s.Learn(v)
+		s.LearnDerived(v)
 		return
 	}
 	v, _ = v.Unmark()
-	s.Learn(v)
+	s.LearnDerived(v)
 	v, _ = v.UnmarkDeep()
 	_ = cty.Walk(v, func(_ cty.Path, part cty.Value) (bool, error) {
 		if part.Type() == cty.String && part.IsKnown() && !part.IsNull() {
@@ -90,26 +151,67 @@ func (s *Secrets) LearnOutput(v cty.Value) {
 	})
 }
 
+// reach is the reason why a part of a value is secret.
+type reach uint8
+
+const (
+	unmarked  reach = iota // it is not secret
+	derived                // the same; ephemeral parts are read from somewhere
+	ephemeral              // read from something ephemeral, where it may be in plain
+	whole                  // it is secret
+)
+
+// within returns the reach of a part with some marks.
+func (r reach) within(marks cty.ValueMarks) reach {
+	_, isEphemeral := marks[Ephemeral]
+	switch {
+	case len(marks) == 0:
+		return r
+	case r == whole || r == unmarked || !isEphemeral || len(marks) > 1:
+		return whole
+	}
+	return ephemeral
+}
+
 // gather adds the marked parts of a value, or all if the value is within a secret, of at least the length least.
-func (s *Secrets) gather(v cty.Value, within bool, least int) {
+func (s *Secrets) gather(v cty.Value, r reach, least int) {
 	v, marks := v.Unmark()
-	within = within || len(marks) > 0
+	r = r.within(marks)
+	secret := r == whole || r == ephemeral
 	switch ty := v.Type(); {
 	case !v.IsKnown() || v.IsNull():
-	case ty == cty.String && within:
-		s.add(v.AsString(), least)
-	case ty == cty.Number && within:
+	case ty == cty.String && secret:
+		if r == whole || !s.isPlain(v.AsString()) {
+			s.add(v.AsString(), least)
+		}
+	case ty == cty.Number && secret:
 		if f := v.AsBigFloat(); f.MantExp(nil) < maxBits && f.MantExp(nil) > -maxBits {
 			s.add(f.Text('f', -1), least)
 		}
 	case v.CanIterateElements():
 		for key, element := range ctyfast.Each(v) {
-			if within && ty.IsMapType() {
+			if secret && ty.IsMapType() && (r == whole || !s.isPlain(key.AsString())) {
 				s.addText(key.AsString(), least)
 			}
-			s.gather(element, within, least)
+			s.gather(element, r, least)
 		}
 	}
+}
+
+func (s *Secrets) keepPlain(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.plain == nil {
+		s.plain = map[string]bool{}
+	}
+	s.plain[text] = true
+}
+
+// isPlain reports whether an ephemeral resource has a string in plain.
+func (s *Secrets) isPlain(text string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.plain[text]
 }
 
 // Unmark removes the marks of a configuration, like UnmarkDeep, for a provider or program, and collects its secrets:
@@ -119,7 +221,11 @@ func (s *Secrets) Unmark(block *provider.Block, config cty.Value) (cty.Value, Ma
 	v, marks := UnmarkDeep(config)
 	if s != nil && block != nil {
 		s.Add(v, SensitivePaths(block, v, marks.Sensitive))
-		s.Add(v, marks.Ephemeral)
+		for _, path := range marks.Ephemeral {
+			if part, err := path.Apply(v); err == nil {
+				s.gather(part, ephemeral, minSecret)
+			}
+		}
 	}
 	return v, marks
 }

@@ -2,6 +2,7 @@ package linking
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -13,13 +14,27 @@ import (
 // would be about the missing name of a resource.
 func (l *linker) bareName(t hcl.Traversal, d diag.List) diag.List {
 	at := t[0].SourceRange()
-	meant := l.withKind(t.RootName())
+	name := t.RootName()
+	meant := l.withKind(name)
+	if word := otherWords[name]; meant == "" && word != "" {
+		return diag.List(nil).Errorf(&at, "Invalid reference", "The value is written %s in this language.", word).
+			Fixed(diag.Edit{Range: at, New: word})
+	}
 	if meant == "" {
-		return d
+		for r := range l.u.Resources {
+			if r.Type == name {
+				return d
+			}
+		}
+		return d.Fixed(diag.Around(at, `"`, `"`)...)
 	}
 	return diag.List(nil).Errorf(&at, "Invalid reference", "A reference begins with the kind of its object. Did you "+
 		"mean %q?", meant).Fixed(diag.Edit{Range: at, New: meant})
 }
+
+// otherWords are the constants of other languages.
+var otherWords = map[string]string{"True": "true", "TRUE": "true", "False": "false", "FALSE": "false", "None": "null",
+	"nil": "null", "NULL": "null", "Null": "null", "undefined": "null"}
 
 // withKind returns the full reference to the only object of a module with a name, or "" if there is none or more than
 // one.
@@ -40,9 +55,26 @@ func (l *linker) withKind(name string) string {
 		}
 	}
 	if len(found) != 1 {
-		return ""
+		return l.withDot(name)
 	}
 	return found[0]
+}
+
+// withDot returns the reference that a word is without its dot, such as "varname", or "".
+func (l *linker) withDot(word string) string {
+	for _, kind := range []string{"var", "local", "module"} {
+		name, ok := strings.CutPrefix(word, kind)
+		if !ok || name == "" {
+			continue
+		}
+		_, isVariable := l.u.Variables[name]
+		_, isLocal := l.u.Locals[name]
+		_, isCall := l.u.CallSlots[name]
+		if kind == "var" && isVariable || kind == "local" && isLocal || kind == "module" && isCall {
+			return kind + "." + name
+		}
+	}
+	return ""
 }
 
 // otherRoots are words that people use by mistake for the kind of an object.

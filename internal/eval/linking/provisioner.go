@@ -26,6 +26,9 @@ type Provisioner struct {
 	Refs []addr.Reference
 }
 
+// provisioners are those of the language.
+var provisioners = []string{"file", "local-exec", "remote-exec"}
+
 // compileProvisioners checks the blocks against their schemas. inherited is the connection block around them; it may be
 // nil. An unknown provisioner is refused, not skipped: the object would differ from its configuration.
 func compileProvisioners(list []*config.Provisioner, inherited *config.Connection) ([]*Provisioner, diag.List) {
@@ -38,7 +41,7 @@ func compileProvisioners(list []*config.Provisioner, inherited *config.Connectio
 				Subject: c.TypeRange.Ptr(),
 				Detail: fmt.Sprintf("There is no provisioner %q. The provisioners of the language are local-exec, "+
 					"file and remote-exec.%s", c.Type,
-					diag.DidYouMean(c.Type, []string{"file", "local-exec", "remote-exec"}))})
+					diag.DidYouMean(c.Type, provisioners))}).Meant(c.Type, provisioners)
 			continue
 		}
 		p := &Provisioner{Config: c, Body: blocks.Compile(c.Body, schema)}

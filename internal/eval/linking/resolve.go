@@ -83,7 +83,8 @@ func (l *linker) dependsOn(list []hcl.Traversal) {
 		if !d.HasErrors() && len(ref.Remaining) > 0 {
 			rng := ref.Remaining.SourceRange()
 			d = d.Errorf(&rng, "Invalid depends_on reference", "depends_on must name a whole object, such as a "+
-				"resource or a module, not an attribute. Remove everything after the name.")
+				"resource or a module, not an attribute. Remove everything after the name.").
+				Fixed(diag.Edit{Range: rng})
 		}
 		if !d.HasErrors() {
 			d = d.Extend(l.dependOn(ref))
@@ -156,7 +157,8 @@ func (l *linker) resolve(ref addr.Reference) diag.List {
 	case addr.RefTerraform:
 		if ref.Name != "workspace" && ref.Name != "applying" {
 			return undeclared(fmt.Sprintf(`Invalid %q attribute`, ref.Root), `There is no %[1]s.%[2]s, only `+
-				`%[1]s.workspace, the name of the selected workspace, and %[1]s.applying.`, ref.Root, ref.Name)
+				`%[1]s.workspace, the name of the selected workspace, and %[1]s.applying.`, ref.Root, ref.Name).
+				Meant(ref.Name, []string{"workspace", "applying"})
 		}
 	case addr.RefCount, addr.RefEach, addr.RefSelf, addr.RefCaller:
 		return l.resolveInstance(ref, undeclared)
