@@ -31,7 +31,9 @@ type mode struct {
 
 var modes = []mode{
 	{name: "minimal refresh", set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Minimal = true }},
-	{name: "refresh policy", set: func(r *testProject, _ desired, random *rand.Rand) { r.job.Refresh = randomPolicy(random) }},
+	{name: "refresh policy", set: func(r *testProject, _ desired, random *rand.Rand) {
+		r.job.Refresh = randomPolicy(random)
+	}},
 	{name: "plan without a lock", set: func(r *testProject, _ desired, _ *rand.Rand) { r.job.Beside = true }},
 	{name: "waves", set: waves},
 	{name: "limits", set: limits},

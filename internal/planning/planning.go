@@ -11,6 +11,7 @@
 package planning
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -588,14 +589,5 @@ func (p *planner) finish(diags diag.List) *plan.Plan {
 }
 
 func compareChanges(a, b *plan.Change) int {
-	if c := a.Object.Instance.Compare(b.Object.Instance); c != 0 {
-		return c
-	}
-	if a.Object.Deposed < b.Object.Deposed {
-		return -1
-	}
-	if a.Object.Deposed > b.Object.Deposed {
-		return 1
-	}
-	return 0
+	return cmp.Or(a.Object.Instance.Compare(b.Object.Instance), cmp.Compare(a.Object.Deposed, b.Object.Deposed))
 }
