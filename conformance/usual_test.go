@@ -16,7 +16,7 @@ import (
 )
 
 // usualMistakes has mistakes with the answers that TestUsualMistakes in package cli checks.
-const usualMistakes = "../internal/cli/testdata/usual.txtar"
+const usualMistakes = "../internal/cli/testdata/mistakes/usual.txtar"
 
 var recordUsual = flag.Bool("usual", false, "write terraform's answers to the usual mistakes again")
 

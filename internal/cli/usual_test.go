@@ -16,7 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// TestUsualMistakes makes the mistakes in testdata/usual.txtar, each in a project of its own. A section NAME is the
+// TestUsualMistakes makes the mistakes in testdata/mistakes/usual.txtar, each in a project of its own. A section NAME is the
 // file main.tf, in which « and » are around the text that must be marked, or « stands alone where nothing is; NAME/PATH
 // is another file. The section "NAME: answer" has the title of the only error, the line to paste if there is one, and
 // what Terraform answers, which TestTerraformsAnswersToUsualMistakes in package conformance compares with the program.
@@ -26,7 +26,7 @@ import (
 //
 // With -update marks and answers are written again, except for those of Terraform.
 func TestUsualMistakes(t *testing.T) {
-	const name = "testdata/usual.txtar"
+	const name = "testdata/mistakes/usual.txtar"
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
 		t.Fatal(err)

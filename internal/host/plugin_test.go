@@ -51,7 +51,7 @@ func TestProgramsThatAreNotPluginsAreExplained(t *testing.T) {
 			[]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")) + "'; sleep 600", []string{
 			"It must be base64 of DER"}, false},
 		"no certificate at all": {"echo '1|6|tcp|127.0.0.1:1234|grpc|" + strings.Repeat("A", 100) + "'; sleep 600",
-			[]string{"not of a DER certificate"}, false},
+			[]string{"does not contain a DER certificate"}, false},
 		"no line end": {"printf '1|6|tcp|127.0.0.1:1234|grpc|x'; sleep 600", []string{
 			"has no newline", "    1|6|tcp|127.0.0.1:1234|grpc|x"}, true},
 		"old transport": {"echo '1|5|tcp|127.0.0.1:1234|netrpc'; sleep 600", []string{"does not offer gRPC"},
