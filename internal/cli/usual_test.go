@@ -16,11 +16,11 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// TestUsualMistakes makes the mistakes in testdata/mistakes/usual.txtar, each in a project of its own. A section NAME is the
-// file main.tf, in which « and » are around the text that must be marked, or « stands alone where nothing is; NAME/PATH
-// is another file. The section "NAME: answer" has the title of the only error, the line to paste if there is one, and
-// what Terraform answers, which TestTerraformsAnswersToUsualMistakes in package conformance compares with the program.
-// A first line "plan" stands for that command in place of validate.
+// TestUsualMistakes makes the mistakes in testdata/mistakes/usual.txtar, each in a project of its own. A section NAME
+// is the file main.tf, in which « and » are around the text that must be marked, or « stands alone where nothing is;
+// NAME/PATH is another file. The section "NAME: answer" has the title of the only error, the line to paste if there is
+// one, and what Terraform answers, which TestTerraformsAnswersToUsualMistakes in package conformance compares with the
+// program. A first line "plan" stands for that command in place of validate.
 //
 // The line that an error suggests is pasted, and the project must then be valid: without an error, of any kind.
 //
