@@ -32,12 +32,12 @@ func checkAbout(t *testing.T, pkgs []*packages.Package) {
 	a.eachFile(a.closuresOf)
 	a.eachFile(a.file)
 	var b strings.Builder
-	said := a.codeTexts()
+	texts := a.codeTexts()
 	for _, k := range diag.Kinds() {
 		if k.Retired {
 			continue
 		}
-		s := said[k.Code]
+		s := texts[k.Code]
 		if s == nil {
 			s = &codeTexts{}
 		}

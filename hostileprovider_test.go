@@ -437,14 +437,14 @@ func testProviderTrap(t *testing.T, h *trap, reached map[string]int) {
 // exercise plans, applies and queries as far as it gets. After a panic of the provider the project is as usable as
 // after an error.
 func exercise(t *testing.T, ctx context.Context, o tombolo.Options, problems *strings.Builder) {
-	said := func(diags diag.List) bool {
+	reports := func(diags diag.List) bool {
 		for _, d := range diags {
 			fmt.Fprintln(problems, d.Error())
 		}
 		return diags.HasErrors()
 	}
 	project, diags := tombolo.Load(ctx, o)
-	if said(diags) {
+	if reports(diags) {
 		return
 	}
 	defer project.Close()
@@ -462,31 +462,31 @@ func exercise(t *testing.T, ctx context.Context, o tombolo.Options, problems *st
 		}()
 		call()
 	}
-	safely(func() { said(project.Validate(ctx)) })
+	safely(func() { reports(project.Validate(ctx)) })
 	run, diags := project.Open(ctx, tombolo.OpenOptions{})
-	if said(diags) {
+	if reports(diags) {
 		return
 	}
 	if o.Query {
 		safely(func() {
 			pl, diags := run.Plan(ctx, tombolo.PlanOptions{Invoke: "action.note.s"})
-			if !said(diags) {
+			if !reports(diags) {
 				_, diags = run.Apply(ctx, pl, tombolo.ApplyOptions{})
-				said(diags)
+				reports(diags)
 			}
 		})
 	}
 	safely(func() {
 		pl, diags := run.Plan(ctx, tombolo.PlanOptions{})
-		if !said(diags) {
+		if !reports(diags) {
 			_, diags = run.Apply(ctx, pl, tombolo.ApplyOptions{})
-			said(diags)
+			reports(diags)
 		}
 	})
 	if o.Query {
-		safely(func() { _, diags := run.Query(ctx, tombolo.QueryOptions{GenerateConfig: true}); said(diags) })
+		safely(func() { _, diags := run.Query(ctx, tombolo.QueryOptions{GenerateConfig: true}); reports(diags) })
 	}
-	if diags := run.Close(context.WithoutCancel(ctx)); said(diags) {
+	if diags := run.Close(context.WithoutCancel(ctx)); reports(diags) {
 		t.Error(diags.Err())
 	}
 }

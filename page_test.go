@@ -13,8 +13,8 @@ import (
 // The page of an apply has its outcomes and times; the page of a plan has neither. No page has a sensitive value, nor
 // does the page of a state.
 func TestPagesOfPlansAppliesAndStates(t *testing.T) {
-	heard := 0
-	recording := &tombolo.Recording{Next: event.Func(func(event.Event) { heard++ })}
+	requests := 0
+	recording := &tombolo.Recording{Next: event.Func(func(event.Event) { requests++ })}
 	o := projectIn(t, `
 variable "secret" {
   default   = "hunter2 and more"
@@ -49,8 +49,8 @@ resource "terraform_data" "b" { input = { copy = terraform_data.a.output } }
 	if strings.Contains(before, times) || strings.Contains(before, done) || !strings.Contains(before, `"kind":"plan"`) {
 		t.Errorf("the page of the plan says what was done:\n%.3000s", before)
 	}
-	if !strings.Contains(after, times) || strings.Count(after, done) != 2 || heard == 0 {
-		t.Errorf("the page of the apply, after %d events:\n%.3000s", heard, after)
+	if !strings.Contains(after, times) || strings.Count(after, done) != 2 || requests == 0 {
+		t.Errorf("the page of the apply, after %d events:\n%.3000s", requests, after)
 	}
 	if !strings.Contains(state, `"a":"terraform_data.b"`) || !strings.Contains(state, `"kind":"state"`) {
 		t.Errorf("the page of the state:\n%.3000s", state)

@@ -99,9 +99,9 @@ type PlanOptions struct {
 	// MinimalRefresh reads only the real objects that change or depend on a change; Plan.Unread lists the others. It
 	// requires plan.Normal, and excludes SkipRefresh.
 	MinimalRefresh bool
-	// AllowDeferral makes a plan that leaves out what cannot be planned yet, such as a resource whose count is known
-	// only after apply: Plan.Deferred. Apply the plan and make another one, until nothing is deferred. ForbidDeferral
-	// makes that an error, even if the project file allows deferrals.
+	// AllowDeferral leaves out what cannot be planned yet, such as a resource whose count is known only after apply:
+	// Plan.Deferred. Apply the plan and make another one, until nothing is deferred. ForbidDeferral makes that an
+	// error, even if the project file allows deferrals.
 	AllowDeferral, ForbidDeferral bool
 	// FullRefresh reads all real objects, even if the project file configures a minimal refresh.
 	FullRefresh bool

@@ -224,7 +224,7 @@ func unwrapped(text string) string { return strings.Join(strings.Fields(text), "
 
 // wrong returns the violated invariants.
 func (i *interrupted) wrong() (out []string) {
-	said := unwrapped(i.run.Stdout + i.run.Stderr)
+	text := unwrapped(i.run.Stdout + i.run.Stderr)
 	killed := i.signals.Kill && i.sent == len(i.signals.After)
 	for _, o := range i.exists {
 		at := ""
@@ -238,7 +238,7 @@ func (i *interrupted) wrong() (out []string) {
 		switch {
 		case at == "":
 			out = append(out, fmt.Sprintf("%s exists, and no state that was kept has it", o.ID))
-		case !killed && !strings.Contains(said, "- "+at):
+		case !killed && !strings.Contains(text, "- "+at):
 			out = append(out, fmt.Sprintf("%s exists, and the output does not name %s", o.ID, at))
 		case !strings.Contains(i.after, "- "+at):
 			out = append(out, fmt.Sprintf("%s exists, and the next command does not name %s", o.ID, at))
@@ -250,7 +250,7 @@ func (i *interrupted) wrong() (out []string) {
 	if i.run.Exit != 0 && i.run.Exit != 1 {
 		out = append(out, fmt.Sprintf("the exit code is %d", i.run.Exit))
 	}
-	if i.run.Exit == 0 && (len(i.exists) > 0 || strings.Contains(said, " skipped.")) {
+	if i.run.Exit == 0 && (len(i.exists) > 0 || strings.Contains(text, " skipped.")) {
 		out = append(out, "something is left or was skipped, and the exit code is 0")
 	}
 	if i.sent < 2 && len(i.exists) > 0 && !i.refusesToGo() {

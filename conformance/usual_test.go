@@ -40,13 +40,13 @@ func TestTerraformsAnswersToUsualMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lines := strings.SplitAfter(string(file.Data), "\n")
 			was := lines[max(len(lines)-2, 0)]
-			told := "terraform: " + terraformsAnswer(t, terraform, archive, name, lines[0] == "plan\n") + "\n"
+			text := "terraform: " + terraformsAnswer(t, terraform, archive, name, lines[0] == "plan\n") + "\n"
 			if *recordUsual {
 				before, _, _ := strings.Cut(string(file.Data), "terraform: ")
-				file.Data = []byte(before + told)
+				file.Data = []byte(before + text)
 				return
 			}
-			if diff := cmp.Diff(was, told); diff != "" {
+			if diff := cmp.Diff(was, text); diff != "" {
 				t.Errorf("Terraform answers otherwise (-want +got):\n%s", diff)
 			}
 		})

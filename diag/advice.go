@@ -168,13 +168,13 @@ func attributeMeant(d *Diagnostic) string {
 // own suggestion does.
 func functionMeant(d *Diagnostic) string {
 	call, ok := d.Expression.(*hclsyntax.FunctionCallExpr)
-	said, _, _ := strings.Cut(d.Detail, " Did you mean ")
+	problem, _, _ := strings.Cut(d.Detail, " Did you mean ")
 	if !ok || strings.Contains(call.Name, "::") || d.Subject == nil {
 		return d.Detail
 	}
 	if call.Name == "if" {
 		d.Fix = decided(call)
-		return said + " A conditional expression is written as CONDITION ? VALUE : OTHER_VALUE."
+		return problem + " A conditional expression is written as CONDITION ? VALUE : OTHER_VALUE."
 	}
 	var names []string
 	for ctx := d.EvalContext; ctx != nil; ctx = ctx.Parent() {
@@ -192,7 +192,7 @@ func functionMeant(d *Diagnostic) string {
 		return d.Detail
 	}
 	d.Fix = Fix{{Range: *d.Subject, New: name}}
-	return said + fmt.Sprintf(" Did you mean %q?", name)
+	return problem + fmt.Sprintf(" Did you mean %q?", name)
 }
 
 // meantByHCL returns the fix for a name if the hcl library itself suggests one.

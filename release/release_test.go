@@ -303,9 +303,9 @@ func TestInstaller(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, text)
 			}
-			said, err := exec.CommandContext(t.Context(), installed).Output()
-			if err != nil || strings.TrimSpace(string(said)) != strings.TrimSuffix(archive, ".tar.gz") {
-				t.Errorf("what is installed says %q (%v)", said, err)
+			output, err := exec.CommandContext(t.Context(), installed).Output()
+			if err != nil || strings.TrimSpace(string(output)) != strings.TrimSuffix(archive, ".tar.gz") {
+				t.Errorf("what is installed says %q (%v)", output, err)
 			}
 		})
 	}

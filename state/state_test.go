@@ -266,16 +266,17 @@ func (c *contested) Lock(context.Context, LockRequest) (Session, error) {
 func TestAcquireWaitsLongerEachTimeUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &contested{busy: 9, err: &LockedError{Info: &LockInfo{ID: "x"}}}
-		start, told := time.Now(), 0
-		if _, err := Acquire(t.Context(), c, LockRequest{}, time.Minute, func(*LockedError) { told++ }); err != nil {
+		start, reports := time.Now(), 0
+		if _, err := Acquire(t.Context(), c, LockRequest{}, time.Minute, func(*LockedError) { reports++ }); err != nil {
 			t.Fatal(err)
 		}
 		var at []int64
 		for _, try := range c.tries {
 			at = append(at, try.Sub(start).Milliseconds())
 		}
-		if want := []int64{0, 50, 150, 350, 750, 1550, 3150, 6350, 10350, 14350}; !slices.Equal(at, want) || told != 1 {
-			t.Errorf("tries at %v, want %v; told %d times", at, want, told)
+		want := []int64{0, 50, 150, 350, 750, 1550, 3150, 6350, 10350, 14350}
+		if !slices.Equal(at, want) || reports != 1 {
+			t.Errorf("tries at %v, want %v; reported %d times", at, want, reports)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {

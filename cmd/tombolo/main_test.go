@@ -33,10 +33,10 @@ func started(t *testing.T, env ...string) string {
 
 // This fails if package startup is initialized late, or if libraries allocate much more memory during initialization.
 func TestTheStartCollectsNoGarbage(t *testing.T) {
-	if said := started(t, "GOGC="); strings.Contains(said, "gc 1 @") {
-		t.Errorf("it has collected garbage: %s", said)
+	if text := started(t, "GOGC="); strings.Contains(text, "gc 1 @") {
+		t.Errorf("it has collected garbage: %s", text)
 	}
-	if said := started(t, "GOGC=25"); !strings.Contains(said, "gc 1 @") {
-		t.Errorf("GOGC is not heeded, or nothing is collected any more by itself: %s", said)
+	if text := started(t, "GOGC=25"); !strings.Contains(text, "gc 1 @") {
+		t.Errorf("GOGC is not heeded, or nothing is collected any more by itself: %s", text)
 	}
 }

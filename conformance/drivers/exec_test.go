@@ -96,7 +96,7 @@ func TestTheLibraryDrivesTombolo(t *testing.T) {
 					s := newSession(t, ours(t, name), play.files)
 					play.run(s)
 					got[name] = s.transcript
-					own := ownName.FindAllString(s.heard.String(), -1)
+					own := ownName.FindAllString(s.output.String(), -1)
 					if own != nil && name == "terraform" {
 						t.Errorf("under the name terraform it says %q", own)
 					}

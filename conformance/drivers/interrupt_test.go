@@ -35,31 +35,31 @@ resource "terraform_data" "after" {
 }
 `}
 
-// said is a stream that a test reads while it grows.
-type said struct {
+// output is a stream that a test reads while it grows.
+type output struct {
 	mu   sync.Mutex // guards text
 	text bytes.Buffer
 }
 
-func (s *said) Write(b []byte) (int, error) {
+func (s *output) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(b)
 }
 
-func (s *said) String() string {
+func (s *output) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
 // another returns a second program that runs the same binary in the same directory.
-func (s *session) another() (*tfexec.Terraform, *said) {
+func (s *session) another() (*tfexec.Terraform, *output) {
 	s.t.Helper()
 	tf, err := tfexec.NewTerraform(s.dir, s.bin)
 	s.must(err)
 	s.must(tf.SetEnv(s.environ()))
-	out := &said{}
+	out := &output{}
 	tf.SetStdout(out)
 	tf.SetStderr(out)
 	return tf, out
@@ -76,7 +76,7 @@ func (s *session) until(what string, ok func() bool) {
 }
 
 // ended waits for a call to return because its context was cancelled, and checks how the binary ended.
-func (s *session) ended(what string, result <-chan error, how string, out *said) {
+func (s *session) ended(what string, result <-chan error, how string, out *output) {
 	s.t.Helper()
 	select {
 	case err := <-result:

@@ -35,7 +35,7 @@ type session struct {
 	real       bool
 	names      map[string]string // of values that differ between runs
 	transcript []string
-	heard      *said                      // all output of the binary
+	output     *output                    // all output of the binary
 	called     map[string]map[string]bool // methods, and the types of the options passed to them
 }
 
@@ -46,7 +46,7 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, heard: &said{},
+	s := &session{t: t, bin: bin, dir: dir, names: map[string]string{}, output: &output{},
 		called: map[string]map[string]bool{}}
 	for name, text := range files {
 		s.write(name, text)
@@ -55,8 +55,8 @@ func newSession(t *testing.T, bin string, files map[string]string) *session {
 	s.tf, err = tfexec.NewTerraform(dir, bin)
 	s.must(err)
 	s.must(s.tf.SetEnv(s.environ()))
-	s.tf.SetStdout(s.heard)
-	s.tf.SetStderr(s.heard)
+	s.tf.SetStdout(s.output)
+	s.tf.SetStderr(s.output)
 	return s
 }
 
@@ -148,7 +148,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 		s.called[name] = map[string]bool{}
 	}
 	var in []reflect.Value
-	var said []string
+	var lines []string
 	stream := &bytes.Buffer{}
 	for i, arg := range args {
 		if arg == nil { // a destination for streamed output
@@ -158,9 +158,9 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 		in = append(in, v)
 		if v.Kind() == reflect.Pointer && strings.HasSuffix(v.Type().Elem().Name(), "Option") {
 			s.called[name][v.Type().Elem().Name()] = true
-			said = append(said, fmt.Sprintf("%s%+v", v.Type().Elem().Name(), v.Elem()))
+			lines = append(lines, fmt.Sprintf("%s%+v", v.Type().Elem().Name(), v.Elem()))
 		} else if i > 0 && v.Kind() == reflect.String {
-			said = append(said, v.String())
+			lines = append(lines, v.String())
 		}
 	}
 	var out []any
@@ -172,7 +172,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 			out = append(out, v.Interface())
 		}
 	}
-	s.note("%s %s", name, strings.Join(said, " "))
+	s.note("%s %s", name, strings.Join(lines, " "))
 	for _, v := range out {
 		if err == nil {
 			s.noteResult(v)
@@ -180,7 +180,7 @@ func (s *session) call(name string, args ...any) ([]any, error) {
 	}
 	if stream.Len() > 0 {
 		s.noteStream(stream.Bytes())
-		s.tf.SetStdout(s.heard) // the library continues to write there
+		s.tf.SetStdout(s.output) // the library continues to write there
 	}
 	s.note("  %s", outcome(err))
 	return out, err

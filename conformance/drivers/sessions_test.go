@@ -482,7 +482,7 @@ func playProviders(s *session) {
 	s.fails("exit status 1", "Import", "world_object.a", "nosuch", tfexec.Reattach(tfexec.ReattachInfo{}))
 }
 
-// playLater makes calls that version 1.11.4 no longer has or does not have yet: the library itself reports them. It
+// playLater calls what version 1.11.4 no longer has or does not have yet: the library itself reports such calls. It
 // also calls Test, without test files.
 func playLater(s *session) {
 	s.ok("Init")

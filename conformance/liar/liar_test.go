@@ -41,10 +41,10 @@ func (c lieCase) name() string { return c.named(c.lie) }
 
 // about returns the name under which reasons list a case. For a random lie it is the value that was sent.
 func (c lieCase) about(v verdict) string {
-	if v.Told == "" {
+	if v.Lie == "" {
 		return c.name()
 	}
-	return c.named(v.Told)
+	return c.named(v.Lie)
 }
 
 func (c lieCase) named(lie string) string {
@@ -116,7 +116,7 @@ type verdict struct {
 	Exit   int      `json:"exit"`
 	Errors []string `json:"errors,omitempty"` // their titles, sorted
 	State  []string `json:"state,omitempty"`  // its content afterwards
-	Told   string   `json:"told,omitempty"`   // the place of a random lie, and the value there
+	Lie    string   `json:"told,omitempty"`   // the place of a random lie, and the value there
 }
 
 // A stage is a directory in which the steps before the lie have run: cases that differ only in their lie share one.
@@ -202,7 +202,7 @@ func (c lieCase) verdictOf(t testing.TB, s *stages, bin string) (verdict, error)
 	lies, _ := os.ReadFile(filepath.Join(dir, toldFile)) // only random lies write it
 	lines := strings.Split(strings.TrimSpace(string(lies)), "\n")
 	slices.Sort(lines)
-	v.Told = strings.Join(slices.Compact(lines), "; ") // one for each changed response
+	v.Lie = strings.Join(slices.Compact(lines), "; ") // one for each changed response
 	v.State, err = stateOf(filepath.Join(dir, "terraform.tfstate"))
 	return v, err
 }
@@ -442,7 +442,7 @@ func (tr trial) compare(t *testing.T, list []lieCase) {
 				switch {
 				case got.Exit != 0 && got.Exit != 1:
 					t.Errorf("tombolo exits with %d", got.Exit)
-				case want.Told != got.Told, want.Told != "" && want.Exit > 1:
+				case want.Lie != got.Lie, want.Lie != "" && want.Exit > 1:
 					return // their calls differ, and so do the lies; or terraform crashes
 				}
 				if diff != "" {

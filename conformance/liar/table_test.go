@@ -112,14 +112,14 @@ func randomTable(title, about string, stored map[string]verdict) string {
 		of := map[string][]string{}
 		for name, v := range stored {
 			switch {
-			case !strings.HasPrefix(name, s.name+": ") || v.Told == "":
+			case !strings.HasPrefix(name, s.name+": ") || v.Lie == "":
 			case v.Exit == 0:
-				of["accepted"] = append(of["accepted"], v.Told)
+				of["accepted"] = append(of["accepted"], v.Lie)
 			case len(v.Errors) == 0:
-				of["crash of terraform"] = append(of["crash of terraform"], v.Told)
+				of["crash of terraform"] = append(of["crash of terraform"], v.Lie)
 			default:
 				title := strings.Join(strings.Fields(v.Errors[0]), " ")
-				of[title] = append(of[title], v.Told)
+				of[title] = append(of[title], v.Lie)
 			}
 		}
 		if len(of) == 0 {
@@ -128,8 +128,8 @@ func randomTable(title, about string, stored map[string]verdict) string {
 		fmt.Fprintf(&text, "\n## %s, at random\n\n", s.name)
 		for _, title := range slices.Sorted(maps.Keys(of)) {
 			slices.Sort(of[title])
-			told := "`" + strings.Join(slices.Compact(of[title]), "`, `") + "`"
-			text.WriteString(wrapped("- **"+title+"**: "+told, "  "))
+			titles := "`" + strings.Join(slices.Compact(of[title]), "`, `") + "`"
+			text.WriteString(wrapped("- **"+title+"**: "+titles, "  "))
 		}
 	}
 	return text.String()

@@ -111,7 +111,7 @@ func sortedNames(files map[string]string) []string {
 	return names
 }
 
-// gen makes the choices of one seed.
+// gen chooses at random, from one seed.
 type gen struct {
 	r       *rand.Rand
 	counter int

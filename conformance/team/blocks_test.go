@@ -428,15 +428,15 @@ func exchange(t *testing.T, both []*encMember) {
 // fallback whose keys are derived from the same keys as those of its method: then it decrypts nothing with the
 // fallback, and encrypts no backup. Both programs refuse two with the same name in one method, before anything is
 // decrypted.
-func mixesUp(settings, said string) bool {
-	return strings.Contains(said, "Duplicate metadata key") && strings.Contains(settings, "chain") &&
+func mixesUp(settings, text string) bool {
+	return strings.Contains(text, "Duplicate metadata key") && strings.Contains(settings, "chain") &&
 		strings.Contains(settings, "fallback")
 }
 
 // sameOutcome runs a step with both, and compares the outcomes.
 func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 	t.Helper()
-	var outcome, said [2]string
+	var outcome, output [2]string
 	for i, m := range both {
 		m.set(p)
 		before := m.form("terraform.tfstate")
@@ -454,19 +454,19 @@ func sameOutcome(t *testing.T, both []*encMember, p placed, s step) bool {
 		}
 		text, err := m.try(args...)
 		os.Remove(filepath.Join(m.dir, "encryption.tf"))
-		said[i] = text
+		output[i] = text
 		outcome[i] = fmt.Sprintf("works: %t; the state was %s, and is %s", err == nil, before,
 			m.form("terraform.tfstate"))
 		if slices.Contains(args, "-out=saved") {
 			outcome[i] += "; the plan is " + m.form("saved")
 		}
 	}
-	if mixesUp(p.block+p.env, said[1]) {
+	if mixesUp(p.block+p.env, output[1]) {
 		return false
 	}
 	if outcome[0] != outcome[1] {
-		t.Errorf("%s %s:\n%s\n%s\n%s %s\n%s\nblock:\n%s\nenvironment:\n%s", both[0].name, s.args, outcome[0], said[0],
-			both[1].name, outcome[1], said[1], p.block, p.env)
+		t.Errorf("%s %s:\n%s\n%s\n%s %s\n%s\nblock:\n%s\nenvironment:\n%s", both[0].name, s.args, outcome[0], output[0],
+			both[1].name, outcome[1], output[1], p.block, p.env)
 		return false
 	}
 	return true

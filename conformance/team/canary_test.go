@@ -92,8 +92,8 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			m.env = append(c.environ(m.dir), "TF_LOG=trace", "TF_LOG_PATH="+log)
 			m.touch("cli.tfrc")
 			m.goTo(c.place)
-			said := m.run(append([]string{"init", "-no-color"}, c.given...)...)
-			said += m.run("plan", "-no-color", "-out=saved", "-var=wait=1")
+			text := m.run(append([]string{"init", "-no-color"}, c.given...)...)
+			text += m.run("plan", "-no-color", "-out=saved", "-var=wait=1")
 			killed := m.start("apply", "-no-color", "saved")
 			waitFor(t, func() bool { return m.has("started") })
 			if err := killed.Process.Kill(); err != nil {
@@ -102,7 +102,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 			<-killed.ended
 			m.touch("go")
 			c.removeLock(m)
-			said += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
+			text += killed.out.String() + m.run("plan", "-no-color", "-out=second") + m.run("apply", "-no-color",
 				"second")
 			secrets := []string{cmp.Or(c.secret, canary), canary, key,
 				base64.StdEncoding.EncodeToString([]byte("me:" + canary))}
@@ -113,7 +113,7 @@ func TestSecretsOfConnectionsAreInNoFile(t *testing.T) {
 					}
 				}
 			}
-			seek("the output", said)
+			seek("the output", text)
 			record := filepath.Join(m.dir, ".terraform", "terraform.tfstate")
 			files := 0
 			err := filepath.WalkDir(m.dir, func(name string, d fs.DirEntry, err error) error {

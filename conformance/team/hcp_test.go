@@ -68,7 +68,7 @@ func (s terraforms) place(block, workspaces string) place {
 		source: fmt.Sprintf("backend = \"remote\"\n  config = {\n%s  workspaces = { name = \"one\" }\n  }", where)}
 }
 
-// from makes data sources read this workspace of a prefix.
+// from returns settings with which data sources read this workspace of a prefix.
 func (p place) from(prefix, workspace string) place {
 	p.source = strings.Replace(p.source, `name = "one"`, fmt.Sprintf("prefix = %q", prefix), 1) +
 		fmt.Sprintf("\n  workspace = %q", workspace)

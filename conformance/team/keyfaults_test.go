@@ -281,22 +281,22 @@ func (l *keyLife) step(names string, args ...string) (well bool) {
 		_ = c.Process.Signal(syscall.SIGINT)
 		c.endsSoon(l.t)
 	}
-	said := c.out.String()
+	text := c.out.String()
 	l.nothingIsPlain(args[0])
 	noticed, _ := l.service.repair()
 	if !well {
 		if !noticed {
-			l.t.Fatalf("%s failed with its keys:\n%s", args, said)
+			l.t.Fatalf("%s failed with its keys:\n%s", args, text)
 		}
 		address := "key_provider." + strings.TrimPrefix(l.seal.mark, "key_provider.")
 		if !strings.HasPrefix(l.seal.mark, "key_provider.") {
 			address = l.seal.method
 		}
-		if ended && !strings.Contains(said, address) && !strings.Contains(said, l.seal.method) {
-			l.t.Errorf("%s does not name %s:\n%s", args, address, said)
+		if ended && !strings.Contains(text, address) && !strings.Contains(text, l.seal.method) {
+			l.t.Errorf("%s does not name %s:\n%s", args, address, text)
 		}
-		if strings.Contains(said, "panic") || strings.Contains(said, "goroutine ") {
-			l.t.Errorf("%s says %s", args, said)
+		if strings.Contains(text, "panic") || strings.Contains(text, "goroutine ") {
+			l.t.Errorf("%s says %s", args, text)
 		}
 		l.run("apply", "-auto-approve", "-no-color", names)
 	}

@@ -263,7 +263,7 @@ func comparePrograms(t *testing.T, all []combination, a seal) {
 	refused := 0
 	for _, c := range all {
 		var opened [2]bool
-		var said [2]string
+		var output [2]string
 		for i, bin := range []string{ours, other} {
 			m := &member{t: t, name: bin, bin: bin, dir: t.TempDir()}
 			m.env = append(place{}.environ(m.dir), encryption.Variable+"="+c.settings)
@@ -279,12 +279,12 @@ func comparePrograms(t *testing.T, all []combination, a seal) {
 			}
 			if _, err := m.try("init", "-no-color"); err == nil { // a mistake may be reported here, or later
 				out, err := m.try("plan", "-no-color")
-				said[i], opened[i] = out, err == nil || strings.Contains(out, "+ ids")
+				output[i], opened[i] = out, err == nil || strings.Contains(out, "+ ids")
 			}
 		}
 		if opened[0] != opened[1] {
 			t.Errorf("a state that is %s: we open it: %v, tofu: %v, with\n%s%s\n%s", c.stored, opened[0], opened[1],
-				c.settings, said[0], said[1])
+				c.settings, output[0], output[1])
 		}
 		if !opened[0] {
 			refused++

@@ -39,14 +39,14 @@ type place struct {
 	// have the outputs of states that we have encrypted.
 	cloud bool
 	// heard returns everything that a service has received so far, if that is recorded.
-	heard func() string
+	received func() string
 }
 
 // ofKind returns a place in a service that is started for it.
 func ofKind(t *testing.T, kind string) place {
 	t.Helper()
 	s := backendtest.Serve(t, kind)
-	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, heard: s.Recorded}
+	return place{block: fmt.Sprintf("backend %q %s", kind, s.Object("team")), env: s.Env, received: s.Recorded}
 }
 
 // member is a program with its own working directory, like a machine of a team.

@@ -164,10 +164,10 @@ func TestStatesMigrateFromEachPlaceToEach(t *testing.T) {
 }
 
 // answers runs a command that may ask questions.
-func (m *member) answers(said string, args ...string) {
+func (m *member) answers(text string, args ...string) {
 	m.t.Helper()
 	cmd := exec.Command(m.bin, args...)
-	cmd.Dir, cmd.Env, cmd.Stdin = m.dir, append(slices.Clone(m.env), "TF_INPUT=1"), strings.NewReader(said)
+	cmd.Dir, cmd.Env, cmd.Stdin = m.dir, append(slices.Clone(m.env), "TF_INPUT=1"), strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		m.t.Fatalf("%s %s: %v\n%s", m.name, strings.Join(args, " "), err, out)
 	}

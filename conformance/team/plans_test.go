@@ -43,19 +43,19 @@ func TestPlansAreSealedWithEveryKey(t *testing.T) {
 				if m.name == "tofu" {
 					theirs, foreign = made["tombolo"], "not a valid plan file"
 				}
-				said := strings.Join(strings.Fields(m.fails("show", "-no-color", theirs)), " ")
-				if !strings.Contains(said, foreign) {
-					t.Errorf("%s does not open the seal of the other: %s", m.name, said)
+				text := strings.Join(strings.Fields(m.fails("show", "-no-color", theirs)), " ")
+				if !strings.Contains(text, foreign) {
+					t.Errorf("%s does not open the seal of the other: %s", m.name, text)
 				}
 				m.run("show", "-no-color", made[m.name])
 				for _, settings := range []string{wrongKeys.planSettings(), ""} {
 					m.with(settings)
-					said := m.fails("show", "-no-color", made[m.name])
-					if strings.Contains(said, "terraform_data.thing") {
-						t.Errorf("%s shows the plan with %q: %s", m.name, settings, said)
+					text := m.fails("show", "-no-color", made[m.name])
+					if strings.Contains(text, "terraform_data.thing") {
+						t.Errorf("%s shows the plan with %q: %s", m.name, settings, text)
 					}
-					if said = m.fails("show", "-no-color", theirs); strings.Contains(said, alien) {
-						t.Errorf("%s opens the seal of the other with %q: %s", m.name, settings, said)
+					if text = m.fails("show", "-no-color", theirs); strings.Contains(text, alien) {
+						t.Errorf("%s opens the seal of the other with %q: %s", m.name, settings, text)
 					}
 					m.fails("apply", "-no-color", made[m.name])
 				}

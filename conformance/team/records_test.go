@@ -48,8 +48,8 @@ func TestDirectoriesOfOthersAreTakenOver(t *testing.T) {
 					p, init := c.place, []string{"init", "-no-color", "-input=false"}
 					if partial {
 						p.block = strings.Replace(p.block, c.line, "", 1)
-						said := strings.Join(strings.Fields(strings.ReplaceAll(c.line, `"`, "")), "")
-						init = append(init, "-backend-config="+said)
+						text := strings.Join(strings.Fields(strings.ReplaceAll(c.line, `"`, "")), "")
+						init = append(init, "-backend-config="+text)
 					}
 					m := &member{t: t, name: "the other", bin: other, dir: t.TempDir()}
 					m.env = p.environ(m.dir)

@@ -37,7 +37,7 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 		s := startTerraforms(t, annsToken)
 		p := s.place(block, fmt.Sprintf("name = %q", workspace))
 		p.noWorkspaces = true
-		p.heard = func() string {
+		p.received = func() string {
 			data, _ := s.State(workspace)
 			return fmt.Sprint(string(data), s.Outputs(workspace))
 		}
@@ -122,7 +122,7 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 			look("after it was killed")
 			p.removeLock(m)
 			before := p.stored(t)
-			if p.heard != nil {
+			if p.received != nil {
 				before = m.run("state", "pull")
 			}
 			m.env = plain
@@ -134,7 +134,7 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 			}
 			after := p.stored(t)
 			m.env = append(plain, sealed)
-			if p.heard != nil {
+			if p.received != nil {
 				after = m.run("state", "pull")
 			}
 			if after != before {
@@ -152,8 +152,8 @@ func TestEncryptedStatesAreNotStoredInPlainText(t *testing.T) {
 // stored returns the stored bytes of a service, the state and the journal, or everything that it has received.
 func (p place) stored(t *testing.T) string {
 	t.Helper()
-	if p.heard != nil {
-		return p.heard()
+	if p.received != nil {
+		return p.received()
 	}
 	file, diags := hclsyntax.ParseConfig([]byte(p.block), "block", hcl.InitialPos)
 	if diags.HasErrors() {

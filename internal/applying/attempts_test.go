@@ -143,19 +143,17 @@ func framed(lines []string, op, word string, calls int, script []outcome) bool {
 func TestTooManyRequestsDelaysAllCalls(t *testing.T) {
 	s := newSite(t)
 	s.gate = impatient(2)
-	refused, early := time.Time{}, 0
-	for i := range 6 {
-		s.lab.answer[fmt.Sprint("c", i)] = func(r provider.ApplyRequest) provider.ApplyResponse {
-			if s.h.count("apply c0") == 1 && i == 0 && refused.IsZero() {
-				refused = time.Now()
-				return provider.ApplyResponse{State: nothing(r), Diagnostics: diag.List{}.Errorf(nil, "Failed",
-					"HTTP status 429, Retry-After: 50 ms.")}
-			}
-			if since := time.Since(refused); i == 0 && since < 50*time.Millisecond {
-				early++
-			}
-			return provider.ApplyResponse{State: done(r)}
+	refused, early := time.Time{}, 0 // only the calls of one object, one after the other, use them
+	s.lab.answer["c0"] = func(r provider.ApplyRequest) provider.ApplyResponse {
+		if refused.IsZero() {
+			refused = time.Now()
+			return provider.ApplyResponse{State: nothing(r), Diagnostics: diag.List{}.Errorf(nil, "Failed",
+				"HTTP status 429, Retry-After: 50 ms.")}
 		}
+		if time.Since(refused) < 50*time.Millisecond {
+			early++
+		}
+		return provider.ApplyResponse{State: done(r)}
 	}
 	_, counts, diags := s.run(`resource "lab_thing" "c" {
 		count = 6

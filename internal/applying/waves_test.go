@@ -76,11 +76,11 @@ func TestWavesLimitConcurrentChanges(t *testing.T) {
 			count = 6
 			name  = "b${count.index}"
 		}`)
-		told, halted := strings.Contains(fmt.Sprint(diags), "stop_on_failure"), false
+		reported, halted := strings.Contains(fmt.Sprint(diags), "stop_on_failure"), false
 		for _, w := range waves {
 			halted = halted || w.failed
 		}
-		if told && !halted || begun < 12 && !told || counts.Added > begun {
+		if reported && !halted || begun < 12 && !reported || counts.Added > begun {
 			t.Errorf("seed %d: %d objects were begun, %+v; a wave was halted: %t; %v", seed, begun, counts, halted,
 				diags)
 		}

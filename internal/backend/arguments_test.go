@@ -140,8 +140,8 @@ func askedArguments(t *testing.T) map[string]map[string]types {
 		}
 		all[peer] = map[string]types{}
 		for kind := range backend.Kinds() {
-			said, _ := initialized(t, bin, header(kind)+"{\nzz = 1\n}", nil)
-			if ownKinds[kind] == "" && strings.Contains(said, `An argument named "zz" is not expected here.`) {
+			text, _ := initialized(t, bin, header(kind)+"{\nzz = 1\n}", nil)
+			if ownKinds[kind] == "" && strings.Contains(text, `An argument named "zz" is not expected here.`) {
 				all[peer][kind] = askedTypes(t, bin, kind, recordedNames(t, bin, kind))
 			}
 		}
@@ -158,7 +158,7 @@ func header(kind string) string {
 }
 
 // initialized runs init with a block, and returns its output in one line and its record.
-func initialized(t *testing.T, bin, block string, env []string) (said string, record []byte) {
+func initialized(t *testing.T, bin, block string, env []string) (text string, record []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.tf": "terraform {\n" + block + "\n}\n", "cli.tfrc": ""} {
@@ -197,13 +197,13 @@ func recordedNames(t *testing.T, bin, kind string) []string {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said, recorded := initialized(t, bin, header(kind)+s.Object("place"),
+		output, recorded := initialized(t, bin, header(kind)+s.Object("place"),
 			append(slices.Clone(s.Env), "KUBE_CONFIG_PATH="+file))
 		var record struct {
 			Backend struct{ Config map[string]any }
 		}
 		if err := json.Unmarshal(recorded, &record); err != nil || len(record.Backend.Config) == 0 {
-			t.Errorf("%s records nothing of %s: %s", bin, kind, said)
+			t.Errorf("%s records nothing of %s: %s", bin, kind, output)
 		}
 		for name := range record.Backend.Config {
 			names[name] = ""
@@ -261,18 +261,18 @@ func innerNames() (all []string) {
 func typesIn(t *testing.T, bin, kind string, names []string, inside string) types {
 	t.Helper()
 	list := strings.Join(names, " = "+wrong+"\n") + " = " + wrong
-	said, _ := initialized(t, bin, header(kind)+"{\n"+fmt.Sprintf(inside, list)+"\n}", nil)
+	text, _ := initialized(t, bin, header(kind)+"{\n"+fmt.Sprintf(inside, list)+"\n}", nil)
 	all := types{}
-	for _, found := range takes.FindAllStringSubmatch(said, -1) {
+	for _, found := range takes.FindAllStringSubmatch(text, -1) {
 		if all[found[1]] = found[3]; strings.Contains(found[0], `"zz"`) {
 			all[found[1]] = "map of " + found[3]
 		}
 	}
 	for _, name := range names {
 		switch expected := fmt.Sprintf("An argument named %q is not expected here.", name); {
-		case strings.Contains(said, expected+" Did you mean to define a block"):
+		case strings.Contains(text, expected+" Did you mean to define a block"):
 			all[name] = "a block"
-		case !strings.Contains(said, expected) && all[name] == "":
+		case !strings.Contains(text, expected) && all[name] == "":
 			all[name] = "object" // its attributes are tried later
 		}
 	}
@@ -292,8 +292,8 @@ func attributeTypes(t *testing.T, bin, kind, object string) types {
 		for name, value := range values {
 			block += name + " = " + value + "\n"
 		}
-		said, _ := initialized(t, bin, block+"}\n}", nil)
-		found := takes.FindStringSubmatch(said)
+		text, _ := initialized(t, bin, block+"}\n}", nil)
+		found := takes.FindStringSubmatch(text)
 		if found == nil || found[1] != object || all[found[2]] != "" {
 			break
 		}

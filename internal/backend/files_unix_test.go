@@ -106,9 +106,9 @@ func TestFilesOfBackendsAreRegular(t *testing.T) {
 			values[c.argument] = c.value(filepath.Join(dir, "file"))
 			_, diags := k.Open(t.Context(), cty.ObjectVal(values), remote.Surroundings{Dir: dir,
 				Getenv: func(string) string { return "" }})
-			said := diags.Err()
-			if said == nil || !strings.Contains(said.Error(), "not a regular file") {
-				t.Errorf("%d: %s, %s, a %s: %v", i, c.kind, c.argument, what, said)
+			problem := diags.Err()
+			if problem == nil || !strings.Contains(problem.Error(), "not a regular file") {
+				t.Errorf("%d: %s, %s, a %s: %v", i, c.kind, c.argument, what, problem)
 			}
 		}
 	}

@@ -53,8 +53,8 @@ func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 		}
 		now := keyAnswers{Names: namesIn(t, bin)}
 		now.Blocks = askedOf(now.Names, func(settings string) string {
-			said, _ := initialized(t, bin, "encryption {\n"+settings+"}", nil)
-			return said
+			output, _ := initialized(t, bin, "encryption {\n"+settings+"}", nil)
+			return output
 		})
 		if mode == "check" && !reflect.DeepEqual(now, stored) {
 			t.Errorf("it answers %v, and %v is stored", now, stored)
@@ -75,10 +75,10 @@ func TestKeyProvidersHaveTheArgumentsOfOpenTofu(t *testing.T) {
 	ours := askedOf(stored.Names, wordsOf)
 	for block, answers := range stored.Blocks {
 		for name, what := range answers { // we accept some blocks as arguments as well, as JSON needs
-			if said := wordsOf(settingsWith(block, stored.Names, name)); what == "a block" &&
-				!strings.Contains(said, "Unsupported block") {
+			if output := wordsOf(settingsWith(block, stored.Names, name)); what == "a block" &&
+				!strings.Contains(output, "Unsupported block") {
 				ours[block][name] = what
-				maps.Copy(ours[block], kindsOf(stored.Names, name+".", said))
+				maps.Copy(ours[block], kindsOf(stored.Names, name+".", output))
 			}
 		}
 	}
@@ -157,14 +157,14 @@ func settingsWith(block string, names []string, inside string) string {
 }
 
 // kindsOf parses the output for settings with all names, which reports unexpected ones.
-func kindsOf(names []string, prefix, said string) map[string]string {
+func kindsOf(names []string, prefix, text string) map[string]string {
 	all := map[string]string{}
 	for _, name := range names {
 		expected := fmt.Sprintf("An argument named %q is not expected here.", name)
 		switch {
-		case strings.Contains(said, expected+" Did you mean to define a block"):
+		case strings.Contains(text, expected+" Did you mean to define a block"):
 			all[prefix+name] = "a block"
-		case !strings.Contains(said, expected):
+		case !strings.Contains(text, expected):
 			all[prefix+name] = "an argument"
 		}
 	}
@@ -180,9 +180,9 @@ func wordsOf(settings string) string {
 				return e.Value(&hcl.EvalContext{Variables: more})
 			}})
 	}
-	var said strings.Builder
+	var output strings.Builder
 	for _, d := range diags {
-		fmt.Fprintf(&said, "%s %s ", d.Summary, d.Detail)
+		fmt.Fprintf(&output, "%s %s ", d.Summary, d.Detail)
 	}
-	return said.String()
+	return output.String()
 }

@@ -112,13 +112,13 @@ func TestUnreadableFilesDoNotShowSecrets(t *testing.T) {
 				if name == "cli.tfrc" {
 					p.environ = append(p.environ, "TF_CLI_CONFIG_FILE="+filepath.Join(p.dir, name))
 				}
-				said := p.run("plan", "-input=false", "-json")
+				output := p.run("plan", "-input=false", "-json")
 				for _, args := range [][]string{{"plan", "-input=false"}, {"init", "-input=false"}, {"test"},
 					{"state", "list"}, {"show", "p"}, {"apply", "-input=false", "p"}} {
-					said += p.run(args...)
+					output += p.run(args...)
 				}
-				if !strings.Contains(said, "Error") && !strings.Contains(said, "CLI configuration") {
-					t.Errorf("%q can be read:\n%s", text, said)
+				if !strings.Contains(output, "Error") && !strings.Contains(output, "CLI configuration") {
+					t.Errorf("%q can be read:\n%s", text, output)
 				}
 			}
 		})

@@ -101,7 +101,7 @@ provider "demo" { token = var.text }
 				p.write("demo/demo.sh", []byte(program))
 				main := strings.ReplaceAll(canaryVariables, "  ephemeral = true\n", "") + demo + uses[use] + "\n"
 				p.write("main.tf", []byte(main))
-				said := p.run("apply", "-auto-approve")
+				text := p.run("apply", "-auto-approve")
 				p.lookAtFiles("apply")
 				if action == "create" || way == "message" {
 					p.run("apply", "-auto-approve", "-json")
@@ -109,8 +109,8 @@ provider "demo" { token = var.text }
 					p.run("show")
 					p.run("state", "list")
 				}
-				if way == "message" && !strings.Contains(said, "no (sensitive value") {
-					t.Errorf("%s was not called:\n%s", action, said)
+				if way == "message" && !strings.Contains(text, "no (sensitive value") {
+					t.Errorf("%s was not called:\n%s", action, text)
 				}
 			})
 		}

@@ -81,8 +81,8 @@ func TestWriteOnlyValuesInResponsesAreNotStored(t *testing.T) {
 			}
 			must := func(want string, args ...string) {
 				t.Helper()
-				if said := p.run(args...); !strings.Contains(said, want) {
-					t.Errorf("%s does not say %q:\n%s", strings.Join(args, " "), want, said)
+				if text := p.run(args...); !strings.Contains(text, want) {
+					t.Errorf("%s does not say %q:\n%s", strings.Join(args, " "), want, text)
 				}
 				p.lookEverywhere(strings.Join(args, " "))
 			}

@@ -53,12 +53,12 @@ func TestVersionIsReadByPrograms(t *testing.T) {
 		var out bytes.Buffer
 		a := &command.App{Surroundings: engine.Surroundings{Program: program, Title: title}, Out: &out, Err: &out}
 		start(context.Background(), a, []string{"version", "-json"})
-		var said struct {
+		var answer struct {
 			Version string `json:"terraform_version"`
 		}
-		if err := json.Unmarshal(out.Bytes(), &said); err != nil || !strings.HasPrefix(said.Version,
+		if err := json.Unmarshal(out.Bytes(), &answer); err != nil || !strings.HasPrefix(answer.Version,
 			state.LanguageLevel+".") {
-			t.Errorf("%s version -json says %q (%v)", program, said.Version, err)
+			t.Errorf("%s version -json says %q (%v)", program, answer.Version, err)
 		}
 	}
 }

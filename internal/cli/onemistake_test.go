@@ -94,8 +94,8 @@ func randomSlip(t *testing.T, r *rand.Rand, source []byte) slip {
 	}
 }
 
-// heard is an error in validate's output.
-type heard struct {
+// problem is an error in validate's output.
+type problem struct {
 	title, text string
 	from, to    int // its lines; 0 for none
 	// fixed is the line to change, and code its new text; 0 for none.
@@ -110,7 +110,7 @@ var (
 )
 
 // validated returns the errors of the project in a directory.
-func validated(t *testing.T, dir string) []heard {
+func validated(t *testing.T, dir string) []problem {
 	t.Helper()
 	var out bytes.Buffer
 	in, err := os.Open(os.DevNull)
@@ -125,9 +125,9 @@ func validated(t *testing.T, dir string) []heard {
 }
 
 // errorsIn returns the errors in a command's output.
-func errorsIn(output string) (list []heard) {
+func errorsIn(output string) (list []problem) {
 	for _, text := range strings.Split("\n"+output, "\n\nError: ")[1:] {
-		e := heard{text: text}
+		e := problem{text: text}
 		e.title, _, _ = strings.Cut(text, "\n")
 		if m := errorPlace.FindStringSubmatch(text); m != nil {
 			e.from, _ = strconv.Atoi(m[1])
@@ -206,10 +206,10 @@ func TestOneMistakeIsOneError(t *testing.T) {
 }
 
 // checkFixed fails if the suggested line does not remove the error, or causes others.
-func checkFixed(t *testing.T, what string, fixed heard, before, after []heard) {
+func checkFixed(t *testing.T, what string, fixed problem, before, after []problem) {
 	t.Helper()
 	for _, e := range after {
-		known := slices.ContainsFunc(before, func(b heard) bool { return b.title == e.title && b.from == e.from }) ||
+		known := slices.ContainsFunc(before, func(b problem) bool { return b.title == e.title && b.from == e.from }) ||
 			e.title == fixed.title && severalFor[e.title] != "" // one of several uses is correct now
 		if !known || e.title == fixed.title && e.from == fixed.from && e.text == fixed.text {
 			t.Errorf("%s: %q in line %d, and line %d was suggested to be\n  %s\nwhich leads to\nError: %s", what,
@@ -219,11 +219,11 @@ func checkFixed(t *testing.T, what string, fixed heard, before, after []heard) {
 }
 
 // wrongly returns the problem with the errors about one mistake, or "" if they are as expected.
-func wrongly(s slip, list []heard) string {
+func wrongly(s slip, list []problem) string {
 	switch {
 	case len(list) == 0:
 		return "" // an unused name, or a token without effect
-	case len(list) > 1 && !slices.ContainsFunc(list, func(h heard) bool { return severalFor[h.title] == "" }):
+	case len(list) > 1 && !slices.ContainsFunc(list, func(h problem) bool { return severalFor[h.title] == "" }):
 		return ""
 	case len(list) > 1:
 		return fmt.Sprintf("%d errors", len(list))

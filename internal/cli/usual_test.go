@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
-// TestUsualMistakes makes the mistakes in testdata/mistakes/usual.txtar, each in a project of its own. A section NAME
-// is the file main.tf, in which « and » are around the text that must be marked, or « stands alone where nothing is;
+// TestUsualMistakes validates the mistakes in testdata/mistakes/usual.txtar, each in its own project. A section NAME is
+// the file main.tf, in which « and » are around the text that must be marked, or « stands alone where nothing is;
 // NAME/PATH is another file. The section "NAME: answer" has the title of the only error, the line to paste if there is
 // one, and what Terraform answers, which TestTerraformsAnswersToUsualMistakes in package conformance compares with the
 // program. A first line "plan" stands for that command in place of validate.
@@ -77,7 +77,7 @@ type usual struct {
 	command    string
 	text       string      // main.tf
 	want       *txtar.File // the section with the answer
-	heard      heard       // the error
+	problem    problem     // the error
 	start, end int         // bytes of text
 	terraform  string      // the line with Terraform's answer
 }
@@ -114,7 +114,7 @@ func newUsual(t *testing.T, archive *txtar.Archive, name string) *usual {
 	if len(list) != 1 {
 		t.Fatalf("%d errors:\n%s", len(list), u.run(u.command))
 	}
-	u.heard = list[0]
+	u.problem = list[0]
 	u.place()
 	return u
 }
@@ -158,7 +158,7 @@ func (u *usual) place() {
 	}
 	u.start = -1
 	for _, p := range found {
-		if p.Severity == "error" && p.Summary == u.heard.title && p.Range != nil && u.start < 0 {
+		if p.Severity == "error" && p.Summary == u.problem.title && p.Range != nil && u.start < 0 {
 			if p.Range.Filename != "main.tf" {
 				u.t.Fatalf("the error is in %s", p.Range.Filename)
 			}
@@ -183,27 +183,27 @@ func (u *usual) marked() string {
 
 // answer returns the section with the answer.
 func (u *usual) answer() string {
-	text := u.heard.title + "\n"
+	text := u.problem.title + "\n"
 	if u.command != "validate" {
 		text = u.command + "\n" + text
 	}
-	if u.heard.fixed > 0 {
-		text += fmt.Sprintf("%d: %s\n", u.heard.fixed, u.heard.code)
+	if u.problem.fixed > 0 {
+		text += fmt.Sprintf("%d: %s\n", u.problem.fixed, u.problem.code)
 	}
 	return text + u.terraform
 }
 
 // mend pastes the suggested line, after which there must be no error. It reports whether there was one.
 func (u *usual) mend() bool {
-	if u.heard.fixed == 0 {
+	if u.problem.fixed == 0 {
 		return false
 	}
 	lines := strings.Split(u.text, "\n")
-	lines[u.heard.fixed-1] = u.heard.code
+	lines[u.problem.fixed-1] = u.problem.code
 	u.write("main.tf", []byte(strings.Join(lines, "\n")))
 	u.run("init", "-backend=false")
 	if text := u.run(u.command); len(errorsIn(text)) > 0 {
-		u.t.Errorf("with line %d as\n    %s\nthere is still an error:\n%s", u.heard.fixed, u.heard.code, text)
+		u.t.Errorf("with line %d as\n    %s\nthere is still an error:\n%s", u.problem.fixed, u.problem.code, text)
 	}
 	return true
 }

@@ -70,7 +70,7 @@ func TestCreationsWithoutResponseStayOpen(t *testing.T) {
 	if text := fmt.Sprint(diags.Err()); strings.Count(text, "The answer about the object") != 2 {
 		t.Errorf("the apply said: %v", text)
 	}
-	if !said(diags, "Operation was interrupted", "tombolo recover 'world_object.a[0]' --adopt ID") {
+	if !hasProblem(diags, "Operation was interrupted", "tombolo recover 'world_object.a[0]' --adopt ID") {
 		t.Errorf("nobody was told what to do: %v", diags)
 	}
 	s := r.read()
@@ -84,7 +84,7 @@ func TestCreationsWithoutResponseStayOpen(t *testing.T) {
 	r.aftermath(expected)
 }
 
-func said(diags diag.List, summary, detail string) bool {
+func hasProblem(diags diag.List, summary, detail string) bool {
 	for _, d := range diags {
 		if d.Summary == summary && strings.Contains(d.Text(diag.Program), detail) {
 			return true
@@ -134,7 +134,7 @@ func TestAbortedCallsStayOpenOrAreStored(t *testing.T) {
 		}
 	}
 	known := r.stateObjects(s.State)
-	if told := len(known) + len(s.InFlight); len(known) == 0 || told > r.begun() || told+refused < r.begun() {
+	if known_ := len(known) + len(s.InFlight); len(known) == 0 || known_ > r.begun() || known_+refused < r.begun() {
 		t.Errorf("%d begun, %d refused, state %+v, in flight %+v", r.begun(), refused, known, s.InFlight)
 	}
 	config, expected := objects(8, "")
@@ -231,7 +231,7 @@ func TestInterruptPreventsQueuedOperations(t *testing.T) {
 		stop()
 	}()
 	_, diags = run.Apply(ctx, p, nil)
-	if !said(diags, "Apply was interrupted", "") {
+	if !hasProblem(diags, "Apply was interrupted", "") {
 		t.Errorf("the apply said: %v", diags.Err())
 	}
 	r.noErrors(run.Close(t.Context()))

@@ -103,8 +103,8 @@ func killed(t testing.TB, cmd *exec.Cmd) bool {
 // killedAfter runs a command and kills it after a while, unless it has ended by then.
 func killedAfter(t testing.TB, cmd *exec.Cmd, moment time.Duration) bool {
 	t.Helper()
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func killedAfter(t testing.TB, cmd *exec.Cmd, moment time.Duration) bool {
 		return true
 	}
 	if err != nil {
-		t.Errorf("neither killed nor successful: %v\n%s", err, said.Bytes())
+		t.Errorf("neither killed nor successful: %v\n%s", err, output.Bytes())
 	}
 	return false
 }

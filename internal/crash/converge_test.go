@@ -234,10 +234,10 @@ func converge(t *testing.T, random *rand.Rand) {
 func convergeBy(t *testing.T, random *rand.Rand, run func(*testProject) []string) {
 	w := randomDesired(random)
 	r := newTestProject(t, w.config(false))
-	var said []string
+	var lines []string
 	defer func() {
 		if t.Failed() {
-			t.Logf("what happened:\n%s", strings.Join(said, "\n"))
+			t.Logf("what happened:\n%s", strings.Join(lines, "\n"))
 		}
 	}()
 	for step := range 3 {
@@ -247,11 +247,11 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*testProject) []string
 		for try := range 1 + random.IntN(3) {
 			w.seed++ // other faults, otherwise the same calls fail again
 			r.configure(w.config(false))
-			said = append(said, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()),
+			lines = append(lines, fmt.Sprintf("--- step %d, try %d, from event %d\n%s", step, try, len(r.events()),
 				w.config(false)))
 			from := len(r.events())
 			for _, problem := range run(r) {
-				said = append(said, problem)
+				lines = append(lines, problem)
 				if !strings.Contains(problem, "The world refused") {
 					t.Errorf("step %d, try %d: %s", step, try, problem)
 				}
@@ -262,7 +262,7 @@ func convergeBy(t *testing.T, random *rand.Rand, run func(*testProject) []string
 		}
 	}
 	r.configure(w.config(true))
-	said = append(said, "--- calm\n"+w.config(true))
+	lines = append(lines, "--- calm\n"+w.config(true))
 	from := len(r.events())
 	if problems := run(r); len(problems) > 0 {
 		t.Errorf("calm: %s", problems)

@@ -15,12 +15,12 @@ import (
 )
 
 // sayAfter starts a command, sends signals after it has printed a text, and returns its complete output and exit code.
-func (r *testProject) sayAfter(c *terminal, heard string, signals ...syscall.Signal) (string, int) {
+func (r *testProject) sayAfter(c *terminal, line string, signals ...syscall.Signal) (string, int) {
 	r.t.Helper()
 	if err := c.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.hears(c, heard)
+	r.hears(c, line)
 	r.send(c, signals...)
 	return r.wait(c)
 }

@@ -232,7 +232,7 @@ func (j job) do(ctx context.Context, files store.Files) (diags diag.List) {
 // furtherRounds counts the rounds after the first of applies in this process.
 var furtherRounds atomic.Int64
 
-// plan makes a plan, in the run that applies it or in another one that does not lock the state.
+// plan creates a plan, in the run that applies it or in another one that does not lock the state.
 func (j job) plan(ctx context.Context, project *engine.Project, run *engine.Run, o engine.PlanOptions) (*plan.Plan,
 	diag.List) {
 	if !j.Beside {

@@ -44,21 +44,21 @@ output "ids" {
 // terminal is a running command.
 type terminal struct {
 	*exec.Cmd
-	mu   sync.Mutex
-	said bytes.Buffer
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
 // Write records the output of the command.
 func (c *terminal) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.said.Write(b)
+	return c.buffer.Write(b)
 }
 
 func (c *terminal) output() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.said.String()
+	return c.buffer.String()
 }
 
 // tombolo prepares a command in the project.
@@ -209,7 +209,7 @@ const many = 9
 
 // signalled applies, sends signals while programs are running, and returns the output and the exit code. After a single
 // signal, only operations in flight continue.
-func (r *testProject) signalled(signals ...syscall.Signal) (said string, code int) {
+func (r *testProject) signalled(signals ...syscall.Signal) (text string, code int) {
 	r.t.Helper()
 	release := r.detain(4)
 	c := r.start("apply", "-auto-approve", "-input=false", "-no-color", "-parallelism=3")
@@ -219,9 +219,9 @@ func (r *testProject) signalled(signals ...syscall.Signal) (said string, code in
 		r.hears(c, "Interrupt received")
 		release()
 	}
-	said, code = r.wait(c)
+	text, code = r.wait(c)
 	release()
-	return said, code
+	return text, code
 }
 
 func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
@@ -233,15 +233,15 @@ func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			r := newTestProject(t, programs(many))
-			said, code := r.signalled(s)
+			text, code := r.signalled(s)
 			snapshot := r.read()
 			if lost := r.unknown(snapshot); len(lost) > 0 || len(snapshot.InFlight) > 0 {
-				t.Errorf("lost %v, in flight %+v\n%s", lost, snapshot.InFlight, said)
+				t.Errorf("lost %v, in flight %+v\n%s", lost, snapshot.InFlight, text)
 			}
 			all, err := r.world.Exists()
 			if code != 1 || err != nil || len(all) == many {
 				t.Errorf("exit code %d, %d objects of %d (%v): after the signal nothing new should start\n%s", code,
-					len(all), many, err, said)
+					len(all), many, err, text)
 			}
 			r.tidy(many)
 		})
@@ -251,13 +251,13 @@ func TestFirstSignalFinishesOperationsInFlight(t *testing.T) {
 func TestSecondSignalKeepsInterruptedOperations(t *testing.T) {
 	t.Parallel()
 	r := newTestProject(t, programs(many))
-	said, code := r.signalled(syscall.SIGINT, syscall.SIGINT)
+	text, code := r.signalled(syscall.SIGINT, syscall.SIGINT)
 	if code != 1 {
-		t.Errorf("exit code %d\n%s", code, said)
+		t.Errorf("exit code %d\n%s", code, text)
 	}
 	snapshot := r.read()
 	if lost := r.unknown(snapshot); len(lost) > 0 {
-		t.Errorf("lost %v, in flight %+v\n%s", lost, snapshot.InFlight, said)
+		t.Errorf("lost %v, in flight %+v\n%s", lost, snapshot.InFlight, text)
 	}
 	r.named(snapshot)
 	r.tidy(many)
@@ -282,9 +282,9 @@ func (r *testProject) named(s *state.Snapshot) {
 func TestKilledCommandsReportObjectsBeingCreated(t *testing.T) {
 	t.Parallel()
 	r := newTestProject(t, programs(many))
-	said, code := r.signalled(syscall.SIGKILL)
+	text, code := r.signalled(syscall.SIGKILL)
 	if code != -1 {
-		t.Fatalf("exit code %d\n%s", code, said)
+		t.Fatalf("exit code %d\n%s", code, text)
 	}
 	r.quiet()
 	snapshot := r.read()

@@ -254,7 +254,7 @@ func (r *testProject) everything() string {
 	return strings.Join(lines, "\n")
 }
 
-// save makes a plan and returns its file, and reports whether that succeeded.
+// save creates a plan and returns its file, and reports whether that succeeded.
 func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	r.t.Helper()
 	r.configure(config)

@@ -60,20 +60,20 @@ func TestAnyConfigurationConvergesUnderWildClocks(t *testing.T) {
 			convergeBy(t, random, func(r *testProject) (problems []string) {
 				cmd := r.job.command()
 				underWildClock(t, cmd, random.Uint64())
-				var said bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &said, &said
+				var output bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &output, &output
 				err := cmd.Run()
 				var exit *exec.ExitError
 				if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
-					t.Fatalf("%v\n%s", err, &said)
+					t.Fatalf("%v\n%s", err, &output)
 				}
-				for line := range strings.Lines(said.String()) {
+				for line := range strings.Lines(output.String()) {
 					if strings.HasPrefix(line, "error: ") || strings.HasPrefix(line, "warning: ") {
 						problems = append(problems, strings.TrimSpace(line))
 					}
 				}
 				if err != nil && len(problems) == 0 {
-					problems = append(problems, said.String())
+					problems = append(problems, output.String())
 				}
 				return problems
 			})

@@ -162,9 +162,9 @@ func (p Programs) ask(ctx context.Context, command []string, magic string, in, o
 	if err != nil {
 		return err
 	}
-	done, said := p.failures.of(command, input)
-	if said != nil {
-		return said
+	done, earlier := p.failures.of(command, input)
+	if earlier != nil {
+		return earlier
 	}
 	err = p.run(ctx, command, magic, input, out)
 	if ctx.Err() != nil {

@@ -136,11 +136,11 @@ func (s *transitServer) call(ctx context.Context, verb, key string, body map[str
 			Errors []string `json:"errors"`
 		}
 		_ = json.Unmarshal(answer, &problem) // without a message, only the status is known
-		said := ""
+		reason := ""
 		if len(problem.Errors) > 0 {
-			said = fmt.Sprintf(": %.500s", strings.ReplaceAll(strings.Join(problem.Errors, "; "), s.token, "(token)"))
+			reason = fmt.Sprintf(": %.500s", strings.ReplaceAll(strings.Join(problem.Errors, "; "), s.token, "(token)"))
 		}
-		return nil, fmt.Errorf("%s answered with status %s%s", base.Host, resp.Status, said)
+		return nil, fmt.Errorf("%s answered with status %s%s", base.Host, resp.Status, reason)
 	}
 	var reply struct {
 		Data transitReply `json:"data"`

@@ -126,9 +126,9 @@ func actInTurn(t *testing.T, runs []acted, replaces bool) {
 		if len(left) > 0 {
 			t.Errorf("run %d: in flight %v", n, left)
 		}
-		told := fmt.Sprint(diags.Err())
-		if diags.HasErrors() != (r.problem != "") || !strings.Contains(told, r.problem) {
-			t.Errorf("run %d: got %s, want %q", n, told, r.problem)
+		text := fmt.Sprint(diags.Err())
+		if diags.HasErrors() != (r.problem != "") || !strings.Contains(text, r.problem) {
+			t.Errorf("run %d: got %s, want %q", n, text, r.problem)
 		}
 		warned := slices.ContainsFunc(diags, func(d *diag.Diagnostic) bool {
 			return d.Severity == diag.Warning && strings.Contains(d.Detail, r.warning)

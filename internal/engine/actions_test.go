@@ -181,13 +181,13 @@ func TestKilledActionIsReported(t *testing.T) {
 		if len(open) != 1 || open[0].Action != state.ActionInvoke || len(left) > 0 || diags.HasErrors() {
 			t.Errorf("%s: in flight %v, then %v: %v", middle, open, left, diags)
 		}
-		told := 0
+		reports := 0
 		for _, d := range diags {
 			if d.Severity == diag.Warning && strings.Contains(d.Detail, "was being invoked") {
-				told++
+				reports++
 			}
 		}
-		if told == 0 {
+		if reports == 0 {
 			t.Errorf("%s: nobody is told: %v", middle, diags)
 		}
 		if middle != "before" && len(a.done) > 0 {

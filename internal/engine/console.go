@@ -23,7 +23,7 @@ import (
 
 // ConsoleOptions configures a console.
 type ConsoleOptions struct {
-	// Plan makes a plan first and evaluates with planned values; otherwise resources have their stored values.
+	// Plan creates a plan first and evaluates with planned values; otherwise resources have their stored values.
 	Plan bool
 	// Variables are the root input variables as given. Missing required ones are unknown.
 	Variables map[string]cty.Value

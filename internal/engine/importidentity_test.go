@@ -30,7 +30,7 @@ func TestImportsByIdentity(t *testing.T) {
 				t.Fatalf("the identity is judged %q", text)
 			}
 			if strings.Contains(text, "a-long-secret") {
-				t.Errorf("the secret is told: %s", text)
+				t.Errorf("the secret is shown: %s", text)
 			}
 			a, _ := addr.ParseInstance("misnamed_thing.a")
 			if o := st.Object(addr.Object{Instance: a}); (o != nil) != (problem == "") {

@@ -117,8 +117,8 @@ func TestQueryChecksResponses(t *testing.T) {
 					if sound && (len(lists) != 1 || len(lists[0].Found) != 1) {
 						t.Errorf("%s: %d lists", name, len(lists))
 					}
-					if told := fmt.Sprint(diags.Err()); strings.Contains(told, "a-long-secret") {
-						t.Errorf("%s: the secret is told: %s", name, told)
+					if output := fmt.Sprint(diags.Err()); strings.Contains(output, "a-long-secret") {
+						t.Errorf("%s: the secret is shown: %s", name, output)
 					}
 					if sound && strings.Contains(lists[0].Found[0].GeneratedConfig, "a-long-secret") {
 						t.Errorf("%s: the secret is written: %s", name, lists[0].Found[0].GeneratedConfig)

@@ -63,7 +63,7 @@ func newKnobbed(r *rand.Rand) *knobbed {
 	return c
 }
 
-// change makes the next version: other numbers, other values, and blocks that are gone.
+// change creates the next version: other numbers, other values, and blocks that are gone.
 func (c *knobbed) change() {
 	c.note++
 	for i := range c.knobs {

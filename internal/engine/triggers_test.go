@@ -104,11 +104,11 @@ action "actor_say" "it" {
 	} else if planned && p.Invocations[0].Trigger.Undecided == known {
 		t.Errorf("undecided: %v", !known)
 	}
-	said := slices.Index(a.done, "say it")
-	if said >= 0 != holds {
+	at := slices.Index(a.done, "say it")
+	if at >= 0 != holds {
 		t.Errorf("done: %v", a.done)
 	}
-	if b := slices.Index(a.done, "apply b"); said >= 0 && (said < b) != (event == "before_create") {
+	if b := slices.Index(a.done, "apply b"); at >= 0 && (at < b) != (event == "before_create") {
 		t.Errorf("in this order: %v", a.done)
 	}
 	var file strings.Builder

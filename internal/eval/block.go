@@ -29,9 +29,9 @@ type Block struct {
 	base *hcl.EvalContext
 	eval *blocks.Evaluation
 	exp  Expansion
-	// shared holds the problems common to all instances; told is set after they were reported.
-	shared diag.List
-	told   sync.Once
+	// shared holds the problems common to all instances; reportOnce is used when they are reported.
+	shared     diag.List
+	reportOnce sync.Once
 }
 
 // Addr names all instances of the block.
@@ -82,7 +82,7 @@ func (b *Block) evaluate(key addr.Key, ctx *hcl.EvalContext) (cty.Value, error) 
 	if b.shared.HasErrors() {
 		err = ErrReported
 	}
-	b.told.Do(func() { _ = walk.Report(slices.Clone(b.shared)) })
+	b.reportOnce.Do(func() { _ = walk.Report(slices.Clone(b.shared)) })
 	if b.eval == nil {
 		return cty.DynamicVal, err
 	}

@@ -200,8 +200,8 @@ func (i *Instance) unlessHeld(s *linking.Slot, work graph.Task) graph.Task {
 	}
 }
 
-// HeldBlock returns the cause why a block, or a module around it, is excluded or excludes others,
-// or nil. Call it after the walk.
+// HeldBlock returns the cause why a block, or a module around it, is excluded or excludes others, or nil. Call it after
+// the walk.
 func (w *Walk) HeldBlock(r addr.AbsResource) *Cause {
 	at := w.Root
 	for _, step := range r.Module.Steps() {

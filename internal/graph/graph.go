@@ -69,7 +69,7 @@ type Node struct {
 // ID returns the node's id.
 func (n *Node) ID() ID { return n.id }
 
-// FanOut makes the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The
+// FanOut has the workers call f(0) ... f(count-1) after the task has returned, and then then, which may be nil. The
 // node ends after that. The first error fails the node, but every item is run.
 func (n *Node) FanOut(count int, f func(i int) error, then func() error) {
 	n.r.mu.Lock()

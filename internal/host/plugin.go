@@ -149,6 +149,6 @@ type running struct {
 	read    chan struct{}  // closed when stderr was read to its end
 	readers sync.WaitGroup // goroutines that read the program's output
 
-	telling sync.Mutex // guards told
-	told    bool       // the program's output was shown
+	telling sync.Mutex // guards shown
+	shown   bool       // the program's output was shown
 }

@@ -75,8 +75,8 @@ func (p *Pool) Unconfigured(a addr.Provider) (provider.Provider, diag.List) {
 	return p.registry.Unconfigured(a)
 }
 
-// AllowDeferral makes the pool tell providers, when it configures them, that they may defer their answers. It must be
-// called before Get.
+// AllowDeferral lets providers defer their answers: the pool announces it when it configures them. It must be called
+// before Get.
 func (p *Pool) AllowDeferral() { p.deferral = true }
 
 // SetConfig sets the value of a provider block, without marks. It must be called before Get for the same configuration.

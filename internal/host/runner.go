@@ -277,17 +277,17 @@ func (r *running) explainStart(err error) error {
 	bad := r.bad
 	r.mu.Unlock()
 	var what string
-	switch said, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
-	case said != "" && late: // do not judge before the program has ended
+	switch output, late := strings.TrimSpace(r.head.String()), strings.Contains(err.Error(), "timeout"); {
+	case output != "" && late: // do not judge before the program has ended
 		what = fmt.Sprintf(
 			"it did not print its handshake line within %s: its standard output has no newline\n\n%s",
-			r.plugin.StartTimeout, indent(said))
-	case said != "" && bad != "":
+			r.plugin.StartTimeout, indent(output))
+	case output != "" && bad != "":
 		what = fmt.Sprintf("unrecognized remote plugin message: it wrote this to standard output instead of the "+
-			"handshake line (%s):\n\n%s", bad, indent(said))
+			"handshake line (%s):\n\n%s", bad, indent(output))
 	case late:
 		what = fmt.Sprintf("it did not print its handshake line within %s", r.plugin.StartTimeout)
-	case said == "":
+	case output == "":
 		what = "it ended without printing its handshake line"
 	default:
 		what = err.Error()
@@ -345,10 +345,10 @@ func (r *running) explain() string {
 	words := r.lastWords()
 	switch {
 	case words == "":
-	case r.told:
+	case r.shown:
 		text += " The first of these errors includes its standard error."
 	default:
-		r.told = true
+		r.shown = true
 		text += words
 	}
 	return text

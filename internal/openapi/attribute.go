@@ -256,8 +256,8 @@ func (m *mapper) attribute(r, a *Schema, where string) formed {
 	if secret(r) || secret(a) {
 		one.attr.add("sensitive", true)
 	}
-	if said := sentenceOf(of.Description); said != "" {
-		one.attr.add("description", said)
+	if sentence := sentenceOf(of.Description); sentence != "" {
+		one.attr.add("description", sentence)
 	}
 	if of.Deprecated {
 		one.attr.add("deprecated", true)
@@ -327,13 +327,13 @@ const longest = 300
 // sentenceOf is the beginning of a description, on one line.
 //
 //go:noinline
-func sentenceOf(said string) string {
-	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n\n")
-	said = strings.Join(strings.Fields(said), " ")
-	if len(said) > longest {
-		said = strings.ToValidUTF8(said[:longest], "") + "…"
+func sentenceOf(description string) string {
+	description, _, _ = strings.Cut(strings.TrimSpace(description), "\n\n")
+	description = strings.Join(strings.Fields(description), " ")
+	if len(description) > longest {
+		description = strings.ToValidUTF8(description[:longest], "") + "…"
 	}
-	return said
+	return description
 }
 
 // formats are the string formats of JSON Schema.
@@ -397,9 +397,9 @@ func (m *mapper) keywords(s *Schema, typ any, where string) (keys members) {
 }
 
 func (p *Provider) note(about, format string, args ...any) {
-	said := fmt.Sprintf(format, args...)
-	if !contains(p.Notes[about], said) {
-		p.Notes[about] = append(p.Notes[about], said)
+	note := fmt.Sprintf(format, args...)
+	if !contains(p.Notes[about], note) {
+		p.Notes[about] = append(p.Notes[about], note)
 	}
 }
 

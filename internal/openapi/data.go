@@ -31,7 +31,7 @@ type fetched struct {
 
 // source creates the data source of an operation. d is the resource that it reads, or nil; told means that the
 // operation is mapped already.
-func (p *Provider) source(op *Operation, name, entity string, d *made, told bool) {
+func (p *Provider) source(op *Operation, name, entity string, d *made, noted bool) {
 	why := ""
 	switch {
 	case op.Method != "GET":
@@ -48,7 +48,7 @@ func (p *Provider) source(op *Operation, name, entity string, d *made, told bool
 		t, why = p.dataType(f, entity, d)
 	}
 	if why != "" {
-		if !told && !p.hasListed(op) {
+		if !noted && !p.hasListed(op) {
 			p.list(op, why)
 		} else {
 			p.note("", "%s is no data source: %s", op, why)
@@ -115,8 +115,8 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		attrs = append(attrs, p.answers(m, object, entity, args, used)...)
 	}
 	t := members{}
-	if said := sentenceOf(op.Summary); said != "" {
-		t.add("description", said)
+	if sentence := sentenceOf(op.Summary); sentence != "" {
+		t.add("description", sentence)
 	}
 	return append(t, member{"attributes", attrs}, member{"http", members{{"data", request}}}), ""
 }
@@ -231,8 +231,8 @@ func (p *Provider) parameters(m *mapper, f *fetched, d *made, used names, args m
 			}
 			name = used.take(name)
 			attr.add(map[bool]string{true: "required", false: "optional"}[param.Required || in == "path"], true)
-			if said := sentenceOf(either(param.Text, param.Schema.Description)); said != "" {
-				attr.add("description", said)
+			if sentence := sentenceOf(either(param.Text, param.Schema.Description)); sentence != "" {
+				attr.add("description", sentence)
 			}
 			if hinted(param.Schema, "param-sensitive") || flag(param.Hints[hintPrefix+"param-sensitive"]) {
 				attr.add("sensitive", true)

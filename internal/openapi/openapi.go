@@ -118,8 +118,8 @@ func (d *Document) failure(file string) error {
 
 // failf records an error in the document.
 func (d *Document) failf(format string, args ...any) {
-	if said := fmt.Sprintf(format, args...); !contains(d.problems, said) {
-		d.problems = append(d.problems, said)
+	if problem := fmt.Sprintf(format, args...); !contains(d.problems, problem) {
+		d.problems = append(d.problems, problem)
 	}
 }
 

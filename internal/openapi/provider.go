@@ -75,8 +75,8 @@ func Map(d *Document, o Options) *Provider {
 		p.single(op)
 	}
 	p.unknownHints()
-	for _, said := range d.problems {
-		p.note("", "%s", said)
+	for _, problem := range d.problems {
+		p.note("", "%s", problem)
 	}
 	sort.SliceStable(p.Listed, func(i, j int) bool { return p.Listed[i].Operation.Path < p.Listed[j].Operation.Path })
 	return p

@@ -66,8 +66,8 @@ func (p *Provider) Report() []byte {
 	if p.try != "" {
 		fmt.Fprintf(&b, "\nThis runs the tests against a server that is made of the document:\n\n    %s\n", line(p.try))
 	}
-	for _, said := range p.untested {
-		fmt.Fprintf(&b, "- %s\n", line(said))
+	for _, reason := range p.untested {
+		fmt.Fprintf(&b, "- %s\n", line(reason))
 	}
 	p.lines(&b, "Not mapped", p.Listed)
 	if len(p.Notes) > 0 {
@@ -79,8 +79,8 @@ func (p *Provider) Report() []byte {
 		} else {
 			fmt.Fprintf(&b, "\n`%s`:\n\n", about)
 		}
-		for _, said := range p.Notes[about] {
-			fmt.Fprintf(&b, "- %s\n", line(said))
+		for _, note := range p.Notes[about] {
+			fmt.Fprintf(&b, "- %s\n", line(note))
 		}
 	}
 	p.lines(&b, "Mapped", p.Mapped)
@@ -98,6 +98,6 @@ func (p *Provider) lines(b *strings.Builder, title string, lines []Line) {
 }
 
 // line returns a text of a document on one line, without control characters.
-func line(said string) string {
-	return strings.Join(strings.FieldsFunc(said, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+func line(content string) string {
+	return strings.Join(strings.FieldsFunc(content, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
 }

@@ -304,8 +304,8 @@ func (d *made) bare(a *argument) *property {
 		of.attr.add("computed", true)
 		of.attr.add("stable", true)
 	}
-	if said := sentenceOf(either(a.param.Text, a.param.Schema.Description)); said != "" {
-		of.attr.add("description", said)
+	if sentence := sentenceOf(either(a.param.Text, a.param.Schema.Description)); sentence != "" {
+		of.attr.add("description", sentence)
 	}
 	if a.parent {
 		d.m.checks(&of.attr, &Schema{Type: "string", Enum: a.param.Schema.Enum, Limits: a.param.Schema.Limits,
@@ -440,9 +440,9 @@ func (d *made) imports() {
 // add adds the type to the manifest.
 func (p *Provider) add(d *made) {
 	t := members{}
-	said := text(d.e.Create.Hints[hintPrefix+"entity-description"])
-	if said = sentenceOf(either(said, d.e.Create.Summary)); said != "" {
-		t.add("description", said)
+	description := text(d.e.Create.Hints[hintPrefix+"entity-description"])
+	if description = sentenceOf(either(description, d.e.Create.Summary)); description != "" {
+		t.add("description", description)
 	}
 	if len(d.needed) == 1 && d.by == d.needed[0] {
 		t.add("import", d.by)

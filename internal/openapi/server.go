@@ -10,7 +10,7 @@ import (
 func (p *Provider) variable(name string) string { return strings.ToUpper(p.Name + "_" + name) }
 
 // setting adds an attribute of the provider block and returns its name.
-func (p *Provider) setting(name, said, kind string) string {
+func (p *Provider) setting(name, description, kind string) string {
 	if contains(reserved, name) || contains(reservedProvider, name) {
 		name = "api_" + name
 	}
@@ -21,8 +21,9 @@ func (p *Provider) setting(name, said, kind string) string {
 	if kind == "secret" {
 		attr.add("sensitive", true)
 	}
-	said = strings.TrimSuffix(sentenceOf(said), ".") + ". Without it, `" + p.variable(name) + "` is taken."
-	attr.add("description", strings.TrimPrefix(said, ". "))
+	description = strings.TrimSuffix(sentenceOf(description), ".") + ". Without it, `" + p.variable(name) +
+		"` is taken."
+	attr.add("description", strings.TrimPrefix(description, ". "))
 	p.attributes.add(name, attr)
 	return name
 }
@@ -126,8 +127,8 @@ func (p *Provider) way(one requirement) (members, string) {
 
 func (p *Provider) scheme(name string, scopes []string) (members, string) {
 	s := p.doc.schemes[name]
-	secret := func(setting, said string) string {
-		return "${" + p.given(p.setting(setting, either(said, text(s["description"])), "secret")) + "}"
+	secret := func(setting, description string) string {
+		return "${" + p.given(p.setting(setting, either(description, text(s["description"])), "secret")) + "}"
 	}
 	scheme := strings.ToLower(text(s["scheme"]))
 	switch kind := text(s["type"]); {
@@ -155,7 +156,7 @@ func (p *Provider) scheme(name string, scopes []string) (members, string) {
 }
 
 // oauth returns an authentication that requests tokens with client credentials. Tokens of other flows are settings.
-func (p *Provider) oauth(s map[string]any, scopes []string, secret func(setting, said string) string) members {
+func (p *Provider) oauth(s map[string]any, scopes []string, secret func(setting, description string) string) members {
 	flows, _ := s["flows"].(map[string]any)
 	flow, _ := flows["clientCredentials"].(map[string]any)
 	address := text(flow["tokenUrl"])

@@ -220,12 +220,12 @@ func TestWaitsAreExplainedAndCancellable(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		stopped := fmt.Errorf("stopped")
 		go func() { time.Sleep(time.Minute); cancel(stopped) }()
-		told := ""
-		if _, err := gate.Enter(ctx, c, func(why string) { told += why }); err != stopped {
+		text := ""
+		if _, err := gate.Enter(ctx, c, func(why string) { text += why }); err != stopped {
 			t.Errorf("%v, want that it was stopped", err)
 		}
-		if !strings.Contains(told, "1 calls of hashicorp/cloud at once") {
-			t.Errorf("told %q", told)
+		if !strings.Contains(text, "1 calls of hashicorp/cloud at once") {
+			t.Errorf("told %q", text)
 		}
 		other := patience.Call{Provider: addr.DefaultProvider("other")}
 		if _, err := gate.Enter(context.Background(), other, nil); err != nil {

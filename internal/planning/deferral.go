@@ -71,8 +71,8 @@ func (p *planner) configurable(cfg addr.AbsProviderConfig) error {
 	return nil
 }
 
-// defers reports whether the plan may defer. A destroy plan needs no expansions, and
-// a plan for one object or action is for nothing else.
+// defers reports whether the plan may defer. A destroy plan needs no expansions, and a plan for one object or action is
+// for nothing else.
 func (p *planner) defers() bool {
 	return p.opts.Defer && p.opts.Mode != plan.Destroy && p.opts.Import == nil && len(p.opts.Invoke) == 0
 }

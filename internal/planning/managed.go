@@ -41,10 +41,10 @@ type managed struct {
 	importing *plan.Importing
 	// missing is set if an optional import block has found no object.
 	missing *plan.Importing
-	// trial is set while the object is planned only to determine whether it has to be read; told holds the problems
+	// trial is set while the object is planned only to determine whether it has to be read; warnings holds the problems
 	// found then.
-	trial bool
-	told  diag.List
+	trial    bool
+	warnings diag.List
 	// effective is the configuration after ignore_changes, and kept holds its marks.
 	effective cty.Value
 	kept      value.MarkedPaths

@@ -30,7 +30,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 		tried, err := m.plan()
 		m.trial = false
 		switch {
-		case err != nil && !m.told.HasErrors():
+		case err != nil && !m.warnings.HasErrors():
 			return nil, err
 		case err == nil:
 			change = tried
@@ -45,7 +45,7 @@ func (m *managed) planAsNeeded(minimal bool) (*plan.Change, error) {
 		m.p.leaveUnread(m.inst, false)
 	}
 	if change != nil && sameObject(stored, m.prior) {
-		return change, m.report(m.told)
+		return change, m.report(m.warnings)
 	}
 	var ignored diag.List
 	m.effective, m.kept, ignored = m.b.IgnoreChanges(m.key, m.prior.value, m.prior.sensitive, m.config, m.marks)
@@ -60,7 +60,7 @@ func (m *managed) report(diags diag.List) error {
 	if !m.trial {
 		return m.p.walk.Report(diags)
 	}
-	m.told = m.told.Extend(diags)
+	m.warnings = m.warnings.Extend(diags)
 	if diags.HasErrors() {
 		return eval.ErrReported
 	}

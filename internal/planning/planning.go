@@ -68,7 +68,7 @@ type Options struct {
 	// Interrupted holds creations with an unknown result. The plan does not touch them, their dependents or their
 	// dependencies.
 	Interrupted []state.Intent
-	// Defer makes a plan that leaves to later plans what cannot be planned yet: Plan.Deferred.
+	// Defer leaves what cannot be planned yet to later plans: Plan.Deferred.
 	Defer        bool
 	ForceReplace []addr.AbsResourceInstance
 	// Unprotected destroys objects despite prevent_destroy and destroy = false, for objects of tests.
@@ -109,8 +109,8 @@ func (o *Options) deposedKey() addr.DeposedKey {
 	return addr.DeposedKey(hex.EncodeToString(b[:]))
 }
 
-// Run makes a plan. When ctx ends, nothing new starts; calls is the context of provider calls. After errors it returns
-// an incomplete plan that is marked as errored, or nil if no part of it would be valid.
+// Run creates a plan. When ctx ends, nothing new starts; calls is the context of provider calls. After errors it
+// returns an incomplete plan that is marked as errored, or nil if no part of it would be valid.
 func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
 	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {

@@ -74,7 +74,7 @@ func plainIn(t *testing.T, dir string) (names []string) {
 func TestEncryptedAnswersAreRead(t *testing.T) {
 	big := strings.Repeat("x", 300_000)
 	for name, c := range map[string]struct {
-		script, answer, said string
+		script, answer, text string
 		exit                 int
 	}{
 		"an answer":          {`read line; echo $line; echo said >&2`, `"` + canary + `"`, "said\n", 0},
@@ -97,7 +97,7 @@ func TestEncryptedAnswersAreRead(t *testing.T) {
 			}
 			res, err := program.Run(t.Context(), command)
 			if err != nil || strings.TrimSpace(string(res.Stdout)) != c.answer || res.ExitCode != c.exit ||
-				string(res.Stderr) != c.said || lines.String() != c.said {
+				string(res.Stderr) != c.text || lines.String() != c.text {
 				t.Fatalf("got %.200s, %q, %q, %d, %v", res.Stdout, res.Stderr, lines.String(), res.ExitCode, err)
 			}
 			if plain := plainIn(t, dir); len(plain) > 0 {

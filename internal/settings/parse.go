@@ -48,14 +48,14 @@ func addFile(files []file, path string, src []byte, err error) ([]file, diag.Lis
 }
 
 // flavor returns the flavor that the file sets, which affects the rest of the file.
-func (f file) flavor() (said flavor.Flavor) {
+func (f file) flavor() (chosen flavor.Flavor) {
 	r := &reader{path: f.path} // a problem of the setting is reported when all settings are decoded
 	for _, item := range f.root.Items {
 		if name, _ := keys(item); name == "flavor" {
-			said = r.flavor(item)
+			chosen = r.flavor(item)
 		}
 	}
-	return said
+	return chosen
 }
 
 // flavor decodes the flavor setting.

@@ -189,8 +189,8 @@ func Load(env Environment) (*Settings, diag.List) {
 	files, more := env.read(s.Flavor)
 	diags = diags.Extend(more)
 	for _, f := range files {
-		if said := f.flavor(); said != flavor.Unset && wanted == flavor.Unset {
-			s.Flavor = said
+		if chosen := f.flavor(); chosen != flavor.Unset && wanted == flavor.Unset {
+			s.Flavor = chosen
 		}
 	}
 	for _, f := range files {

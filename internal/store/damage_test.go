@@ -194,7 +194,7 @@ func TestNamedLocationsAreChecked(t *testing.T) {
 		t.Skip("runs without encryption, because it reads what is in the journal")
 	}
 	for _, how := range []string{"removed", "replaced"} {
-		told, elsewhere := 0, 0
+		reported, elsewhere := 0, 0
 		for at, more := 1, true; more; at++ {
 			disk := mem.NewFS()
 			disk.MkdirAll("dir", 0o755)
@@ -229,7 +229,7 @@ func TestNamedLocationsAreChecked(t *testing.T) {
 				t.Errorf("%s before call %d: %v", how, at, err)
 				continue
 			}
-			told++
+			reported++
 			for _, name := range saved.Where {
 				if name != journalPath {
 					elsewhere++
@@ -240,8 +240,8 @@ func TestNamedLocationsAreChecked(t *testing.T) {
 				}
 			}
 		}
-		if told < 3 || elsewhere == 0 {
-			t.Errorf("%s: %d errors, %d of them about another folder", how, told, elsewhere)
+		if reported < 3 || elsewhere == 0 {
+			t.Errorf("%s: %d errors, %d of them about another folder", how, reported, elsewhere)
 		}
 	}
 }

@@ -78,7 +78,7 @@ run "after" {
 	want := []string{"one starts", "one: pass", "two starts", "two: pass", "three starts", "three: pass",
 		"after starts", "after: pass", "tearing down", "after destroys", "three destroys", "two destroys",
 		"one destroys"}
-	if d := cmp.Diff(want, h.told); d != "" {
+	if d := cmp.Diff(want, h.reports); d != "" {
 		t.Error(d)
 	}
 }
@@ -90,7 +90,7 @@ func TestReportsDoNotDependOnTiming(t *testing.T) {
 	for seed := range uint64(40) {
 		g := &generator{r: rand.New(rand.NewPCG(seed, 0x706172))}
 		tests := g.file()
-		var told [2][]string
+		var reports [2][]string
 		for i, parallelism := range []int{1, 10} {
 			h := newHouse(t, tests)
 			h.parallelism = parallelism
@@ -103,12 +103,12 @@ func TestReportsDoNotDependOnTiming(t *testing.T) {
 				time.Sleep(d)
 			}
 			result := h.run(t, t.Context(), context.Background())
-			told[i] = h.told
+			reports[i] = h.reports
 			if result.Status == suite.Error {
 				failed++
 			}
 		}
-		if d := cmp.Diff(told[0], told[1]); d != "" {
+		if d := cmp.Diff(reports[0], reports[1]); d != "" {
 			t.Fatalf("seed %d: one after another, and at the same time:\n%s\n%s", seed, d, tests)
 		}
 	}

@@ -70,7 +70,7 @@ type house struct {
 	onRunEnds func()
 	left      []suite.Leftover
 	emptied   int
-	told      []string // the reports, one per line
+	reports   []string // the reports, one per line
 	// parallelism limits the concurrent runs.
 	parallelism int
 }
@@ -193,7 +193,7 @@ func (w *watched) Apply(ctx context.Context, req provider.ApplyRequest) provider
 type quiet struct{ house *house }
 
 func (q quiet) tell(format string, args ...any) {
-	q.house.told = append(q.house.told, fmt.Sprintf(format, args...))
+	q.house.reports = append(q.house.reports, fmt.Sprintf(format, args...))
 }
 
 func (quiet) Found([]*testfile.File)                                     {}

@@ -140,16 +140,16 @@ func (t *text) action(e event.Event) bool {
 		}
 		t.line("Action " + invocationText(e.Invocation) + ": " + cleanLine(e.Message))
 	case event.ActionDone:
-		said := "Action complete: " + invocationText(e.Invocation)
+		line := "Action complete: " + invocationText(e.Invocation)
 		if e.Error != "" {
-			said = "Action errored: " + invocationText(e.Invocation)
+			line = "Action errored: " + invocationText(e.Invocation)
 		}
 		t.countAction(e)
 		if t.live != nil {
-			t.live.End(invocationKey(e.Invocation), t.in(bold, said))
+			t.live.End(invocationKey(e.Invocation), t.in(bold, line))
 			return true
 		}
-		t.line(said)
+		t.line(line)
 	default:
 		return false
 	}

@@ -187,14 +187,14 @@ func (d *Details) Outputs(p *plan.Plan) (list []OutputDetail) {
 		if body == "" {
 			continue
 		}
-		fate := words[changed].index
+		word := words[changed].index
 		switch o.Action {
 		case plan.Create:
-			fate = words[created].index
+			word = words[created].index
 		case plan.Delete:
-			fate = words[destroyed].index
+			word = words[destroyed].index
 		}
-		list = append(list, OutputDetail{Name: clean(o.Name), Fate: fate, Body: body})
+		list = append(list, OutputDetail{Name: clean(o.Name), Fate: word, Body: body})
 	}
 	return list
 }

@@ -19,11 +19,11 @@ func details(t *testing.T, p *plan.Plan, s *state.State, schemas tfjson.Schemas)
 	var b strings.Builder
 	d := NewDetails(Options{}, p, schemas)
 	for _, c := range p.Changes {
-		b.WriteString(said(d.Change(c)))
+		b.WriteString(textOf(d.Change(c)))
 	}
 	for _, c := range p.Drift {
 		if detail, some := d.Drift(c); some {
-			b.WriteString(said(detail))
+			b.WriteString(textOf(detail))
 		}
 	}
 	fmt.Fprintf(&b, "%q\n", d.Outputs(p))
@@ -34,14 +34,14 @@ func details(t *testing.T, p *plan.Plan, s *state.State, schemas tfjson.Schemas)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.WriteString(said(detail))
+			b.WriteString(textOf(detail))
 		}
 	}
 	fmt.Fprintf(&b, "%q\n", of.Outputs())
 	return b.String()
 }
 
-func said(d Detail) string {
+func textOf(d Detail) string {
 	return fmt.Sprintln(d.Fate, d.Headline, d.Remarks, d.Why, d.Because, d.Body, d.Full)
 }
 
@@ -66,7 +66,7 @@ func TestDetailsAreThePartsOfTheText(t *testing.T) {
 				t.Errorf("seed %d, %s: the block\n%s\nis not the end of\n%s", seed, c.Object, rebuilt, want)
 			}
 			if heads := strings.Count(strings.TrimSuffix(want, rebuilt), "\n"); heads != 1+len(got.Remarks) {
-				t.Errorf("seed %d, %s: %d lines above the block, got %s", seed, c.Object, heads, said(got))
+				t.Errorf("seed %d, %s: %d lines above the block, got %s", seed, c.Object, heads, textOf(got))
 			}
 		}
 		if t.Failed() {

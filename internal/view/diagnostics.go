@@ -23,9 +23,9 @@ func Diagnostics(o Options, list diag.List) string {
 	excerpts := tfjson.NewExcerpts(o.sources())
 	for _, g := range grouped(o, list) {
 		line, code := excerpts.Fixed(g.first)
-		said := excerpts.Diagnostic(g.first)
+		shown := excerpts.Diagnostic(g.first)
 		w.number = g.first.Number
-		b.WriteString(w.diagnostic(said, fixed(line, code)+o.sidesOf(g.first), g.others))
+		b.WriteString(w.diagnostic(shown, fixed(line, code)+o.sidesOf(g.first), g.others))
 	}
 	return b.String()
 }
@@ -35,9 +35,9 @@ func Diagnostics(o Options, list diag.List) string {
 func Annotations(o Options, list diag.List) string {
 	var b strings.Builder
 	for _, d := range o.Shown(list) {
-		said := *d
-		said.Summary, said.Detail = cleanLine(d.Summary), clean(d.Text(o.program()))
-		b.WriteString(o.CI.Annotation(&said, o.Repository))
+		shown := *d
+		shown.Summary, shown.Detail = cleanLine(d.Summary), clean(d.Text(o.program()))
+		b.WriteString(o.CI.Annotation(&shown, o.Repository))
 	}
 	return b.String()
 }

@@ -167,7 +167,7 @@ func (t *text) liveStyle(part live.Part, text string) string {
 		return t.in(map[string]string{"+": green, "~": yellow, "-": red, "<": cyan}[text], text)
 	case live.Name:
 		return t.in(bold, text)
-	case live.Said, live.Status:
+	case live.Message, live.Status:
 		return t.in(gray, text)
 	}
 	return text

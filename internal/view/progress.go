@@ -113,7 +113,7 @@ type watched struct {
 
 type operation struct {
 	event.OperationStart
-	told int // how many times it was reported
+	reports int // how many times it was reported
 }
 
 func newWatch(now func() time.Time, tell func(event.OperationStart, time.Duration)) *watch {
@@ -152,7 +152,7 @@ func (w *watch) stop() {
 
 func (w *watch) remind() {
 	for _, due := range w.due() {
-		w.tell(due.OperationStart, time.Duration(due.told)*stillEvery)
+		w.tell(due.OperationStart, time.Duration(due.reports)*stillEvery)
 	}
 }
 
@@ -163,8 +163,8 @@ func (w *watch) due() []operation {
 	defer w.mu.Unlock()
 	var out []operation
 	for _, o := range w.running {
-		if n := int(now.Sub(o.Started) / stillEvery); n > o.told {
-			o.told = n
+		if n := int(now.Sub(o.Started) / stillEvery); n > o.reports {
+			o.reports = n
 			out = append(out, *o)
 		}
 	}

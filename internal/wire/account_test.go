@@ -116,9 +116,9 @@ func TestEveryPartOfTheProtocolIsAccountedFor(t *testing.T) {
 			case !apart:
 				a = account{passing, passing}
 			}
-			for _, said := range []string{a.client, a.server} {
-				name, _, _ := strings.Cut(said, ",")
-				if !strings.HasPrefix(said, "not ") && !tests[name] {
+			for _, output := range []string{a.client, a.server} {
+				name, _, _ := strings.Cut(output, ",")
+				if !strings.HasPrefix(output, "not ") && !tests[name] {
 					t.Errorf("%s: there is no test %s", part, name)
 				}
 			}
@@ -301,10 +301,10 @@ func TestProblemsOfSchemasArePassedOn(t *testing.T) {
 		tell(t, l, v, methodFunctions, &functions)
 		var identities plugin6.IdentitySchemasResponse
 		tell(t, l, v, methodIdentities, &identities)
-		for what, said := range map[string][]*plugin6.Diagnostic{"metadata": short.GetDiagnostics(),
+		for what, list := range map[string][]*plugin6.Diagnostic{"metadata": short.GetDiagnostics(),
 			"functions": functions.GetDiagnostics(), "identities": identities.GetDiagnostics()} {
-			if len(said) != 1 || said[0].GetSummary() != "Out of order" {
-				t.Errorf("%s: got %v", what, said)
+			if len(list) != 1 || list[0].GetSummary() != "Out of order" {
+				t.Errorf("%s: got %v", what, list)
 			}
 		}
 		// A plugin may return a schema, and report problems only when it is asked for identities.

@@ -173,11 +173,11 @@ func (c *client) explain() string {
 	if c.opts.Explain == nil {
 		return ""
 	}
-	said := c.opts.Explain()
-	if said == "" {
+	explanation := c.opts.Explain()
+	if explanation == "" {
 		return ""
 	}
-	return "\n\n" + text(said)
+	return "\n\n" + text(explanation)
 }
 
 // message returns the text of a failure, truncated to fit on a screen.

@@ -292,29 +292,29 @@ func TestUnknownApplyResultsAreNotDeletions(t *testing.T) {
 	schema := newRandom(1).schema(versions[6])
 	ty := schema.Resources["t"].Block.ImpliedType()
 	prior, early := schema.Resources["t"].Block.EmptyValue(), newRandom(8).value(ty)
-	for _, told := range []bool{false, true} {
+	for _, reported := range []bool{false, true} {
 		m := &mirror{schema: schema, answer: provider.ApplyResponse{
 			Diagnostics: diag.FromError("lost", context.Canceled)}}
-		p, _ := connect(t, &tellingMirror{mirror: m, told: told, early: early}, 6)
+		p, _ := connect(t, &tellingMirror{mirror: m, reported: reported, early: early}, 6)
 		resp := p.Apply(t.Context(), provider.ApplyRequest{Type: "t", Prior: prior, Planned: early, Config: early})
 		want := prior
-		if told {
+		if reported {
 			want = early
 		}
 		if !resp.Diagnostics.HasErrors() || !resp.State.RawEquals(want) {
-			t.Errorf("told %v: got %#v, %v", told, resp.State, resp.Diagnostics)
+			t.Errorf("told %v: got %#v, %v", reported, resp.State, resp.Diagnostics)
 		}
 	}
 }
 
 type tellingMirror struct {
 	*mirror
-	told  bool
-	early cty.Value
+	reported bool
+	early    cty.Value
 }
 
 func (m *tellingMirror) Apply(ctx context.Context, req provider.ApplyRequest) provider.ApplyResponse {
-	if m.told {
+	if m.reported {
 		req.Partial(m.early, nil)
 	}
 	return m.mirror.Apply(ctx, req)

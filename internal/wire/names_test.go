@@ -64,9 +64,9 @@ func TestNamesOfSchemasAreWritable(t *testing.T) {
 		for bad, quoted := range map[string]string{"a\x1b[2J": `"a\x1b[2J"`, "a b": `"a b"`, "a\nb": `"a\nb"`,
 			"a.b": `"a.b"`, "a\u202eb": `"a\u202eb"`, "\x00": `"\x00"`} {
 			_, errs := decodeSchema(of(bad), nil)
-			said := schemaProblems("example", errs).Err()
-			if said == nil || !strings.Contains(said.Error(), place+quoted) {
-				t.Errorf("%s%q: got %v, want %s", place, bad, said, place+quoted)
+			problem := schemaProblems("example", errs).Err()
+			if problem == nil || !strings.Contains(problem.Error(), place+quoted) {
+				t.Errorf("%s%q: got %v, want %s", place, bad, problem, place+quoted)
 			}
 		}
 	}

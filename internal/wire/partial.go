@@ -9,20 +9,20 @@ import (
 // partial stores the object that a provider reported during a call of Apply. The protocol can only transport it in the
 // response.
 type partial struct {
-	mu      sync.Mutex // guards the fields below
-	told    bool
-	state   cty.Value
-	private []byte
+	mu       sync.Mutex // guards the fields below
+	reported bool
+	state    cty.Value
+	private  []byte
 }
 
 func (p *partial) record(state cty.Value, private []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told, p.state, p.private = true, state, private
+	p.reported, p.state, p.private = true, state, private
 }
 
 func (p *partial) last() (cty.Value, []byte, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state, p.private, p.told
+	return p.state, p.private, p.reported
 }

@@ -258,11 +258,11 @@ func exchanges(r random, s *provider.Schema) []exchange {
 		{"plan action", planAction, provider.PlanActionResponse{Deferred: deferred, Diagnostics: r.problems()},
 			func(p provider.Provider) any { return p.PlanAction(ctx, planAction) }},
 		{"invoke", invoke, provider.InvokeActionResponse{Diagnostics: r.problems()}, func(p provider.Provider) any {
-			req, told := invoke, ""
-			req.Progress = func(message string) { told += message + ";" }
+			req, progress := invoke, ""
+			req.Progress = func(message string) { progress += message + ";" }
 			resp := p.InvokeAction(ctx, req)
-			if !resp.Lost && !resp.Diagnostics.HasErrors() && told != "step 0 \uFFFD;step 1 \uFFFD;step 2 \uFFFD;" {
-				resp.Diagnostics = resp.Diagnostics.Errorf(nil, "Progress", "It was told as %q.", told)
+			if !resp.Lost && !resp.Diagnostics.HasErrors() && progress != "step 0 \uFFFD;step 1 \uFFFD;step 2 \uFFFD;" {
+				resp.Diagnostics = resp.Diagnostics.Errorf(nil, "Progress", "It was told as %q.", progress)
 			}
 			return resp
 		}},

@@ -143,14 +143,14 @@ func (s *session) sweep() {
 		<-done
 	}
 	try(last.start)
-	started := len(trouble.said) == 0
+	started := len(trouble.messages) == 0
 	for _, o := range left {
 		name := o.name()
-		if len(trouble.said) == 0 {
+		if len(trouble.messages) == 0 {
 			o.s = &last
 			try(o.destroy)
 		}
-		problems := strings.Join(trouble.said, "; ")
+		problems := strings.Join(trouble.messages, "; ")
 		switch {
 		case !o.state.IsNull():
 			s.Errorf("LEFT BEHIND: %s. It could not be deleted: %s", name, problems)
@@ -158,7 +158,7 @@ func (s *session) sweep() {
 			s.Errorf("%s was deleted when the check had ended, but: %s", name, problems)
 		}
 		if started {
-			trouble.said = nil
+			trouble.messages = nil
 		}
 	}
 	for _, f := range slices.Backward(trouble.later) {

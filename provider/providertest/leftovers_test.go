@@ -107,9 +107,9 @@ func TestUndeletableObjectsAreReported(t *testing.T) {
 			return resp
 		}}
 	})
-	said := strings.Join(failures(t, o, "resource toy_thing: create, read, plan again, destroy"), "\n")
-	if !strings.Contains(said, `LEFT BEHIND: toy_thing with the id "`) || !strings.Contains(said, "It is locked") {
-		t.Errorf("got %s", said)
+	text := strings.Join(failures(t, o, "resource toy_thing: create, read, plan again, destroy"), "\n")
+	if !strings.Contains(text, `LEFT BEHIND: toy_thing with the id "`) || !strings.Contains(text, "It is locked") {
+		t.Errorf("got %s", text)
 	}
 }
 

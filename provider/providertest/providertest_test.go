@@ -44,15 +44,15 @@ func TestGoodProviderPassesOverTheWire(t *testing.T) {
 
 // failures runs the named checks and returns their failures.
 func failures(t *testing.T, o Options, name string) []string {
-	var said []string
+	var lines []string
 	for i, c := range checks(&o) {
 		if c.name != name {
 			continue
 		}
 		problems, _ := problems(t.Context(), &o, c, i)
-		said = append(said, problems...)
+		lines = append(lines, problems...)
 	}
-	return said
+	return lines
 }
 
 // The check for each fault finds it in the toy provider.
@@ -276,7 +276,7 @@ func TestSuiteFindsSpoiledProviders(t *testing.T) {
 				s.toy = p
 				return &s
 			}), c.check)
-			if !slices.ContainsFunc(found, func(said string) bool { return strings.Contains(said, c.says) }) {
+			if !slices.ContainsFunc(found, func(text string) bool { return strings.Contains(text, c.says) }) {
 				t.Errorf("check %q does not say %q, but %q", c.check, c.says, found)
 			}
 		})

@@ -47,7 +47,7 @@ func Names(o Options) (names []string) {
 }
 
 // problems runs a check, which ends its goroutine if it cannot continue.
-func problems(ctx context.Context, o *Options, c check, number int) (said []string, skipped string) {
+func problems(ctx context.Context, o *Options, c check, number int) (messages []string, skipped string) {
 	// Objects have the same numbers in each run, regardless of earlier checks.
 	next := &counter{}
 	next.n.Store(int64(number+1) * 1000)
@@ -66,15 +66,15 @@ func problems(ctx context.Context, o *Options, c check, number int) (said []stri
 	for _, f := range slices.Backward(notes.later) {
 		f()
 	}
-	return notes.said, notes.skipped
+	return notes.messages, notes.skipped
 }
 
 // notes replaces testing.T and records the output of a check.
 type notes struct {
-	mu      sync.Mutex
-	said    []string
-	skipped string
-	later   []func()
+	mu       sync.Mutex
+	messages []string
+	skipped  string
+	later    []func()
 }
 
 func (n *notes) Helper() {}
@@ -84,7 +84,7 @@ func (n *notes) Cleanup(f func()) { n.later = append(n.later, f) }
 func (n *notes) Errorf(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.said = append(n.said, fmt.Sprintf(format, args...))
+	n.messages = append(n.messages, fmt.Sprintf(format, args...))
 }
 
 func (n *notes) Fatalf(format string, args ...any) {

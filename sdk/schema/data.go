@@ -185,8 +185,8 @@ func (d *ResourceData) State() cty.Value {
 }
 
 // dropped adds the errors that a callback ignored to its diagnostics. Errors that it returned unchanged get their path.
-func dropped(mistakes []error, told diag.List) diag.List {
-	all := told
+func dropped(mistakes []error, reported diag.List) diag.List {
+	all := reported
 	for _, err := range mistakes {
 		switch i := slices.IndexFunc(all, func(d *diag.Diagnostic) bool {
 			return d.Summary == err.Error() &&

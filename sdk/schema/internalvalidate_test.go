@@ -88,7 +88,7 @@ func wrong() map[string]struct {
 	upgrade := func(context.Context, map[string]interface{}, interface{}) (map[string]interface{}, error) {
 		return nil, nil
 	}
-	said := func(s *Schema) *Provider { return &Provider{ProviderMetaSchema: map[string]*Schema{"x": s}} }
+	withMeta := func(s *Schema) *Provider { return &Provider{ProviderMetaSchema: map[string]*Schema{"x": s}} }
 	endless := func() *Resource { return nil }
 	endless = func() *Resource {
 		return &Resource{SchemaFunc: func() map[string]*Schema {
@@ -96,11 +96,11 @@ func wrong() map[string]struct {
 		}}
 	}
 	return map[string]mistake{
-		"blocks in provider_meta": {said(block(map[string]*Schema{"a": text()})),
+		"blocks in provider_meta": {withMeta(block(map[string]*Schema{"a": text()})),
 			"provider_meta, x: it would be a block"},
-		"computed in provider_meta": {said(&Schema{Type: TypeString, Computed: true}),
+		"computed in provider_meta": {withMeta(&Schema{Type: TypeString, Computed: true}),
 			"Computed is for attributes of resources"},
-		"no type in provider_meta": {said(&Schema{Optional: true}), "there is no Type"},
+		"no type in provider_meta": {withMeta(&Schema{Optional: true}), "there is no Type"},
 		"two forms of a callback": {
 			resources(changed(func(r *Resource) { r.DeleteWithoutTimeout = nopContext })),
 			"Delete and DeleteWithoutTimeout are both set"},

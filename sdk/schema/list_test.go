@@ -194,11 +194,11 @@ func TestActionsSeeUnknownValues(t *testing.T) {
 	if planned.Diagnostics.HasErrors() {
 		t.Errorf("plan: %v", planned.Diagnostics.Err())
 	}
-	var said []string
+	var events []string
 	invoked := p.InvokeAction(t.Context(), provider.InvokeActionRequest{Type: "shelf_bell",
-		Config: config(cty.StringVal("a")), Progress: func(message string) { said = append(said, message) }})
-	if invoked.Diagnostics.HasErrors() || invoked.Lost || !slices.Equal(said, []string{"a, 1", "a, 2"}) {
-		t.Errorf("invoke: %v, %q", invoked.Diagnostics.Err(), said)
+		Config: config(cty.StringVal("a")), Progress: func(message string) { events = append(events, message) }})
+	if invoked.Diagnostics.HasErrors() || invoked.Lost || !slices.Equal(events, []string{"a, 1", "a, 2"}) {
+		t.Errorf("invoke: %v, %q", invoked.Diagnostics.Err(), events)
 	}
 	invoked = p.InvokeAction(t.Context(), provider.InvokeActionRequest{Type: "shelf_bel"})
 	if got := invoked.Diagnostics.Err(); got == nil || !strings.Contains(got.Error(), `Did you mean "shelf_bell"?`) {

@@ -43,14 +43,14 @@ func (n *notes) add(line string) {
 }
 
 // listening has a resource and a data source that record the provider_meta values that they get.
-func listening(heard *notes) *Provider {
+func listening(received *notes) *Provider {
 	listen := func(op string) func(*ResourceData, interface{}) error {
 		return func(d *ResourceData, _ interface{}) error {
 			m := module{Name: "nobody"}
 			if err := d.GetProviderMeta(&m); err != nil {
 				return err
 			}
-			heard.add(op + " " + m.String())
+			received.add(op + " " + m.String())
 			if op == "create" || op == "data" {
 				d.SetId("x")
 			}
@@ -74,7 +74,7 @@ func listening(heard *notes) *Provider {
 }
 
 func TestCallbacksGetProviderMeta(t *testing.T) {
-	var heard notes
+	var received notes
 	config := func(v int) string {
 		return fmt.Sprintf(`
 terraform {
@@ -88,19 +88,19 @@ data "demo_thing" "b" {}
 `, v)
 	}
 	schematest.Run(t, schematest.Case{
-		Provider: func() *Provider { return listening(&heard) },
+		Provider: func() *Provider { return listening(&received) },
 		Steps: []schematest.Step{{Config: config(1)}, {Config: config(2)},
 			{Config: "resource \"demo_thing\" \"a\" { v = 3 }"}, {Config: config(3)}},
 	})
 	for _, want := range []string{"create mine3!", "read mine3!", "update mine3!", "data mine3!", "read nobody",
 		"update nobody", "delete mine3!"} {
-		if !slices.Contains(heard.lines, want) {
-			t.Errorf("nobody heard %q; got %q", want, heard.lines)
+		if !slices.Contains(received.lines, want) {
+			t.Errorf("nobody heard %q; got %q", want, received.lines)
 		}
 	}
 	for _, wrong := range []string{"create nobody", "delete nobody", "data nobody"} {
-		if slices.Contains(heard.lines, wrong) {
-			t.Errorf("somebody heard %q; got %q", wrong, heard.lines)
+		if slices.Contains(received.lines, wrong) {
+			t.Errorf("somebody heard %q; got %q", wrong, received.lines)
 		}
 	}
 }

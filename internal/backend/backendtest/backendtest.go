@@ -45,9 +45,9 @@ type Service struct {
 	// Block has the arguments of a block, as "name=value name=value", where NAME stands for the name of a location.
 	Block string
 
-	mu     sync.Mutex
-	heard  bytes.Buffer // content of all requests
-	before func(w http.ResponseWriter, r *http.Request, body []byte) bool
+	mu       sync.Mutex
+	requests bytes.Buffer // content of all requests
+	before   func(w http.ResponseWriter, r *http.Request, body []byte) bool
 }
 
 // Before sets a function that handles requests before the service. If it returns false, the service handles the
@@ -66,7 +66,7 @@ func (s *Service) record(service http.Handler) http.Handler {
 			return // the client has gone away
 		}
 		s.mu.Lock()
-		s.heard.Write(body)
+		s.requests.Write(body)
 		before := s.before
 		s.mu.Unlock()
 		if before != nil && before(w, r, body) {
@@ -81,7 +81,7 @@ func (s *Service) record(service http.Handler) http.Handler {
 func (s *Service) Recorded() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.heard.String()
+	return s.requests.String()
 }
 
 // serve serves a service on this machine and returns its address.

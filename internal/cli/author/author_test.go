@@ -48,7 +48,7 @@ func files(t *testing.T, dir string) map[string]string {
 func TestNewProviderIsCompleteInEveryLanguage(t *testing.T) {
 	for _, lang := range starter.Languages {
 		t.Run(lang, func(t *testing.T) {
-			c, said := quiet()
+			c, out := quiet()
 			dir := filepath.Join(t.TempDir(), "deep", "demo")
 			if diags := begin(c, "demo", lang, dir); len(diags) > 0 {
 				t.Fatal(diags.Err())
@@ -59,7 +59,7 @@ func TestNewProviderIsCompleteInEveryLanguage(t *testing.T) {
 			}
 			for name, text := range got {
 				path := filepath.Join(dir, filepath.FromSlash(name))
-				if !strings.Contains(said.String(), "Wrote "+path+"\n") {
+				if !strings.Contains(out.String(), "Wrote "+path+"\n") {
 					t.Errorf("%s is not named", name)
 				}
 				info, err := os.Stat(path)
@@ -146,8 +146,8 @@ func TestDocsAreUpdated(t *testing.T) {
 	if got := files(t, dir); len(got) != 3 {
 		t.Errorf("-check wrote: %v", got)
 	}
-	var said bytes.Buffer
-	if err := write(&said, dir, d); err != nil {
+	var output bytes.Buffer
+	if err := write(&output, dir, d); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"data-sources/new.md": mark + "new", "resources/changed.md": mark + "after",
@@ -163,14 +163,14 @@ func TestDocsAreUpdated(t *testing.T) {
 // TestVerdictsMatchTheChecks checks the summary of a provider test. A failed check or an interrupt fails the command,
 // and output of the program is escaped for the terminal.
 func TestVerdictsMatchTheChecks(t *testing.T) {
-	c, said := quiet()
+	c, out := quiet()
 	s := &score{seen: map[string]string{}}
 	wrong := []string{"it lies\x1b[2J", "it lies\x1b[2J"}
 	s.add(c, providertest.Result{Name: "one"})
 	s.add(c, providertest.Result{Name: "two", Skipped: "no\x1b[2J reason"})
 	s.add(c, providertest.Result{Name: "three", Problems: wrong})
 	s.add(c, providertest.Result{Name: "four", Problems: wrong})
-	if text := said.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "(2 times)") ||
+	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "(2 times)") ||
 		!strings.Contains(text, `FAIL  four: same as "three" above`) {
 		t.Errorf("got\n%q", text)
 	}

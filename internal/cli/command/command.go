@@ -233,9 +233,9 @@ func (c *Call) TooMany(taken int) Outcome {
 // Say reports a problem in one paragraph, as usual for commands that read the state.
 func (c *Call) Say(format string, args ...any) Outcome {
 	text := view.Clean(fmt.Sprintf(format, args...))
-	said := view.Failure(text)
-	said.Text = view.Wrap(text, c.Width) + "\n"
-	c.View().Tell(said)
+	notice := view.Failure(text)
+	notice.Text = view.Wrap(text, c.Width) + "\n"
+	c.View().Tell(notice)
 	return Failed
 }
 

@@ -40,13 +40,13 @@ func TestReadingFromATerminalPrintsAHint(t *testing.T) {
 	if _, err := person.WriteString("typed\n\x04"); err != nil {
 		t.Fatal(err)
 	}
-	var told bytes.Buffer
-	text, err := NewInput(program).All(t.Context(), "the request", &told)
+	var output bytes.Buffer
+	text, err := NewInput(program).All(t.Context(), "the request", &output)
 	if err != nil || string(text) != "typed\n" {
 		t.Errorf("got %q, %v", text, err)
 	}
-	if !strings.Contains(told.String(), "Reading the request from the terminal.") ||
-		!strings.Contains(told.String(), "Ctrl-D") {
-		t.Errorf("it says %q", told.String())
+	if !strings.Contains(output.String(), "Reading the request from the terminal.") ||
+		!strings.Contains(output.String(), "Ctrl-D") {
+		t.Errorf("it says %q", output.String())
 	}
 }

@@ -35,11 +35,11 @@ func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 			net, registry := newInternet(t), &fetchtest.Modules{}
 			s := newSite(t, own, net.Net)
 			s.surroundings()
-			said := strings.ReplaceAll(pattern, "DIR", s.dir)
-			registry.Add("corp/net/aws", "1.0.0", said)
+			message := strings.ReplaceAll(pattern, "DIR", s.dir)
+			registry.Add("corp/net/aws", "1.0.0", message)
 			net.Serve("modules.example", registry)
 			net.Answer("web.example", "/page", func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("X-Terraform-Get", said)
+				w.Header().Set("X-Terraform-Get", message)
 			})
 			net.Answer("web.example", "/second", func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Terraform-Get", "https://web.example/page")
@@ -51,15 +51,15 @@ func TestServersCannotMoveFilesOfTheUser(t *testing.T) {
 				s.write("work/main.tf", calls("x", source))
 				output, code := s.run("init")
 				if code == 0 {
-					t.Errorf("%s from %s is installed: %s", said, source, output)
+					t.Errorf("%s from %s is installed: %s", message, source, output)
 				}
 				s.remove("work/main.tf", "work/.terraform")
 				if output, code := s.run("init", "-from-module="+source); code == 0 {
-					t.Errorf("%s from %s is copied: %s", said, source, output)
+					t.Errorf("%s from %s is copied: %s", message, source, output)
 				}
 			}
 			if diff := cmp.Diff(before, s.tree("home")); diff != "" {
-				t.Errorf("%s changes files of the user: %s", said, diff)
+				t.Errorf("%s changes files of the user: %s", message, diff)
 			}
 		})
 	}

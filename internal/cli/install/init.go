@@ -182,11 +182,11 @@ func (i *initCommand) conflicts(c *command.Call) (diags diag.List) {
 
 // announce prints a text. Programs recognize it by its code, if it has one.
 func announce(c *command.Call, code, text string) {
-	said := view.Notice{Text: text + "\n", Code: code}
+	notice := view.Notice{Text: text + "\n", Code: code}
 	if code == "" {
-		said.Message = strings.TrimSpace(text)
+		notice.Message = strings.TrimSpace(text)
 	}
-	c.View().Tell(said)
+	c.View().Tell(notice)
 }
 
 // tell prints a line of a list.

@@ -103,7 +103,7 @@ func TestMessagesNameTheAddressAndTheMistake(t *testing.T) {
 			}))
 			s := newSite(t, own, net)
 			s.write("work/main.tf", calls("x", "https://web.example/"+p.name))
-			said(t, s, "https://web.example/"+p.name, p.want)
+			expectMessages(t, s, "https://web.example/"+p.name, p.want)
 		})
 		if !strings.HasSuffix(p.name, ".zip") || strings.Contains(title, "files") {
 			continue
@@ -119,7 +119,7 @@ func TestMessagesNameTheAddressAndTheMistake(t *testing.T) {
 			s := newSite(t, own, net)
 			s.write("cli.tfrc", throughMirror)
 			s.write("work/main.tf", ociProvider)
-			said(t, s, "https://mirror.example/p/example.com/corp/thing/x.zip", p.want)
+			expectMessages(t, s, "https://mirror.example/p/example.com/corp/thing/x.zip", p.want)
 		})
 	}
 }
@@ -128,8 +128,8 @@ func sends(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
 }
 
-// said runs init, which must fail, and checks its output.
-func said(t *testing.T, s *site, wants ...string) {
+// expectMessages runs init, which must fail, and checks its output.
+func expectMessages(t *testing.T, s *site, wants ...string) {
 	t.Helper()
 	output, code := s.run("init")
 	plain := flat(output)

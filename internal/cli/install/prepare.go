@@ -34,8 +34,8 @@ var projectMirror = filepath.Join("terraform.d", "plugins")
 // ofProject returns a function that reports whether a provider is part of the working directory and was not in the lock
 // file with these hashes. A directory may have been cloned from a stranger, and init is the first command that users
 // run in it.
-func ofProject(told bool, before, now lockfile.File) func(addr.Provider) bool {
-	if told {
+func ofProject(needed bool, before, now lockfile.File) func(addr.Provider) bool {
+	if needed {
 		return func(addr.Provider) bool { return false } // the user has configured the sources of providers
 	}
 	return func(p addr.Provider) bool {

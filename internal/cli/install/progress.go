@@ -39,12 +39,12 @@ func (p *progress) tellAs(line, forPrograms string) { p.show("- ", line, forProg
 func (p *progress) detail(line string) { p.show("  - ", line, line) }
 
 func (p *progress) show(mark, line, forPrograms string) {
-	said := view.Notice{Text: mark + view.CleanLine(line) + "\n", Message: forPrograms}
+	notice := view.Notice{Text: mark + view.CleanLine(line) + "\n", Message: forPrograms}
 	if p.display != nil {
-		p.display.Print(said.Text)
-		said.Text = ""
+		p.display.Print(notice.Text)
+		notice.Text = ""
 	}
-	p.c.View().Tell(said)
+	p.c.View().Tell(notice)
 }
 
 // downloads shows the progress of a download. total is below 1 if it is unknown.

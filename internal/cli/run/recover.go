@@ -74,9 +74,9 @@ func runRecover(ctx context.Context, c *command.Call, p *planning, how *engine.R
 		return command.Failed
 	}
 	if ended {
-		said := fmt.Sprintf("%s no longer needs recovery: its operation has ended, and its result is in the state.",
+		message := fmt.Sprintf("%s no longer needs recovery: its operation has ended, and its result is in the state.",
 			a)
-		fmt.Fprintln(c.Out, view.Clean(said))
+		fmt.Fprintln(c.Out, view.Clean(message))
 		return command.Done
 	}
 	fmt.Fprintln(c.Out, view.Clean(recovered(a, how)))

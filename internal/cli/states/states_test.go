@@ -217,12 +217,12 @@ func TestRemoveRemovesExactlyTheAddress(t *testing.T) {
 			}
 		}
 		slices.Sort(want)
-		c, said := quiet(at)
+		c, out := quiet(at)
 		dry, _ := stateRm(c, &state.Snapshot{State: s}, true)
 		if dry.state != nil {
 			t.Errorf("seed %d: a dry run changes the state", seed)
 		}
-		would := strings.Count(said.String(), "Would remove ")
+		would := strings.Count(out.String(), "Would remove ")
 		done, diags := stateRm(c, &state.Snapshot{State: s}, false)
 		if len(want) == len(before) {
 			if !diags.HasErrors() || would > 0 {
@@ -233,7 +233,7 @@ func TestRemoveRemovesExactlyTheAddress(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(objects(t, done.state))); diags.HasErrors() || !slices.Equal(got, want) {
 			t.Errorf("seed %d: state rm %s leaves %v, want %v (%v)", seed, at, got, want, diags)
 		}
-		if removed := strings.Count(said.String(), "Removed "); removed != would {
+		if removed := strings.Count(out.String(), "Removed "); removed != would {
 			t.Errorf("seed %d: state rm %s: %d would be removed, and %d were", seed, at, would, removed)
 		}
 	}

@@ -97,12 +97,12 @@ func (c Catalog) Versions(ctx context.Context, m Module) ([]string, error) {
 	case len(answer.Modules) == 0:
 		return nil, fmt.Errorf("the registry %s sent an invalid answer: its list of modules is empty", m.Host)
 	}
-	said := answer.Modules[0].Versions // the others belong to modules that the module calls
-	if len(said) > maxVersions {
-		return nil, fmt.Errorf("the registry %s lists %d versions, more than %d", m.Host, len(said), maxVersions)
+	offers := answer.Modules[0].Versions // the others belong to modules that the module calls
+	if len(offers) > maxVersions {
+		return nil, fmt.Errorf("the registry %s lists %d versions, more than %d", m.Host, len(offers), maxVersions)
 	}
-	list := make([]string, len(said))
-	for i, v := range said {
+	list := make([]string, len(offers))
+	for i, v := range offers {
 		list[i] = v.Version
 	}
 	return list, nil
@@ -146,27 +146,27 @@ func (c Catalog) Locate(ctx context.Context, m Module, version string) (Package,
 	case err != nil:
 		return Package{}, fmt.Errorf("the registry %s cannot be queried: %w", m.Host, err)
 	}
-	said := doc.Header.Get("X-Terraform-Get")
+	location := doc.Header.Get("X-Terraform-Get")
 	var answer locationAnswer
 	if len(doc.Body) > 0 { // a document takes precedence over the header
 		if err := web.Decode(doc.Body, &answer); err != nil {
-			if said == "" {
+			if location == "" {
 				return Package{}, fmt.Errorf("the registry %s sent an invalid answer: %w", m.Host, err)
 			}
 			answer.UseRegistryCredentials = nil
 		}
-		said = cmp.Or(answer.Location, said)
+		location = cmp.Or(answer.Location, location)
 	}
 	var pkg Package
 	switch {
 	case answer.UseRegistryCredentials != nil:
 		pkg, err = c.own(m, base, at, answer)
-	case said == "":
+	case location == "":
 		return Package{},
 			fmt.Errorf("the registry %s sent an invalid answer: it has no address for version %s of the module %s",
 				m.Host, version, m)
 	default:
-		pkg.Source, err = Follow(doc.URL, said)
+		pkg.Source, err = Follow(doc.URL, location)
 	}
 	if err != nil {
 		return Package{}, fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", m.Host,
@@ -221,32 +221,32 @@ func (c Catalog) mayHave(host string, base, u *url.URL) bool {
 
 // Follow resolves a module source in a document against the document's address. It must be a network source that is at
 // least as well protected as the document.
-func Follow(from *url.URL, said string) (string, error) {
-	if len(said) > maxLocation {
-		return "", fmt.Errorf("it has %d bytes", len(said))
+func Follow(from *url.URL, location string) (string, error) {
+	if len(location) > maxLocation {
+		return "", fmt.Errorf("it has %d bytes", len(location))
 	}
-	if strings.HasPrefix(said, "/") || strings.HasPrefix(said, "./") || strings.HasPrefix(said, "../") {
-		pkg, sub := config.SplitSubdir(said)
+	if strings.HasPrefix(location, "/") || strings.HasPrefix(location, "./") || strings.HasPrefix(location, "../") {
+		pkg, sub := config.SplitSubdir(location)
 		u, err := url.Parse(pkg)
 		if err != nil || pkg == "" || u.Host != "" || u.Scheme != "" {
-			return "", fmt.Errorf("%.200q is not a path on a server", said)
+			return "", fmt.Errorf("%.200q is not a path on a server", location)
 		}
-		if said = from.ResolveReference(u).String(); sub != "" {
-			base, query, has := strings.Cut(said, "?")
-			if said = base + "//" + sub; has {
-				said += "?" + query
+		if location = from.ResolveReference(u).String(); sub != "" {
+			base, query, has := strings.Cut(location, "?")
+			if location = base + "//" + sub; has {
+				location += "?" + query
 			}
 		}
 	}
-	kind, source, err := config.ParseSource(said, false)
-	if shown := config.ShownAnswer(said); err != nil && shown != said {
+	kind, source, err := config.ParseSource(location, false)
+	if shown := config.ShownAnswer(location); err != nil && shown != location {
 		return "", fmt.Errorf("%.200q is not the address of a package", shown) // the error contains the text
 	}
 	if err != nil {
 		return "", err
 	}
 	if kind != config.SourceRemote {
-		return "", fmt.Errorf("%.200q is not the address of a package", config.ShownAnswer(said))
+		return "", fmt.Errorf("%.200q is not the address of a package", config.ShownAnswer(location))
 	}
 	getter, rest := config.SplitForced(source)
 	u, err := url.Parse(rest)
@@ -255,7 +255,7 @@ func Follow(from *url.URL, said string) (string, error) {
 	}
 	if u.Host == "" || !slices.Contains(offered[getter], u.Scheme) {
 		return "", fmt.Errorf("%.200q is on this machine, or has a scheme that a server must not use",
-			config.ShownAnswer(said))
+			config.ShownAnswer(location))
 	}
 	if u.Scheme == "https" || u.Scheme == "ssh" {
 		return source, nil

@@ -149,13 +149,13 @@ func FuzzRegistry(f *testing.F) {
 // Whatever a server responds, the result is only fetched from a network host, with a getter and a scheme that are
 // allowed for untrusted sources.
 func FuzzFollow(f *testing.F) {
-	for _, said := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1",
+	for _, location := range []string{"https://a.example/x.zip//sub?archive=zip", "git::ssh://git@a.example/x?ref=1",
 		"file::https:///etc", "./x//y", "../x", "/etc", "git::file:///x", "a/b/c", "git@h:p", "s3::https://x/y"} {
-		f.Add(said)
+		f.Add(location)
 	}
 	from := &url.URL{Scheme: "https", Host: "from.example", Path: "/d/page"}
-	f.Fuzz(func(t *testing.T, said string) {
-		source, err := catalog.Follow(from, said)
+	f.Fuzz(func(t *testing.T, location string) {
+		source, err := catalog.Follow(from, location)
 		if err != nil {
 			return
 		}
@@ -166,12 +166,12 @@ func FuzzFollow(f *testing.F) {
 		u, err := url.Parse(rest)
 		switch {
 		case err != nil || u.Host == "":
-			t.Errorf("%q leads to %q, which names no host", said, source)
+			t.Errorf("%q leads to %q, which names no host", location, source)
 		case u.Scheme == "ssh" && getter == "git":
 		case u.Scheme != "https":
-			t.Errorf("%q leads to %q by the scheme %q", said, source, u.Scheme)
+			t.Errorf("%q leads to %q by the scheme %q", location, source, u.Scheme)
 		case !slices.Contains([]string{"", "http", "https", "git", "hg", "s3", "gcs"}, getter):
-			t.Errorf("%q leads to %q in the way %q", said, source, getter)
+			t.Errorf("%q leads to %q in the way %q", location, source, getter)
 		}
 	})
 }

@@ -202,12 +202,12 @@ func (s *Source) fromDockerHelper(ctx context.Context, name, host string) (web.L
 	case result.ExitCode != 0:
 		return web.Login{}, fmt.Errorf("it failed (%s)", result.State)
 	}
-	var said struct{ Username, Secret string }
-	if json.Unmarshal(result.Stdout, &said) != nil {
+	var credentials struct{ Username, Secret string }
+	if json.Unmarshal(result.Stdout, &credentials) != nil {
 		return web.Login{}, errors.New("it did not print a JSON object with Username and Secret")
 	}
-	if said.Username == "<token>" {
-		return web.Login{RefreshToken: said.Secret}, nil
+	if credentials.Username == "<token>" {
+		return web.Login{RefreshToken: credentials.Secret}, nil
 	}
-	return web.Login{Username: said.Username, Password: said.Secret}, nil
+	return web.Login{Username: credentials.Username, Password: credentials.Secret}, nil
 }

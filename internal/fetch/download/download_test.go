@@ -195,11 +195,11 @@ func TestAChecksumIsNeverIgnored(t *testing.T) {
 	body := fetchtest.Zip(map[string]string{"main.tf": "", "sub/main.tf": ""})
 	good, bad := fmt.Sprintf("sha256:%x", sha256.Sum256(body)), "sha256:"+strings.Repeat("0", 64)
 	p.Answer("web.example", "/a.zip", content(body))
-	for path, said := range map[string]string{"/page": "https://web.example/a.zip",
+	for path, location := range map[string]string{"/page": "https://web.example/a.zip",
 		"/sub": "https://web.example/a.zip//sub", "/git": "git::https://git.example/x.git",
 		"/bad": "https://web.example/a.zip?checksum=" + bad} {
 		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Terraform-Get", said)
+			w.Header().Set("X-Terraform-Get", location)
 		})
 	}
 	for _, source := range []string{"https://web.example/page?checksum=" + good, "https://web.example/sub?checksum=" +
@@ -239,9 +239,9 @@ func TestFoldersAreMovedOutOfPackages(t *testing.T) {
 		link("d0/d1/d2/inner", "d3"),
 		dir("d0/d1/d2/d3"), tar.Header{Name: "d0/d1/d2/d3/main.tf"}, link("d0/d1/d2/d3/out", "../../../../victim"),
 	)))
-	for path, said := range map[string]string{"/mod": "d0/d1/d2/mod", "/inner": "d0/d1/d2/inner"} {
+	for path, location := range map[string]string{"/mod": "d0/d1/d2/mod", "/inner": "d0/d1/d2/inner"} {
 		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Terraform-Get", "https://web.example/p.tar.gz//"+said)
+			w.Header().Set("X-Terraform-Get", "https://web.example/p.tar.gz//"+location)
 		})
 	}
 	got, err := p.fetch("https://web.example/mod")
@@ -254,7 +254,7 @@ func TestFoldersAreMovedOutOfPackages(t *testing.T) {
 
 func TestServersCannotRedirectAnywhere(t *testing.T) {
 	p := newPlace(t)
-	for i, c := range []struct{ said, want string }{
+	for i, c := range []struct{ location, want string }{
 		{"file:///etc", "on this machine"}, {"git::file:///etc", "on this machine"}, {"file::/etc", "on this machine"},
 		{"git::ext::sh -c id", "a server must not use"},
 		{"http://web.example/x.zip", "not protected by TLS"}, {"git::http://web.example/x", "not protected by TLS"},
@@ -271,7 +271,7 @@ func TestServersCannotRedirectAnywhere(t *testing.T) {
 	} {
 		path := fmt.Sprint("/page", i)
 		p.Answer("web.example", path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("X-Terraform-Get", strings.Replace(c.said, "./page", "."+path, 1))
+			w.Header().Set("X-Terraform-Get", strings.Replace(c.location, "./page", "."+path, 1))
 		})
 		p.refuses("https://web.example"+path, c.want)
 	}
@@ -412,10 +412,10 @@ func TestTheUsersHelperSuppliesThePassword(t *testing.T) {
 	if _, err := p.fetch("git::https://me@git.example/x.git?ref=v1"); err != nil {
 		t.Fatal(err)
 	}
-	said, err := os.ReadFile(asked)
+	output, err := os.ReadFile(asked)
 	for _, line := range []string{"get\n", "protocol=https\n", "host=git.example\n", "username=me\n"} {
-		if !strings.Contains(string(said), line) {
-			t.Errorf("the helper did not hear %q (%v):\n%s", line, err, said)
+		if !strings.Contains(string(output), line) {
+			t.Errorf("the helper did not hear %q (%v):\n%s", line, err, output)
 		}
 	}
 	if _, err := p.fetch("git::https://other.example/x.git?ref=v1"); err == nil ||

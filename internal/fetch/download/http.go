@@ -115,15 +115,15 @@ func (g *Getter) page(ctx context.Context, u *url.URL, dir string, o order) erro
 	if err != nil {
 		return err
 	}
-	said := doc.Header.Get("X-Terraform-Get")
-	if said == "" {
-		said = meta(string(doc.Body))
+	location := doc.Header.Get("X-Terraform-Get")
+	if location == "" {
+		location = meta(string(doc.Body))
 	}
-	if said == "" {
+	if location == "" {
 		return fmt.Errorf("%s is not an archive, whose name ends in %s, and does not refer to a package: it has no "+
 			"X-Terraform-Get header and no terraform-get element", plain(u), archiveNames)
 	}
-	source, err := catalog.Follow(doc.URL, said)
+	source, err := catalog.Follow(doc.URL, location)
 	if err != nil {
 		return fmt.Errorf("%s refers to a package that cannot be fetched: %w", plain(u), err)
 	}

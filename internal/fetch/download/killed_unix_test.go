@@ -48,11 +48,11 @@ sleep 600 & echo "$$ $! $GIT_SSH_COMMAND" >&3; wait
 
 func TestAKilledEngineLeavesNeitherGitNorItsKey(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
-	said := filepath.Join(t.TempDir(), "said")
-	if err := syscall.Mkfifo(said, 0o600); err != nil {
+	note := filepath.Join(t.TempDir(), "said")
+	if err := syscall.Mkfifo(note, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := strings.Replace(slowGit, ">&3", ">'"+said+"'", 1)
+	script := strings.Replace(slowGit, ">&3", ">'"+note+"'", 1)
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestAKilledEngineLeavesNeitherGitNorItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	// For reading and writing, so that open does not block.
-	pipe, err := os.OpenFile(said, os.O_RDWR, 0)
+	pipe, err := os.OpenFile(note, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

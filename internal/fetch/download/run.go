@@ -121,13 +121,13 @@ func (c *cloning) run(ctx context.Context, args ...string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case result.ExitCode != 0:
-		return nil, &gitError{fmt.Sprintf("git reported: %s", c.said(result))}
+		return nil, &gitError{fmt.Sprintf("git reported: %s", c.messageOf(result))}
 	}
 	return result.Stdout, nil
 }
 
-// said returns the end of git's messages, without passwords.
-func (c *cloning) said(result *program.Result) string {
+// messageOf returns the end of git's messages, without passwords.
+func (c *cloning) messageOf(result *program.Result) string {
 	text := strings.TrimSpace(string(result.Stderr))
 	if text == "" {
 		return result.State
@@ -164,14 +164,14 @@ var temporary = []string{
 func (c *cloning) transport(ctx context.Context, clean func() error, args ...string) error {
 	for attempt := 1; ; attempt++ {
 		_, err := c.run(ctx, args...)
-		var said *gitError
-		if err == nil || !errors.As(err, &said) {
+		var failure *gitError
+		if err == nil || !errors.As(err, &failure) {
 			return err
 		}
 		if c.url.Scheme == "file" || !slices.ContainsFunc(temporary, func(p string) bool {
-			return strings.Contains(said.text, p)
+			return strings.Contains(failure.text, p)
 		}) {
-			return hint(err, said)
+			return hint(err, failure)
 		}
 		if attempt == attempts {
 			return fmt.Errorf("%w (after %d attempts)", err, attempt)
@@ -183,10 +183,10 @@ func (c *cloning) transport(ctx context.Context, clean func() error, args ...str
 }
 
 // hint adds advice if git would have prompted for a password.
-func hint(err error, said *gitError) error {
+func hint(err error, failure *gitError) error {
 	for _, sign := range []string{"could not read Username", "could not read Password", "Permission denied (publickey",
 		"Host key verification failed", "terminal prompts disabled"} {
-		if strings.Contains(said.text, sign) {
+		if strings.Contains(failure.text, sign) {
 			return fmt.Errorf("%w. Passwords and keys cannot be entered here: set up a Git credential helper, an SSH "+
 				"agent or the known_hosts file, so that git does not ask", err)
 		}

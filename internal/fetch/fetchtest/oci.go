@@ -158,10 +158,10 @@ func (o *OCI) token(w http.ResponseWriter, q *http.Request) {
 
 // authorized checks the password or the token.
 func (o *OCI) authorized(w http.ResponseWriter, q *http.Request) bool {
-	said := q.Header.Get("Authorization")
+	header := q.Header.Get("Authorization")
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte(o.User+":"+o.Password))
 	switch {
-	case o.User == "", o.Tokens && said == "Bearer "+ociToken, !o.Tokens && said == basic:
+	case o.User == "", o.Tokens && header == "Bearer "+ociToken, !o.Tokens && header == basic:
 		return true
 	case o.Tokens:
 		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="https://%s/token",service="%s"`, o.Host, o.Host))

@@ -97,10 +97,10 @@ func (r *Repository) String() string { return r.at.Host + r.at.Path }
 func (r *Repository) ask(ctx context.Context, try func(ctx context.Context) error) error {
 	return r.client.web.Repeat(ctx, r.at, func() error {
 		err := try(ctx)
-		var said *errcode.ErrorResponse
+		var response *errcode.ErrorResponse
 		switch {
-		case errors.As(err, &said):
-			return &web.StatusError{Code: said.StatusCode, Says: messageOf(said.Errors)}
+		case errors.As(err, &response):
+			return &web.StatusError{Code: response.StatusCode, Says: messageOf(response.Errors)}
 		case errors.Is(err, errdef.ErrNotFound):
 			return &web.StatusError{Code: http.StatusNotFound}
 		case errors.Is(err, auth.ErrBasicCredentialNotFound):

@@ -128,14 +128,14 @@ func stated(ctx context.Context, p packages.Package, archive lockfile.Hash, hash
 	if len(hashes) == 0 {
 		return packages.Unauthenticated, nil
 	}
-	said := hashes
+	listed := hashes
 	hashes = slices.DeleteFunc(slices.Clone(hashes), func(h string) bool {
 		return !strings.HasPrefix(h, "h1:") &&
 			!strings.HasPrefix(h, "zh:")
 	})
 	if len(hashes) == 0 {
 		return packages.Unauthenticated, fmt.Errorf("the mirror lists only hashes of unsupported kinds, such as "+
-			"%.100q, and none of the kinds h1 and zh", said[0])
+			"%.100q, and none of the kinds h1 and zh", listed[0])
 	}
 	if slices.Contains(hashes, string(archive)) {
 		return packages.Checksum, nil

@@ -59,18 +59,18 @@ func (r Registry) Versions(ctx context.Context, p addr.Provider) (packages.Listi
 			len(answer.Versions), maxVersions)
 	}
 	list := packages.Listing{Warnings: answer.Warnings}
-	for _, said := range answer.Versions {
-		v, ok := parseVersion(said.Version)
+	for _, listed := range answer.Versions {
+		v, ok := parseVersion(listed.Version)
 		if !ok {
 			continue // perhaps in a later format; it cannot be requested
 		}
-		offer := packages.Offer{Version: v, Protocols: said.Protocols}
-		if len(said.Platforms) > maxPlatforms {
+		offer := packages.Offer{Version: v, Protocols: listed.Protocols}
+		if len(listed.Platforms) > maxPlatforms {
 			return packages.Listing{}, fmt.Errorf("the registry %s lists %d platforms of version %s, more than %d",
-				p.Host, len(said.Platforms), v, maxPlatforms)
+				p.Host, len(listed.Platforms), v, maxPlatforms)
 		}
 		var on []string
-		for _, p := range said.Platforms {
+		for _, p := range listed.Platforms {
 			on = append(on, p.OS+"_"+p.Arch)
 		}
 		offer.Platforms = platforms(on)
@@ -102,25 +102,25 @@ func (r Registry) Fetch(ctx context.Context, w packages.Request, dir string, pro
 	if err != nil {
 		return packages.Fetched{}, err
 	}
-	var said packageAnswer
+	var answer packageAnswer
 	at := base.JoinPath(w.Provider.Namespace, w.Provider.Type, w.Version.String(), "download", w.Platform.OS,
 		w.Platform.Arch)
-	doc, err := r.Client.JSON(ctx, web.Request{URL: at, Host: w.Provider.Host}, &said)
+	doc, err := r.Client.JSON(ctx, web.Request{URL: at, Host: w.Provider.Host}, &answer)
 	switch {
 	case web.IsNotFound(err):
 		return packages.Fetched{}, &packages.PlatformError{Request: w}
 	case err != nil:
 		return packages.Fetched{}, fmt.Errorf("the registry %s cannot be queried: %w", w.Provider.Host, err)
 	}
-	sum, err := said.check(w)
+	sum, err := answer.check(w)
 	if err != nil {
 		return packages.Fetched{}, fmt.Errorf("the registry %s sent an invalid answer: %w", w.Provider.Host, err)
 	}
-	proof, err := r.proof(ctx, doc.URL, said, sum)
+	proof, err := r.proof(ctx, doc.URL, answer, sum)
 	if err != nil {
 		return packages.Fetched{}, err
 	}
-	from, err := web.Resolve(doc.URL, said.DownloadURL)
+	from, err := web.Resolve(doc.URL, answer.DownloadURL)
 	if err != nil {
 		return packages.Fetched{},
 			fmt.Errorf("the registry %s sent an address for the package that cannot be used: %w", w.Provider.Host, err)
@@ -133,7 +133,7 @@ func (r Registry) Fetch(ctx context.Context, w packages.Request, dir string, pro
 		return packages.Fetched{}, discard(p, fmt.Errorf("the downloaded package has the checksum %s, but the "+
 			"publisher signed %s: it was changed in transit or on the server", h, want))
 	}
-	installed, err := said.installedHashes(ctx, w, p, proof.Hashes)
+	installed, err := answer.installedHashes(ctx, w, p, proof.Hashes)
 	if err != nil {
 		return packages.Fetched{}, discard(p, err)
 	}
@@ -181,17 +181,17 @@ func Speaks(protocol string) bool {
 }
 
 // proof reads and verifies the signed list of checksums, and finds the package in it.
-func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, sum [sha256.Size]byte) (packages.Proof,
-	error) {
-	sums, err := r.document(ctx, base, said.SumsURL, maxSums)
+func (r Registry) proof(ctx context.Context, base *url.URL, answer packageAnswer, sum [sha256.Size]byte) (
+	packages.Proof, error) {
+	sums, err := r.document(ctx, base, answer.SumsURL, maxSums)
 	if err != nil {
 		return packages.Proof{}, fmt.Errorf("the list of checksums cannot be read: %w", err)
 	}
-	signature, err := r.document(ctx, base, said.SignatureURL, maxSignature)
+	signature, err := r.document(ctx, base, answer.SignatureURL, maxSignature)
 	if err != nil {
 		return packages.Proof{}, fmt.Errorf("the signature of the checksums cannot be read: %w", err)
 	}
-	proof, err := verify(sums, signature, said.Keys.GPG, r.Trust)
+	proof, err := verify(sums, signature, answer.Keys.GPG, r.Trust)
 	if err != nil {
 		return packages.Proof{}, fmt.Errorf("the signature of the checksums cannot be trusted: %w", err)
 	}
@@ -199,14 +199,14 @@ func (r Registry) proof(ctx context.Context, base *url.URL, said packageAnswer, 
 	if err != nil {
 		return packages.Proof{}, fmt.Errorf("the list of checksums cannot be used: %w", err)
 	}
-	signed, ok := list.sum(said.Filename)
+	signed, ok := list.sum(answer.Filename)
 	switch {
 	case !ok:
-		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", said.Filename)
+		return packages.Proof{}, fmt.Errorf("the signed list of checksums has none for %.200q", answer.Filename)
 	case signed != sum:
 		return packages.Proof{},
 			fmt.Errorf("the registry lists the checksum %[2]x for %.200[1]s, but the signed list has %[3]x",
-				said.Filename,
+				answer.Filename,
 				sum, signed)
 	}
 	proof.Hashes = list.hashes()

@@ -30,10 +30,10 @@ func bell(given map[string]cty.Value) cty.Value {
 func TestActionsAreInvoked(t *testing.T) {
 	for _, way := range []string{"one-shot", "session"} {
 		t.Run(way, func(t *testing.T) {
-			var said collector
-			f, dir := newToy(t, handler.Options{Output: said.take})
+			var output collector
+			f, dir := newToy(t, handler.Options{Output: output.take})
 			if way == "session" {
-				f, dir = newSession(t, "", handler.Options{Output: said.take}, nil)
+				f, dir = newSession(t, "", handler.Options{Output: output.take}, nil)
 			}
 			d := drive(t, f)
 			given := map[string]cty.Value{"key": cty.StringVal("open sesame")}
@@ -60,7 +60,7 @@ func TestActionsAreInvoked(t *testing.T) {
 			if !slices.Equal(progress, []string{want}) {
 				t.Errorf("progress: got %q, want %q", progress, want)
 			}
-			for _, o := range said.said {
+			for _, o := range output.outputs {
 				if o.IsProgress {
 					t.Errorf("progress is said twice: %q", o.Line)
 				}

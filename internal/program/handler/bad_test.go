@@ -302,14 +302,14 @@ func TestStatus75IsRetriedForReads(t *testing.T) {
 
 // collector records the messages of programs.
 type collector struct {
-	mu   sync.Mutex
-	said []handler.Output
+	mu      sync.Mutex
+	outputs []handler.Output
 }
 
 func (c *collector) take(o handler.Output) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.said = append(c.said, o)
+	c.outputs = append(c.outputs, o)
 }
 
 func TestMessagesArriveWithTheirLevel(t *testing.T) {
@@ -320,7 +320,7 @@ func TestMessagesArriveWithTheirLevel(t *testing.T) {
 		t.Fatal(texts(resp.Diagnostics))
 	}
 	var got []string
-	for _, o := range c.said {
+	for _, o := range c.outputs {
 		got = append(got, fmt.Sprintf("%s|%s|%s|%t|%v", o.Label, o.Level, o.Line, o.IsProgress, o.Fraction))
 	}
 	want := []string{
@@ -339,11 +339,12 @@ func TestAFloodOfMessagesIsCutOff(t *testing.T) {
 	f, _ := newToy(t, handler.Options{Output: c.take})
 	drive(t, f).thing("create: flood stderr", nil)
 	size := 0
-	for _, o := range c.said {
+	for _, o := range c.outputs {
 		size += len(o.Line)
 	}
-	if size > 2<<20 || !strings.Contains(c.said[len(c.said)-1].Line, "output is too long") {
-		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.said), c.said[len(c.said)-1].Line)
+	last := c.outputs[len(c.outputs)-1].Line
+	if size > 2<<20 || !strings.Contains(last, "output is too long") {
+		t.Errorf("%d bytes in %d lines were passed on, the last: %.200s", size, len(c.outputs), last)
 	}
 }
 
@@ -374,7 +375,7 @@ func TestSecretsAreInNoMessage(t *testing.T) {
 		f, _ := newToy(t, handler.Options{Output: c.take})
 		resp := drive(t, f).thing("create: "+do, map[string]cty.Value{"secret": cty.StringVal(canary)})
 		all := texts(resp.Diagnostics)
-		for _, o := range c.said {
+		for _, o := range c.outputs {
 			all += o.Line + "\n"
 		}
 		if !resp.Diagnostics.HasErrors() || strings.Contains(all, "canary") ||

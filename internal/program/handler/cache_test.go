@@ -51,8 +51,8 @@ func TestAnswersAreReusedIfTheManifestAllows(t *testing.T) {
 			v.AsString() != "a-b" {
 			t.Errorf("got %#v, %v", v, err)
 		}
-		said, _ := os.ReadFile(log)
-		return strings.Count(string(said), "data toy_echo") + strings.Count(string(said), "call slug")
+		output, _ := os.ReadFile(log)
+		return strings.Count(string(output), "data toy_echo") + strings.Count(string(output), "call slug")
 	}
 	check := func(why string, want int, config map[string]cty.Value) {
 		t.Helper()

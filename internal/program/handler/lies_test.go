@@ -144,8 +144,8 @@ func (inProcess) Prepare(context.Context, func(string)) error { return nil }
 
 func (inProcess) Close() error { return nil }
 
-// told is the result of a lie.
-type told struct {
+// answers is the result of a lie.
+type answers struct {
 	value    cty.Value
 	diags    diag.List
 	problems []value.PathError // problems that the engine's checks find
@@ -153,73 +153,73 @@ type told struct {
 }
 
 // situations are calls in which toy can lie. All earlier calls are correct.
-var situations = map[string]func(d driver, lying func()) told{
-	"plan": func(d driver, lying func()) told {
+var situations = map[string]func(d driver, lying func()) answers{
+	"plan": func(d driver, lying func()) answers {
 		config := d.config("toy_fixed", map[string]cty.Value{"text": cty.StringVal("x")})
 		lying()
 		resp := d.plan("toy_fixed", d.null("toy_fixed"), config)
-		return told{value: resp.Planned, diags: resp.Diagnostics, problems: value.CheckPlan(
+		return answers{value: resp.Planned, diags: resp.Diagnostics, problems: value.CheckPlan(
 			d.s.Resources["toy_fixed"].Block, d.null("toy_fixed"), config, resp.Planned)}
 	},
-	"create": func(d driver, lying func()) told {
+	"create": func(d driver, lying func()) answers {
 		config := d.much("a", 1)
 		planned := d.plan("toy_thing", d.null("toy_thing"), config).Planned
 		lying()
 		return d.applied(d.null("toy_thing"), planned, config)
 	},
-	"update": func(d driver, lying func()) told {
+	"update": func(d driver, lying func()) answers {
 		prior := d.made()
 		config := d.much("a", 2)
 		planned := d.plan("toy_thing", prior, config).Planned
 		lying()
 		return d.applied(prior, planned, config)
 	},
-	"read": func(d driver, lying func()) told {
+	"read": func(d driver, lying func()) answers {
 		prior := d.made()
 		lying()
 		resp := d.p.Read(d.t.Context(), provider.ReadRequest{Type: "toy_thing", Prior: prior})
-		return told{value: resp.State, diags: resp.Diagnostics,
+		return answers{value: resp.State, diags: resp.Diagnostics,
 			problems: value.CheckRefreshed(d.s.Resources["toy_thing"].Block, resp.State)}
 	},
-	"import": func(d driver, lying func()) told {
+	"import": func(d driver, lying func()) answers {
 		lying()
 		resp := d.p.Import(d.t.Context(), provider.ImportRequest{Type: "toy_fixed", ID: "1"})
-		t := told{diags: resp.Diagnostics}
+		t := answers{diags: resp.Diagnostics}
 		for _, o := range resp.Imported {
 			t.value = o.State
 			t.problems = value.CheckRefreshed(d.s.Resources["toy_fixed"].Block, o.State)
 		}
 		return t
 	},
-	"upgrade": func(d driver, lying func()) told {
+	"upgrade": func(d driver, lying func()) answers {
 		lying()
 		resp := d.p.UpgradeState(d.t.Context(), provider.UpgradeStateRequest{Type: "toy_fixed", Version: 0,
 			Stored: provider.StoredObject{JSON: []byte(`{"id": "1", "txt": "x"}`)}})
-		return told{value: resp.State, diags: resp.Diagnostics,
+		return answers{value: resp.State, diags: resp.Diagnostics,
 			problems: value.CheckRefreshed(d.s.Resources["toy_fixed"].Block, resp.State)}
 	},
-	"data": func(d driver, lying func()) told {
+	"data": func(d driver, lying func()) answers {
 		config := cty.ObjectVal(map[string]cty.Value{"text": cty.StringVal("x"), "times": cty.NumberIntVal(2),
 			"out": cty.NullVal(cty.List(cty.String))})
 		lying()
 		resp := d.p.ReadData(d.t.Context(), provider.ReadDataRequest{Type: "toy_echo", Config: config})
-		return told{value: resp.State, diags: resp.Diagnostics,
+		return answers{value: resp.State, diags: resp.Diagnostics,
 			problems: value.CheckData(d.s.Data["toy_echo"].Block, resp.State)}
 	},
-	"open": func(d driver, lying func()) told {
+	"open": func(d driver, lying func()) answers {
 		config := cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("n"), "key": cty.NullVal(cty.String)})
 		lying()
 		resp := d.p.OpenEphemeral(d.t.Context(), provider.OpenEphemeralRequest{Type: "toy_lease", Config: config})
-		return told{value: resp.Result, diags: resp.Diagnostics,
+		return answers{value: resp.Result, diags: resp.Diagnostics,
 			problems: value.CheckOpened(d.s.Ephemeral["toy_lease"].Block, config, resp.Result)}
 	},
-	"list": func(d driver, lying func()) told {
+	"list": func(d driver, lying func()) answers {
 		d.made()
 		config := d.s.Lists["toy_thing"].Block.EmptyValue()
 		lying()
 		resp := d.p.List(d.t.Context(), provider.ListRequest{Type: "toy_thing", Config: config, Limit: 5,
 			IncludeObject: true})
-		t := told{diags: resp.Diagnostics}
+		t := answers{diags: resp.Diagnostics}
 		rt := d.s.Resources["toy_thing"]
 		for _, one := range resp.Results {
 			t.value = one.Object
@@ -230,22 +230,22 @@ var situations = map[string]func(d driver, lying func()) told{
 		}
 		return t
 	},
-	"invoke": func(d driver, lying func()) told {
+	"invoke": func(d driver, lying func()) answers {
 		lying()
 		resp := d.p.InvokeAction(d.t.Context(), provider.InvokeActionRequest{Type: "toy_ring", Config: bell(nil)})
-		t := told{value: cty.True, diags: resp.Diagnostics}
+		t := answers{value: cty.True, diags: resp.Diagnostics}
 		if resp.Lost {
 			t.problems = []value.PathError{{Problem: "the action is lost, and its answer is there"}}
 		}
 		return t
 	},
-	"call": func(d driver, lying func()) told {
+	"call": func(d driver, lying func()) answers {
 		lying()
 		v, err := d.p.CallFunction(d.t.Context(), "slug", []cty.Value{cty.StringVal("A b")})
 		if err != nil {
-			return told{diags: diag.FromError("call", err)}
+			return answers{diags: diag.FromError("call", err)}
 		}
-		t := told{value: v, problems: value.CheckKnown(v)}
+		t := answers{value: v, problems: value.CheckKnown(v)}
 		if !v.Type().Equals(cty.String) {
 			t.problems = append(t.problems, value.PathError{Problem: fmt.Sprintf("%#v", v)})
 		}
@@ -280,11 +280,11 @@ func (d driver) made() cty.Value {
 	return resp.State
 }
 
-func (d driver) applied(prior, planned, config cty.Value) told {
+func (d driver) applied(prior, planned, config cty.Value) answers {
 	resp := d.p.Apply(d.t.Context(), provider.ApplyRequest{Type: "toy_thing", Prior: prior, Planned: planned,
 		Config: config})
 	block := d.s.Resources["toy_thing"].Block
-	return told{value: resp.State, diags: resp.Diagnostics, changes: true, problems: slices.Concat(
+	return answers{value: resp.State, diags: resp.Diagnostics, changes: true, problems: slices.Concat(
 		value.CheckApplied(block, planned, resp.State), value.CheckKnown(resp.State),
 		value.CheckWriteOnly(block, resp.State))}
 }

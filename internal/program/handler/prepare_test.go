@@ -85,11 +85,11 @@ func (u *unprepared) call(p provider.Provider) error {
 func TestProgramsArePreparedOnceAtFirstUse(t *testing.T) {
 	u := newUnprepared(t, "", counted+makeTool)
 	var mu sync.Mutex
-	var said []string
+	var lines []string
 	say := func(o handler.Output) {
 		mu.Lock()
 		defer mu.Unlock()
-		said = append(said, o.Label+": "+o.Line)
+		lines = append(lines, o.Label+": "+o.Line)
 	}
 	p := u.provider(say)
 	d := drive(t, func(context.Context) (provider.Provider, error) { return p, nil })
@@ -116,7 +116,7 @@ func TestProgramsArePreparedOnceAtFirstUse(t *testing.T) {
 	if err := u.call(u.provider(nil)); err != nil || u.ran() != 1 {
 		t.Errorf("got %v, prepared %d times", err, u.ran())
 	}
-	text := strings.Join(said, "\n")
+	text := strings.Join(lines, "\n")
 	for _, want := range []string{"s prepare: Preparing provider s, once on this machine: sh ", "s prepare: noise " +
 		u.cache} {
 		if !strings.Contains(text, want) {

@@ -310,9 +310,9 @@ func (r *request) forbidden() *diag.Diagnostic {
 func (r *request) prepare() *diag.Diagnostic {
 	ctx, done := r.h.stopping.Interruptible(r.ctx)
 	defer done()
-	said := &output{request: r.h.request(r.ctx, "prepare", "")}
-	said.request.about = r.about
-	err := r.h.caller.Prepare(ctx, said.line)
+	out := &output{request: r.h.request(r.ctx, "prepare", "")}
+	out.request.about = r.about
+	err := r.h.caller.Prepare(ctx, out.line)
 	switch {
 	case err == nil:
 		return nil

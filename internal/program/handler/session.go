@@ -87,8 +87,8 @@ func (a *activeCall) progress(message string, fraction float64) {
 // Listen implements listener. fn is called with lines of standard error that cannot be assigned to a call.
 func (c *sessions) Listen(fn func(line string)) { c.listen = fn }
 
-// said forwards a line of standard error to the only call in flight, or to the listener.
-func (c *sessions) said(text string) {
+// printed forwards a line of standard error to the only call in flight, or to the listener.
+func (c *sessions) printed(text string) {
 	c.mu.Lock()
 	var only *activeCall
 	if len(c.active) == 1 {
@@ -233,7 +233,7 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.shown = shown(s.Argv)
-	r.talk, err = talk.Start(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.said,
+	r.talk, err = talk.Start(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.printed,
 		Grace: c.surroundings.Grace}, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
 	return err
 }

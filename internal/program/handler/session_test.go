@@ -316,18 +316,18 @@ func TestAbandonedCallsDoNotFailOthers(t *testing.T) {
 
 func TestProgressOfASessionBelongsToItsCall(t *testing.T) {
 	var c collector
-	heard := filepath.Join(t.TempDir(), "heard")
+	received := filepath.Join(t.TempDir(), "heard")
 	f, _ := newSession(t, "", handler.Options{Output: func(o handler.Output) {
 		c.take(o)
 		if o.Line == "slowly" {
-			_ = os.WriteFile(heard, nil, 0o600)
+			_ = os.WriteFile(received, nil, 0o600)
 		}
-	}}, nil, "TOY_HEARD="+heard)
+	}}, nil, "TOY_HEARD="+received)
 	if resp := drive(t, f).thing("create: progress", nil); resp.Diagnostics.HasErrors() {
 		t.Fatal(texts(resp.Diagnostics))
 	}
 	got := map[string]bool{}
-	for _, o := range c.said {
+	for _, o := range c.outputs {
 		got[fmt.Sprintf("%s|%s|%s|%t|%v", o.Label, o.Level, o.Line, o.IsProgress, o.Fraction)] = true
 	}
 	for _, want := range []string{"toy_thing create|WARN|slowly|false|0",
@@ -402,13 +402,13 @@ func TestLinesOfASessionAreShownWithTheCallThatIsOpen(t *testing.T) {
 	got := map[string]int{}
 	take := func(o handler.Output) {
 		name := o.Object.Instance.Resource.Name
-		said, _, _ := strings.Cut(o.Line, " ")
+		text, _, _ := strings.Cut(o.Line, " ")
 		mu.Lock()
 		defer mu.Unlock()
-		if name == said {
+		if name == text {
 			got[name]++
 		} else {
-			t.Errorf("a line of %s was shown with %q", said, name)
+			t.Errorf("a line of %s was shown with %q", text, name)
 		}
 	}
 	f, _ := newSession(t, "", handler.Options{Output: take}, nil)

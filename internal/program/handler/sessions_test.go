@@ -78,8 +78,8 @@ func TestPartialStateAndProgressOfAPythonSession(t *testing.T) {
 	if resp := make("slow"); resp.Diagnostics.HasErrors() {
 		t.Fatal(texts(resp.Diagnostics))
 	}
-	if len(c.said) != 1 || !c.said[0].IsProgress || c.said[0].Line != "almost there" {
-		t.Errorf("got %+v", c.said)
+	if len(c.outputs) != 1 || !c.outputs[0].IsProgress || c.outputs[0].Line != "almost there" {
+		t.Errorf("got %+v", c.outputs)
 	}
 	resp := make("half")
 	if got := texts(resp.Diagnostics); !strings.Contains(got, "the disk is full") ||

@@ -77,15 +77,15 @@ func TestRequestsAreCheckedWhenTheManifestIsRead(t *testing.T) {
 			t.Fatalf("%s is not there", c.old)
 		}
 		_, diags := manifest.Parse([]byte(text), "m.json", "/pkg")
-		said := ""
+		output := ""
 		for _, d := range diags {
 			if d.Subject != nil {
-				said += fmt.Sprintf("m.json:%d,%d: ", d.Subject.Start.Line, d.Subject.Start.Column)
+				output += fmt.Sprintf("m.json:%d,%d: ", d.Subject.Start.Line, d.Subject.Start.Column)
 			}
-			said += d.Summary + "; " + d.Detail + "\n"
+			output += d.Summary + "; " + d.Detail + "\n"
 		}
-		if !strings.Contains(said, c.want) {
-			t.Errorf("%s\ngot  %s\nwant %s", c.new, said, c.want)
+		if !strings.Contains(output, c.want) {
+			t.Errorf("%s\ngot  %s\nwant %s", c.new, output, c.want)
 		}
 	}
 }

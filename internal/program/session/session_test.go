@@ -11,8 +11,9 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/session"
 )
 
-// heard returns the result of Read for a text while n calls are in flight: the replies, with "-" for calls without one.
-func heard(text string, n int) (replies []string, broken *session.BrokenError) {
+// received returns the result of Read for a text while n calls are in flight: the replies, with "-" for calls without
+// one.
+func received(text string, n int) (replies []string, broken *session.BrokenError) {
 	conn := session.New(io.Discard, strings.NewReader(text))
 	var calls []*session.Pending
 	for range n {
@@ -55,7 +56,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 		`{"id":0,"error":null,"result":1}`:                                                `1|-`,
 		"hello\n{\"id\":1,\"result\":7}":                                                  "-|7",
 	} {
-		got, broken := heard(text, 2)
+		got, broken := received(text, 2)
 		if strings.Join(got, "|") != want || broken != nil {
 			t.Errorf("%q: got %q, %v, want %q", text, got, broken, want)
 		}
@@ -136,9 +137,9 @@ func FuzzSession(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {
 		n = min(max(n, 0), 5)
-		before, broken := heard(text, n)
+		before, broken := received(text, n)
 		if broken == nil && strings.HasSuffix(text, "\n") {
-			after, _ := heard(text+"noise\n", n)
+			after, _ := received(text+"noise\n", n)
 			if strings.Join(before, "|") != strings.Join(after, "|") {
 				t.Errorf("got %q, with noise behind %q", before, after)
 			}

@@ -42,15 +42,15 @@ func say(t *testing.T, part string, env ...string) (string, error) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	said := ""
+	output := ""
 	for range 2 { // the second call already has a token
 		v, err := p.CallFunction(context.Background(), "say", nil)
 		if err != nil {
 			return "", err
 		}
-		said += v.AsString() + ";"
+		output += v.AsString() + ";"
 	}
-	return said, nil
+	return output, nil
 }
 
 // guard is a server with several methods of authentication.
@@ -216,9 +216,9 @@ func TestSlowObjects(t *testing.T) {
 		}
 		l := beginThings(t, s, `"create": {`, `"create": {`+c.change+`, `)
 		got := l.apply(context.Background(), "inv_thing", provider.ApplyResponse{}, named)
-		said := text(got.Diagnostics)
-		if !strings.Contains(said, c.says) || (c.says == "") != (said == "") {
-			t.Errorf("%s: got %s", c.change, said)
+		output := text(got.Diagnostics)
+		if !strings.Contains(output, c.says) || (c.says == "") != (output == "") {
+			t.Errorf("%s: got %s", c.change, output)
 		}
 		if (got.State != cty.NilVal && !got.State.IsNull()) != c.stored ||
 			c.stored && got.State.GetAttr("id").AsString() != "7" {

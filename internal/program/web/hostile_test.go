@@ -183,9 +183,9 @@ func TestHostileServers(t *testing.T) {
 				return true
 			}
 			got := l.apply(context.Background(), "inv_thing", provider.ApplyResponse{}, named)
-			said := text(got.Diagnostics)
-			if !strings.Contains(said, c.says) || (got.State == cty.NilVal) != c.unknown {
-				t.Errorf("created %#v; it says\n%s\nwant %q", got.State, said, c.says)
+			output := text(got.Diagnostics)
+			if !strings.Contains(output, c.says) || (got.State == cty.NilVal) != c.unknown {
+				t.Errorf("created %#v; it says\n%s\nwant %q", got.State, output, c.says)
 			}
 			if got.State != cty.NilVal && !got.State.IsNull() {
 				t.Errorf("an object is stored that was not made: %#v", got.State)
@@ -218,8 +218,8 @@ func TestCredentialsDoNotLeaveTheServer(t *testing.T) {
 				return true
 			}
 			read := l.read(context.Background(), "inv_thing", kept)
-			if said := text(read.Diagnostics); !strings.Contains(said, "to another server") {
-				t.Errorf("%d to %s: %s", status, to, said)
+			if output := text(read.Diagnostics); !strings.Contains(output, "to another server") {
+				t.Errorf("%d to %s: %s", status, to, output)
 			}
 			l.apply(context.Background(), "inv_thing", provider.ApplyResponse{}, named)
 		}
@@ -243,10 +243,10 @@ func TestSecretsAreInNoText(t *testing.T) {
 				fmt.Sprint(r.Header))
 			return true
 		}
-		said := text(kept.Diagnostics) + text(l.apply(context.Background(), "inv_thing", provider.ApplyResponse{},
+		output := text(kept.Diagnostics) + text(l.apply(context.Background(), "inv_thing", provider.ApplyResponse{},
 			named).Diagnostics) + text(l.read(context.Background(), "inv_thing", kept).Diagnostics)
-		if said == "" || strings.Contains(said, "canary") {
-			t.Errorf("%s: a secret is told:\n%s", name, said)
+		if output == "" || strings.Contains(output, "canary") {
+			t.Errorf("%s: a secret is shown:\n%s", name, output)
 		}
 	}
 }
@@ -271,8 +271,8 @@ func TestEndlessLists(t *testing.T) {
 		s.before = func(w http.ResponseWriter, r *http.Request) bool { next(w); return true }
 		resp := l.p.ReadData(context.Background(), provider.ReadDataRequest{Type: "inv_found",
 			Config: l.object(l.s.Data["inv_found"].Block, map[string]cty.Value{"name": cty.StringVal("x")})})
-		if said := text(resp.Diagnostics); !strings.Contains(said, says) {
-			t.Errorf("got %s\nwant %q", said, says)
+		if output := text(resp.Diagnostics); !strings.Contains(output, says) {
+			t.Errorf("got %s\nwant %q", output, says)
 		}
 	}
 }
@@ -308,9 +308,9 @@ func TestRandomFaults(t *testing.T) {
 			}
 			next := l.apply(context.Background(), "inv_thing", at, want)
 			if next.Diagnostics.HasErrors() {
-				if said := text(next.Diagnostics); !strings.Contains(said, "did not answer") &&
-					!strings.Contains(said, "status") && !strings.Contains(said, "redirected") {
-					t.Fatalf("seed %d, step %d: %s", seed, step, said)
+				if output := text(next.Diagnostics); !strings.Contains(output, "did not answer") &&
+					!strings.Contains(output, "status") && !strings.Contains(output, "redirected") {
+					t.Fatalf("seed %d, step %d: %s", seed, step, output)
 				}
 				continue
 			}

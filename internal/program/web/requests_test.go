@@ -173,9 +173,9 @@ func TestImportsByRequests(t *testing.T) {
 			v := resp.Imported[0].State
 			got = v.GetAttr("org").AsString() + " " + v.GetAttr("id").AsString()
 		}
-		said := text(resp.Diagnostics)
-		if got != c.want || c.want == "" && !strings.Contains(said, "found no w_a with that id") {
-			t.Errorf("%s: got %q, %s", c.request, got, said)
+		output := text(resp.Diagnostics)
+		if got != c.want || c.want == "" && !strings.Contains(output, "found no w_a with that id") {
+			t.Errorf("%s: got %q, %s", c.request, got, output)
 		}
 	}
 }
@@ -199,9 +199,9 @@ func TestActionsAndEphemeralResources(t *testing.T) {
 	open := l.p.OpenEphemeral(ctx, provider.OpenEphemeralRequest{Type: "w_key", Config: l.object(
 		l.s.Ephemeral["w_key"].Block, map[string]cty.Value{"for": cty.StringVal("a b")})})
 	closed := l.p.CloseEphemeral(ctx, provider.CloseEphemeralRequest{Type: "w_key", Private: open.Private})
-	said := text(ring.Diagnostics) + text(open.Diagnostics) + text(closed)
-	if said != "" || open.Result.GetAttr("key").AsString() != "secret" {
-		t.Errorf("got %#v, %s", open.Result, said)
+	output := text(ring.Diagnostics) + text(open.Diagnostics) + text(closed)
+	if output != "" || open.Result.GetAttr("key").AsString() != "secret" {
+		t.Errorf("got %#v, %s", open.Result, output)
 	}
 	const want = "POST /v1/ring hey;POST /v1/keys for=a+b&n=1&n=2;DELETE /v1/keys/k1"
 	if got := strings.Join(seen, ";"); got != want {

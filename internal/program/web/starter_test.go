@@ -19,9 +19,9 @@ func TestTheStarterProviderWorks(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		at = l.apply(context.Background(), "demo_thing", at, map[string]cty.Value{"name": cty.StringVal(name)})
 		read := l.read(context.Background(), "demo_thing", at)
-		if said := text(at.Diagnostics) + text(read.Diagnostics); said != "" || !read.State.RawEquals(at.State) ||
+		if output := text(at.Diagnostics) + text(read.Diagnostics); output != "" || !read.State.RawEquals(at.State) ||
 			s.objects["1"]["name"] != name {
-			t.Errorf("got %#v, the server has %v\n%s", read.State, s.objects, said)
+			t.Errorf("got %#v, the server has %v\n%s", read.State, s.objects, output)
 		}
 	}
 	gone := l.apply(context.Background(), "demo_thing", at, nil)

@@ -452,7 +452,7 @@ func TestProxiesAreUsed(t *testing.T) {
 				t.Errorf("asked %q", p.asked())
 			}
 			if strings.Contains(strings.Join(log.lines, "\n"), "hush") {
-				t.Error("the password is told")
+				t.Error("the password is shown")
 			}
 		})
 	}

@@ -204,7 +204,7 @@ func TestWindowsRefusesInvalidCredentials(t *testing.T) {
 			for _, secret := range []string{"wrong", s.Password} {
 				if err != nil && strings.Contains(err.Error(), secret) ||
 					strings.Contains(strings.Join(log.lines, "\n"), secret) {
-					t.Errorf("the password is told: %v %q", err, log.lines)
+					t.Errorf("the password is shown: %v %q", err, log.lines)
 				}
 			}
 			if n := len(s.Asked()); n > 0 {

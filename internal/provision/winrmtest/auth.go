@@ -20,12 +20,12 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	said, err := base64.StdEncoding.DecodeString(token)
-	if s.NTLM && (scheme == "NTLM" || scheme == "Negotiate") && err == nil && len(said) > 12 {
-		if binary.LittleEndian.Uint32(said[8:]) == 3 && s.proven(said) {
+	message, err := base64.StdEncoding.DecodeString(token)
+	if s.NTLM && (scheme == "NTLM" || scheme == "Negotiate") && err == nil && len(message) > 12 {
+		if binary.LittleEndian.Uint32(message[8:]) == 3 && s.proven(message) {
 			return true
 		}
-		if binary.LittleEndian.Uint32(said[8:]) == 1 {
+		if binary.LittleEndian.Uint32(message[8:]) == 1 {
 			w.Header().Set("WWW-Authenticate", scheme+" "+base64.StdEncoding.EncodeToString(challenge()))
 			w.WriteHeader(http.StatusUnauthorized)
 			return false
@@ -58,16 +58,16 @@ func challenge() []byte {
 }
 
 // proven reports whether the third message of NTLM proves that its sender has the password.
-func (s *Server) proven(said []byte) bool {
+func (s *Server) proven(message []byte) bool {
 	field := func(at int) []byte {
-		if len(said) < at+8 {
+		if len(message) < at+8 {
 			return nil
 		}
-		n, from := int(binary.LittleEndian.Uint16(said[at:])), int(binary.LittleEndian.Uint32(said[at+4:]))
-		if from > len(said) || n > len(said)-from {
+		n, from := int(binary.LittleEndian.Uint16(message[at:])), int(binary.LittleEndian.Uint32(message[at+4:]))
+		if from > len(message) || n > len(message)-from {
 			return nil
 		}
-		return said[from : from+n]
+		return message[from : from+n]
 	}
 	response, domain, user := field(20), field(28), field(36)
 	if len(response) < 16 || !bytes.Equal(user, utf16le(s.User)) {

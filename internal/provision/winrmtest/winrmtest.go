@@ -305,7 +305,7 @@ func (s *Server) output(r *http.Request, q *request) (string, error) {
 		news := c.news
 		if c.out.Len()+c.err.Len() > 0 || c.ended {
 			defer c.mu.Unlock()
-			return c.said(q.Body.Desired.ID), nil
+			return c.output(q.Body.Desired.ID), nil
 		}
 		c.mu.Unlock()
 		select {
@@ -318,8 +318,8 @@ func (s *Server) output(r *http.Request, q *request) (string, error) {
 	}
 }
 
-// said returns the output of a command so far and removes it; the caller holds mu.
-func (c *command) said(id string) string {
+// output returns the output of a command so far and removes it; the caller holds mu.
+func (c *command) output(id string) string {
 	var b strings.Builder
 	b.WriteString("<r:ReceiveResponse>")
 	for name, from := range map[string]*bytes.Buffer{"stdout": &c.out, "stderr": &c.err} {

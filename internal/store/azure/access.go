@@ -138,7 +138,7 @@ func (w *credentials) fetch(ctx context.Context, c *http.Client, method, address
 		return fmt.Errorf("%s cannot be reached: %w", r.URL.Host, err)
 	}
 	defer a.Body.Close()
-	said, err := web.Read(ctx, cancel, a.Body, maxMessage, silence)
+	content, err := web.Read(ctx, cancel, a.Body, maxMessage, silence)
 	if err != nil {
 		return fmt.Errorf("the answer of %s: %w", r.URL.Host, err)
 	}
@@ -146,11 +146,11 @@ func (w *credentials) fetch(ctx context.Context, c *http.Client, method, address
 		var why struct {
 			Error struct{ Code, Message string }
 		}
-		_ = json.Unmarshal(said, &why) // without a reason, the error reports the status
+		_ = json.Unmarshal(content, &why) // without a reason, the error reports the status
 		text := strings.Trim(why.Error.Code+": "+why.Error.Message, ": ")
 		return &statusError{a.StatusCode, w.clean(fmt.Sprintf("%s answered %s %.500s", r.URL.Host, a.Status, text))}
 	}
-	if json.Unmarshal(said, out) != nil {
+	if json.Unmarshal(content, out) != nil {
 		return fmt.Errorf("the answer of %s is not the JSON that was expected", r.URL.Host)
 	}
 	return nil
@@ -169,7 +169,7 @@ func (w *credentials) cloud(ctx context.Context, c *http.Client) (*surroundings,
 	if w.metadata == "" {
 		return clouds[w.environment], nil
 	}
-	var said struct {
+	var response struct {
 		Authentication struct {
 			LoginEndpoint string
 			Audiences     []string
@@ -178,15 +178,15 @@ func (w *credentials) cloud(ctx context.Context, c *http.Client) (*surroundings,
 		Suffixes        struct{ Storage string }
 	}
 	err := w.fetch(ctx, c, http.MethodGet, "https://"+w.metadata+"/metadata/endpoints?api-version=2022-09-01", nil, nil,
-		&said)
-	if err == nil && (said.Suffixes.Storage == "" || len(said.Authentication.Audiences) == 0) {
+		&response)
+	if err == nil && (response.Suffixes.Storage == "" || len(response.Authentication.Audiences) == 0) {
 		err = errors.New("it has no storage endpoint or no audience")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the description of the cloud from metadata_host cannot be used: %w", err)
 	}
-	return &surroundings{authority: said.Authentication.LoginEndpoint, manager: said.ResourceManager,
-		audience: said.Authentication.Audiences[0], storage: said.Suffixes.Storage, exchange: public.exchange,
+	return &surroundings{authority: response.Authentication.LoginEndpoint, manager: response.ResourceManager,
+		audience: response.Authentication.Audiences[0], storage: response.Suffixes.Storage, exchange: public.exchange,
 		private: true}, nil
 }
 
@@ -321,15 +321,15 @@ func (l *local) GetToken(ctx context.Context, o policy.TokenRequestOptions) (t a
 		query.Set("client_id", l.w.client)
 	}
 	u.RawQuery = query.Encode()
-	var said struct {
+	var response struct {
 		Token string `json:"access_token"`
 	}
-	err = l.w.fetch(ctx, l.http, http.MethodGet, u.String(), map[string]string{"Metadata": "true"}, nil, &said)
-	if err == nil && said.Token == "" {
+	err = l.w.fetch(ctx, l.http, http.MethodGet, u.String(), map[string]string{"Metadata": "true"}, nil, &response)
+	if err == nil && response.Token == "" {
 		err = fmt.Errorf("the answer of %s has no token", u.Host)
 	}
 	// The service itself caches tokens until shortly before they expire.
-	return azcore.AccessToken{Token: said.Token, ExpiresOn: time.Now().Add(5 * time.Minute)}, err
+	return azcore.AccessToken{Token: response.Token, ExpiresOn: time.Now().Add(5 * time.Minute)}, err
 }
 
 // assertion returns the token of the other identity provider. Such a token is only valid for minutes, so each call
@@ -358,14 +358,14 @@ func (w *credentials) assertion(ctx context.Context, env *surroundings, c *http.
 		query.Set("audience", env.exchange)
 	}
 	u.RawQuery = query.Encode()
-	var said struct {
+	var response struct {
 		Value     string `json:"value"`
 		OIDCToken string `json:"oidcToken"`
 	}
 	err = w.fetch(ctx, c, method, u.String(), map[string]string{"Authorization": "Bearer " + w.requestToken,
-		"Accept": "application/json; api-version=2.0"}, body, &said)
-	if err == nil && said.Value+said.OIDCToken == "" {
+		"Accept": "application/json; api-version=2.0"}, body, &response)
+	if err == nil && response.Value+response.OIDCToken == "" {
 		err = fmt.Errorf("the answer of %s has no token", u.Host)
 	}
-	return said.Value + said.OIDCToken, err
+	return response.Value + response.OIDCToken, err
 }

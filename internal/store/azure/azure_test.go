@@ -173,16 +173,16 @@ func TestOtherProgramsSeeTheirData(t *testing.T) {
 
 // gossip is a service that repeats the whole request in its response.
 func gossip(w http.ResponseWriter, r *http.Request) {
-	said, _ := json.Marshal(map[string]any{"h": r.Header, "u": r.URL.String()})
+	output, _ := json.Marshal(map[string]any{"h": r.Header, "u": r.URL.String()})
 	w.WriteHeader(http.StatusBadRequest)
-	text := strings.NewReplacer("&", "", "<", "", ">", "").Replace(string(said))
+	text := strings.NewReplacer("&", "", "<", "", ">", "").Replace(string(output))
 	fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 }
 
 // No secret of a block appears in an error or in the log.
 func TestSecretsAreNeverShown(t *testing.T) {
 	var mu sync.Mutex
-	var said strings.Builder
+	var output strings.Builder
 	for _, address := range []string{serve(t, http.HandlerFunc(gossip)), "http://127.0.0.1:1"} {
 		for _, more := range []map[string]cty.Value{nil,
 			{"access_key": cty.NullVal(cty.String), "sas_token": cty.StringVal("sv=1&sig=sas%2Bcanary%3D")},
@@ -194,9 +194,9 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			d, err := azure.At(address, settings(more), func(format string, args ...any) {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(&said, format+"\n", args...)
+				fmt.Fprintf(&output, format+"\n", args...)
 			})
-			fmt.Fprintln(&said, err)
+			fmt.Fprintln(&output, err)
 			if err != nil {
 				continue
 			}
@@ -204,17 +204,17 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			must(t, err)
 			_, err = p.Lock(t.Context(), drivertest.Info(lockID))
 			_, other := d.Workspaces(t.Context())
-			fmt.Fprintln(&said, err, other)
+			fmt.Fprintln(&output, err, other)
 		}
 	}
 	for _, canary := range []string{azuretest.Key, "sas+canary", "sas%2Bcanary", "canary"} {
-		if at := strings.Index(said.String(), canary); at >= 0 {
-			text := said.String()
+		if at := strings.Index(output.String(), canary); at >= 0 {
+			text := output.String()
 			t.Errorf("%q is said: ...%s", canary, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if strings.Count(said.String(), "Gossip") < 4 {
-		t.Errorf("the service was not heard:\n%s", said.String())
+	if strings.Count(output.String(), "Gossip") < 4 {
+		t.Errorf("the message of the service is missing:\n%s", output.String())
 	}
 }
 

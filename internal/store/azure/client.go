@@ -85,14 +85,14 @@ func (b *blobs) send(ctx context.Context, r request) (a *answer, err error) {
 	for try := 1; ; try++ {
 		began := time.Now()
 		a, err = b.once(ctx, r)
-		said := ""
+		message := ""
 		if err != nil {
-			said = err.Error()
+			message = err.Error()
 		} else {
-			said, a.again = fmt.Sprintf("%d %s", a.status, a.code), try > 1
+			message, a.again = fmt.Sprintf("%d %s", a.status, a.code), try > 1
 		}
 		b.log("azurerm: %s %s in %s: %s", r.what, b.name(r.blob), time.Since(began).Round(time.Millisecond),
-			b.s.credentials.clean(said))
+			b.s.credentials.clean(message))
 		var lasting *problem
 		if ctx.Err() != nil || try == tries || errors.As(err, &lasting) || err == nil && !passing(a.status) &&
 			!(try == 1 && b.clock.Adopt(nil, &web.Answer{Status: a.status, Header: a.header})) {
@@ -152,14 +152,14 @@ func (b *blobs) once(ctx context.Context, r request) (*answer, error) {
 	}
 	a := &answer{status: in.StatusCode, header: in.Header, body: body, code: in.Header.Get("x-ms-error-code")}
 	if !a.ok() {
-		var said struct {
+		var response struct {
 			Code    string
 			Message string
 		}
-		if xml.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &said) == nil {
-			a.text, _, _ = strings.Cut(said.Message, "\n")
+		if xml.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &response) == nil {
+			a.text, _, _ = strings.Cut(response.Message, "\n")
 			if a.code == "" {
-				a.code = said.Code
+				a.code = response.Code
 			}
 		}
 	}

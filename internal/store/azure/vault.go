@@ -194,11 +194,11 @@ func (v *vault) call(ctx context.Context, verb string, in sealedKey) (out sealed
 	text := base64.RawURLEncoding.EncodeToString
 	address := v.base.JoinPath("keys", v.key, in.Version, verb)
 	address.RawQuery = "api-version=" + vaultVersion
-	var said operation
+	var result operation
 	sent := operation{Algorithm: in.Algorithm, Value: text(in.Ciphertext), IV: text(in.IV),
 		Additional: text(in.Additional), Tag: text(in.Tag)}
 	err = v.who.fetch(ctx, v.http, http.MethodPost, address.String(),
-		map[string]string{"Authorization": "Bearer " + token}, sent, &said)
+		map[string]string{"Authorization": "Bearer " + token}, sent, &result)
 	if answer := (*statusError)(nil); errors.As(err, &answer) && answer.status == http.StatusForbidden {
 		err = fmt.Errorf("%w. Give the identity the role \"Key Vault Crypto User\"", err)
 	}
@@ -210,8 +210,9 @@ func (v *vault) call(ctx context.Context, verb string, in sealedKey) (out sealed
 		b, bad[i] = base64.RawURLEncoding.DecodeString(strings.TrimRight(s, "="))
 		return b
 	}
-	out = sealedKey{Ciphertext: decode(0, said.Value), IV: decode(1, said.IV), Additional: decode(2, said.Additional),
-		Tag: decode(3, said.Tag), Version: said.Key[strings.LastIndexByte(said.Key, '/')+1:]}
+	out = sealedKey{Ciphertext: decode(0, result.Value), IV: decode(1, result.IV),
+		Additional: decode(2, result.Additional), Tag: decode(3, result.Tag),
+		Version: result.Key[strings.LastIndexByte(result.Key, '/')+1:]}
 	if errors.Join(bad[:]...) != nil || len(out.Ciphertext) == 0 || !keyVersion().MatchString(out.Version) {
 		return out, fmt.Errorf("the answer of %s has no key", v.base.Host)
 	}

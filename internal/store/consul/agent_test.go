@@ -176,9 +176,9 @@ func (s *twin) ask(t *testing.T, a asked) string {
 	answer, err := http.DefaultClient.Do(r)
 	must(t, err)
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	output, err := io.ReadAll(answer.Body)
 	must(t, err)
-	return s.digest(answer.StatusCode, said, a)
+	return s.digest(answer.StatusCode, output, a)
 }
 
 func (s *twin) operations(t *testing.T, ops []asked) []byte {
@@ -206,7 +206,7 @@ func (s *twin) operations(t *testing.T, ops []asked) []byte {
 var changing = regexp.MustCompile(`index [0-9]+ != [0-9]+|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}`)
 
 // digest returns the parts of a response that must be equal, and records indices and sessions for later requests.
-func (s *twin) digest(code int, said []byte, a asked) string {
+func (s *twin) digest(code int, output []byte, a asked) string {
 	text := fmt.Sprintf("%d ", code)
 	var made struct{ ID string }
 	var txn struct {
@@ -218,12 +218,12 @@ func (s *twin) digest(code int, said []byte, a asked) string {
 	}
 	var pairs []kept
 	switch {
-	case a.what == "CREATE" && json.Unmarshal(said, &made) == nil && made.ID != "":
+	case a.what == "CREATE" && json.Unmarshal(output, &made) == nil && made.ID != "":
 		s.sessions[a.when] = made.ID
 		return text + "a session"
 	case a.what == "RENEW" && code == http.StatusOK:
 		return text
-	case a.what == "TXN" && json.Unmarshal(said, &txn) == nil:
+	case a.what == "TXN" && json.Unmarshal(output, &txn) == nil:
 		for _, r := range txn.Results {
 			text += s.kept(r.KV, a.when)
 		}
@@ -231,7 +231,7 @@ func (s *twin) digest(code int, said []byte, a asked) string {
 			text += fmt.Sprintf("\n%d: %s", e.OpIndex, changing.ReplaceAllString(e.What, "#"))
 		}
 		return text
-	case (a.what == "GET" || a.what == "TREE") && json.Unmarshal(said, &pairs) == nil:
+	case (a.what == "GET" || a.what == "TREE") && json.Unmarshal(output, &pairs) == nil:
 		slices.SortFunc(pairs, func(a, b kept) int { return strings.Compare(a.Key, b.Key) })
 		for _, p := range pairs {
 			text += s.kept(p, a.when)
@@ -239,10 +239,10 @@ func (s *twin) digest(code int, said []byte, a asked) string {
 		return text
 	}
 	var names []string
-	if a.what == "LIST" && json.Unmarshal(said, &names) == nil {
+	if a.what == "LIST" && json.Unmarshal(output, &names) == nil {
 		return text + fmt.Sprintf("%q", names)
 	}
-	words, _, _ := strings.Cut(string(said), " See http") // followed by a web page
+	words, _, _ := strings.Cut(string(output), " See http") // followed by a web page
 	return text + strings.TrimSpace(changing.ReplaceAllString(words, "#"))
 }
 

@@ -30,7 +30,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("file-canary\n"), 0o600))
 	str := cty.StringVal
 	var mu sync.Mutex
-	var said strings.Builder
+	var output strings.Builder
 	for _, c := range []struct {
 		more map[string]cty.Value
 		env  map[string]string
@@ -48,11 +48,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			Log: func(format string, args ...any) {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(&said, format+"\n", args...)
+				fmt.Fprintf(&output, format+"\n", args...)
 			}}
 		d, diags := consul.Kind().Open(t.Context(), cty.ObjectVal(settings(gossip, c.more)), o)
 		for _, one := range diags {
-			fmt.Fprintln(&said, one.Summary, one.Detail)
+			fmt.Fprintln(&output, one.Summary, one.Detail)
 		}
 		if diags.HasErrors() {
 			continue
@@ -66,19 +66,19 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		h, err := p.Unlocked(t.Context())
 		must(t, err)
 		_, writeErr := h.Write(t.Context(), remote.Write{Data: []byte("x")})
-		fmt.Fprintln(&said, p, readErr, holderErr, lockErr, writeErr, h.Delete(t.Context()), p.ForceUnlock(t.Context(),
-			"x"))
+		fmt.Fprintln(&output, p, readErr, holderErr, lockErr, writeErr, h.Delete(t.Context()),
+			p.ForceUnlock(t.Context(), "x"))
 		must(t, d.Close())
 	}
 	for _, canary := range []string{"token-canary", "password-canary", "env-canary", "file-canary",
 		"bWU6cGFzc3dvcmQtY2FuYXJ5"} {
-		if text := said.String(); strings.Contains(text, canary) {
+		if text := output.String(); strings.Contains(text, canary) {
 			at := strings.Index(text, canary)
 			t.Errorf("%q is said: ...%s", canary, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if strings.Count(said.String(), "gossip") < 10 {
-		t.Errorf("the server was not heard:\n%s", said.String())
+	if strings.Count(output.String(), "gossip") < 10 {
+		t.Errorf("the message of the server is missing:\n%s", output.String())
 	}
 }
 

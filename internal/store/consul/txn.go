@@ -34,12 +34,12 @@ type operation struct {
 
 // refused is a transaction that was not performed because a condition does not hold.
 type refused struct {
-	ops  []operation // operations whose conditions do not hold
-	said string
+	ops     []operation // operations whose conditions do not hold
+	message string
 }
 
 // Error implements error.
-func (r *refused) Error() string { return r.said }
+func (r *refused) Error() string { return r.message }
 
 // Is maps the refusal to the contract's errors: without the session the lock is lost, otherwise something has changed.
 func (r *refused) Is(target error) bool {
@@ -72,18 +72,18 @@ func (c *client) commit(ctx context.Context, what, key string, ops ...operation)
 
 // committed reads the response to a transaction.
 func (c *client) committed(what, key string, ops []operation, a *answer) (pairs []pair, _ error) {
-	var said struct {
+	var response struct {
 		Results []struct{ KV *pair }
 		Errors  []struct {
 			OpIndex int
 			What    string
 		}
 	}
-	isTxn := json.Unmarshal(a.body, &said) == nil
+	isTxn := json.Unmarshal(a.body, &response) == nil
 	switch {
-	case a.status == http.StatusConflict && isTxn && len(said.Errors) > 0:
-		r := &refused{said: fmt.Sprintf("%s %s: %s", what, key, c.s.clean(said.Errors[0].What))}
-		for _, e := range said.Errors {
+	case a.status == http.StatusConflict && isTxn && len(response.Errors) > 0:
+		r := &refused{message: fmt.Sprintf("%s %s: %s", what, key, c.s.clean(response.Errors[0].What))}
+		for _, e := range response.Errors {
 			if e.OpIndex >= 0 && e.OpIndex < len(ops) {
 				r.ops = append(r.ops, ops[e.OpIndex])
 			}
@@ -95,7 +95,7 @@ func (c *client) committed(what, key string, ops []operation, a *answer) (pairs 
 		return nil, fmt.Errorf("%s %s: the server at %s is not Consul. Check the address", what, key,
 			c.s.address.Host)
 	}
-	for _, r := range said.Results {
+	for _, r := range response.Results {
 		if r.KV != nil {
 			pairs = append(pairs, *r.KV)
 		}

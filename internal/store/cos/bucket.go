@@ -63,7 +63,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 
 // failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
-	code, text := bucket.Said(a)
+	code, text := bucket.DescribeError(a)
 	permission := map[string]string{"read": "cos:GetObject", "look for": "cos:HeadObject", "write": "cos:PutObject",
 		"delete": "cos:DeleteObject", "list": "cos:GetBucket"}[r.What]
 	hint := ""

@@ -174,11 +174,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			log func(string, ...any)) (remote.Driver, error) {
 			return cos.Hasty(t.Context(), settings(address, map[string]cty.Value{
 				"security_token": cty.StringVal("token-canary")}), address, log)
-		}, func(w http.ResponseWriter, said string) {
+		}, func(w http.ResponseWriter, output string) {
 			if strings.HasPrefix(text, "<") {
 				w.WriteHeader(http.StatusBadRequest)
 			}
-			_, _ = fmt.Fprintf(w, text, strings.ReplaceAll(said, `\`, ""))
+			_, _ = fmt.Fprintf(w, text, strings.ReplaceAll(output, `\`, ""))
 		})
 	}
 }

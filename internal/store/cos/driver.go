@@ -131,8 +131,8 @@ const Unnamed = "tag-"
 func (p *place) callTag(ctx context.Context, what, action string, out any) (code string, _ error) {
 	err := call{"tag", action, what, "the tag " + tagKey + "=" + p.tag}.do(ctx, p.d.api, p.d.s,
 		map[string]string{"TagKey": tagKey, "TagValue": p.tag}, out)
-	if said := (*refused)(nil); errors.As(err, &said) {
-		code = said.Code
+	if problem := (*refused)(nil); errors.As(err, &problem) {
+		code = problem.Code
 	}
 	switch {
 	case strings.HasPrefix(code, "AuthFailure"), strings.HasPrefix(code, "UnauthorizedOperation"):

@@ -103,7 +103,7 @@ func (a *access) fetch(ctx context.Context) (*granted, error) {
 		return nil, ctx.Err()
 	case r := <-done:
 		if r.err != nil && ctx.Err() == nil {
-			return nil, &web.NoAccess{Text: a.s.clean(said(r.err)), Passing: unsure(r.err)}
+			return nil, &web.NoAccess{Text: a.s.clean(description(r.err)), Passing: unsure(r.err)}
 		}
 		return r.got, r.err
 	}
@@ -152,8 +152,8 @@ func (a *access) base(ctx context.Context) (*granted, error) {
 	return &granted{Token: token, quota: file.Quota}, err
 }
 
-// said returns the reason of an error without the parts of the request that a server repeats.
-func said(err error) string {
+// description returns the reason of an error without the parts of the request that a server repeats.
+func description(err error) string {
 	var answer *oauth2.RetrieveError
 	if !errors.As(err, &answer) {
 		var unsent *url.Error

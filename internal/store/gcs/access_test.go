@@ -156,7 +156,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	account := serviceAccount(t, gossip)
 	key := []byte("canary-of-256-bits-0123456789abc")
 	var mu sync.Mutex
-	var said strings.Builder
+	var output strings.Builder
 	for _, more := range []map[string]cty.Value{
 		{},
 		{"encryption_key": cty.StringVal(customerKey)},
@@ -170,21 +170,21 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			Log: func(format string, args ...any) {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(&said, format+"\n", args...)
+				fmt.Fprintf(&output, format+"\n", args...)
 			}})
-		fmt.Fprintln(&said, diags)
+		fmt.Fprintln(&output, diags)
 		gcs.Impatient(d)
-		fmt.Fprintln(&said, everything(t, d)...)
+		fmt.Fprintln(&output, everything(t, d)...)
 	}
 	for _, canary := range []string{"token-canary", "pass-canary", "key-id-canary", "PRIVATE KEY", customerKey,
 		string(key), "assertion=ey"} {
-		if at := strings.Index(said.String(), canary); at >= 0 {
-			text := said.String()
+		if at := strings.Index(output.String(), canary); at >= 0 {
+			text := output.String()
 			t.Errorf("%q is said: ...%s", canary, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if strings.Count(said.String(), "gossip") < 20 {
-		t.Errorf("the service was not heard:\n%s", said.String())
+	if strings.Count(output.String(), "gossip") < 20 {
+		t.Errorf("the message of the service is missing:\n%s", output.String())
 	}
 }
 
@@ -192,23 +192,23 @@ func TestSecretsAreNeverShown(t *testing.T) {
 func everything(t *testing.T, d remote.Driver) []any {
 	ctx := t.Context()
 	_, err := d.Workspaces(ctx)
-	said := []any{err}
+	shown := []any{err}
 	p, err := d.Place(state.DefaultWorkspace)
 	must(t, err)
 	_, err = p.Read(ctx)
-	said = append(said, p.String(), err)
+	shown = append(shown, p.String(), err)
 	_, err = p.ReadJournal(ctx)
-	said = append(said, err)
+	shown = append(shown, err)
 	_, err = p.Holder(ctx)
-	said = append(said, err, p.ForceUnlock(ctx, "x"))
+	shown = append(shown, err, p.ForceUnlock(ctx, "x"))
 	_, err = p.Lock(ctx, drivertest.Info(lockID))
-	said = append(said, err)
+	shown = append(shown, err)
 	h, err := p.Unlocked(ctx)
 	must(t, err)
 	_, err = h.Write(ctx, remote.Write{Data: []byte("x")})
-	said = append(said, err, h.Append(ctx, "v", 1, []byte("x")), h.Check(ctx), h.Delete(ctx))
+	shown = append(shown, err, h.Append(ctx, "v", 1, []byte("x")), h.Check(ctx), h.Delete(ctx))
 	_, err = h.StartJournal(ctx, "", []byte("x"))
-	return append(said, err)
+	return append(shown, err)
 }
 
 // A bucket with versions keeps former states with their writers.

@@ -185,15 +185,15 @@ func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	}
 	began := time.Now()
 	defer func() {
-		said := any(err)
+		cause := any(err)
 		if err == nil {
-			said = a.status
+			cause = a.status
 		}
 		where := r.path
 		if r.address != nil {
 			where = "a file on " + r.address.Host // the rest of the address is a secret
 		}
-		c.log("hcp: %s %s in %s: %v", r.method, where, time.Since(began).Round(time.Millisecond), said)
+		c.log("hcp: %s %s in %s: %v", r.method, where, time.Since(began).Round(time.Millisecond), cause)
 	}()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -28,8 +28,8 @@ func (c *client) failed(r request, a *answer) error {
 	if name := http.StatusText(a.status); name != "" {
 		text += " " + name
 	}
-	if said := message(a.body); said != "" {
-		text += ": " + strings.TrimSuffix(said, ".")
+	if detail := message(a.body); detail != "" {
+		text += ": " + strings.TrimSuffix(detail, ".")
 	}
 	if hint := c.hint(r, a.status); hint != "" {
 		text += ". " + hint
@@ -68,14 +68,14 @@ func message(body []byte) string {
 	if json.Unmarshal(body, &document) != nil {
 		return ""
 	}
-	var said []string
+	var texts []string
 	for _, e := range document.Errors {
 		if e.Detail != "" {
 			e.Title = e.Detail
 		}
 		if e.Title != "" {
-			said = append(said, e.Title)
+			texts = append(texts, e.Title)
 		}
 	}
-	return web.Short(strings.Join(said, "; "))
+	return web.Short(strings.Join(texts, "; "))
 }

@@ -73,18 +73,18 @@ func TestSettings(t *testing.T) {
 		}
 		d, diags := kind.Open(t.Context(), cty.ObjectVal(c.config), remote.Surroundings{Hosts: here{token: token},
 			Getenv: func(name string) string { return c.env[name] }})
-		said := ""
+		output := ""
 		for _, d := range diags {
-			said += d.Summary + ": " + d.Detail + "\n"
+			output += d.Summary + ": " + d.Detail + "\n"
 		}
 		if c.says != "" {
-			if !diags.HasErrors() || !strings.Contains(said, c.says) {
-				t.Errorf("%s: %s", name, said)
+			if !diags.HasErrors() || !strings.Contains(output, c.says) {
+				t.Errorf("%s: %s", name, output)
 			}
 			continue
 		}
 		if diags.HasErrors() {
-			t.Errorf("%s: %s", name, said)
+			t.Errorf("%s: %s", name, output)
 			continue
 		}
 		if only, _ := d.(remote.Naming).Named(); only != "" {

@@ -137,14 +137,14 @@ func (c *client) wait(ctx context.Context, try int, a *answer) error {
 func (c *client) once(ctx context.Context, r request) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
-		said := ""
+		message_ := ""
 		if err != nil {
-			said = err.Error()
+			message_ = err.Error()
 		} else {
-			said = strconv.Itoa(a.status)
+			message_ = strconv.Itoa(a.status)
 		}
 		c.log("http: %s %s in %s: %s", r.method, nameOf(r.address), time.Since(began).Round(time.Millisecond),
-			c.s.clean(said))
+			c.s.clean(message_))
 	}()
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()

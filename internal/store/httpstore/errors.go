@@ -24,8 +24,8 @@ func (c *client) failed(r request, a *answer) error {
 	if name := http.StatusText(a.status); name != "" {
 		text += " " + name
 	}
-	if said := message(a.body); said != "" {
-		text += ": " + strings.TrimSuffix(said, ".")
+	if detail := message(a.body); detail != "" {
+		text += ": " + strings.TrimSuffix(detail, ".")
 	}
 	if hint := c.hint(r, a.status); hint != "" {
 		text += ". " + hint
@@ -67,8 +67,8 @@ func message(body []byte) string {
 	if json.Unmarshal(body, &named) == nil {
 		text = ""
 		for _, name := range []string{"message", "error", "detail"} {
-			if said, ok := named[name].(string); ok && said != "" {
-				text = said
+			if detail, ok := named[name].(string); ok && detail != "" {
+				text = detail
 				break
 			}
 		}

@@ -122,14 +122,14 @@ func (p *place) Lock(ctx context.Context, info state.LockInfo) (remote.Hold, err
 		case holder.ID == "":
 			return nil, &state.LockedError{Err: fmt.Errorf("the state %s is locked. The server does not report who "+
 				"holds the lock%s",
-				p, p.said(a))}
+				p, p.description(a))}
 		}
 		return nil, &state.LockedError{Info: &holder}
 	}
 }
 
-// said returns the server's own message.
-func (p *place) said(a *answer) string {
+// description returns the server's own message.
+func (p *place) description(a *answer) string {
 	if text := message(a.body); text != "" {
 		return ": " + p.s.clean(text)
 	}

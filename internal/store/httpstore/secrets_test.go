@@ -95,7 +95,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	in := func(address, info string) cty.Value {
 		return cty.StringVal(strings.Replace(address, "http://", "http://"+info+"@", 1) + "?token=query-canary&n=1")
 	}
-	var said strings.Builder
+	var output strings.Builder
 	for _, more := range []map[string]cty.Value{
 		{"username": cty.StringVal("user"), "password": cty.StringVal("password-canary")},
 		{"username": cty.StringVal("user")}, // with the password from the environment
@@ -108,11 +108,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	} {
 		o := remote.Surroundings{
 			Getenv: func(name string) string { return map[string]string{"TF_HTTP_PASSWORD": "env-canary"}[name] },
-			Log:    func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) },
+			Log:    func(format string, args ...any) { fmt.Fprintf(&output, format+"\n", args...) },
 		}
 		d, diags := httpstore.Kind().Open(t.Context(), cty.ObjectVal(settings(gossip, more)), o)
 		for _, one := range diags {
-			fmt.Fprintln(&said, one.Summary, one.Detail)
+			fmt.Fprintln(&output, one.Summary, one.Detail)
 		}
 		if diags.HasErrors() {
 			continue
@@ -120,22 +120,22 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		p, err := d.Place(state.DefaultWorkspace)
 		must(t, err)
 		_, err = p.Read(t.Context())
-		fmt.Fprintln(&said, p, err)
+		fmt.Fprintln(&output, p, err)
 		_, err = p.Holder(t.Context())
-		fmt.Fprintln(&said, err, p.ForceUnlock(t.Context(), "x"))
+		fmt.Fprintln(&output, err, p.ForceUnlock(t.Context(), "x"))
 		_, err = p.Lock(t.Context(), drivertest.Info(lockID))
 		h, unlocked := p.Unlocked(t.Context())
 		must(t, unlocked)
-		fmt.Fprintln(&said, err, h.Delete(t.Context()))
+		fmt.Fprintln(&output, err, h.Delete(t.Context()))
 	}
 	for _, canary := range canaries {
-		if at := strings.Index(said.String(), canary); at >= 0 {
-			text := said.String()
+		if at := strings.Index(output.String(), canary); at >= 0 {
+			text := output.String()
 			t.Errorf("%q is said: ...%s", canary, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if strings.Count(said.String(), "gossip") < 10 {
-		t.Errorf("the server was not heard:\n%s", said.String())
+	if strings.Count(output.String(), "gossip") < 10 {
+		t.Errorf("the message of the server is missing:\n%s", output.String())
 	}
 }
 

@@ -187,11 +187,11 @@ func (s *twin) send(t *testing.T, method, address string, body any) (int, map[st
 	answer, err := s.client.Do(r)
 	must(t, err)
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	output, err := io.ReadAll(answer.Body)
 	must(t, err)
 	var object map[string]any
-	if err := json.Unmarshal(said, &object); err != nil {
-		t.Fatalf("%s %s: %s", method, address, said)
+	if err := json.Unmarshal(output, &object); err != nil {
+		t.Fatalf("%s %s: %s", method, address, output)
 	}
 	return answer.StatusCode, object
 }

@@ -89,9 +89,9 @@ type answer struct {
 // missing reports whether the server responds that the object does not exist. An HTML page with status 404 comes from a
 // proxy, or from an address that is not a Kubernetes API.
 func (a *answer) missing() bool {
-	var said struct{ Kind, Reason string }
-	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &said) == nil && said.Kind == "Status" &&
-		said.Reason == "NotFound"
+	var response struct{ Kind, Reason string }
+	return a.status == http.StatusNotFound && json.Unmarshal(a.body, &response) == nil && response.Kind == "Status" &&
+		response.Reason == "NotFound"
 }
 
 func (c *client) secrets() string { return "/api/v1/namespaces/" + c.s.namespace + "/secrets" }
@@ -115,11 +115,11 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 		if !again || try == retries {
 			return a, err
 		}
-		var said http.Header
+		var headers http.Header
 		if a != nil {
-			said = a.header
+			headers = a.header
 		}
-		if err := web.Wait(ctx, try, c.wait, said); err != nil {
+		if err := web.Wait(ctx, try, c.wait, headers); err != nil {
 			return nil, err
 		}
 	}
@@ -129,13 +129,14 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 func (c *client) once(ctx context.Context, method, path string, query url.Values, body []byte) (a *answer, err error) {
 	began := time.Now()
 	defer func() {
-		said := ""
+		message := ""
 		if err != nil {
-			said = err.Error()
+			message = err.Error()
 		} else {
-			said = strconv.Itoa(a.status)
+			message = strconv.Itoa(a.status)
 		}
-		c.log("kubernetes: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond), c.s.clean(said))
+		c.log("kubernetes: %s %s in %s: %s", method, path, time.Since(began).Round(time.Millisecond),
+			c.s.clean(message))
 	}()
 	limited, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -177,10 +178,10 @@ func (c *client) noResponse(ctx context.Context, err error) error {
 
 // failed returns the error for an unexpected response.
 func (c *client) failed(what, name string, a *answer) error {
-	var said struct{ Message string }
-	_ = json.Unmarshal(a.body, &said) // a response that is not from Kubernetes is not shown
+	var response struct{ Message string }
+	_ = json.Unmarshal(a.body, &response) // a response that is not from Kubernetes is not shown
 	text := fmt.Sprintf("%s %s: Kubernetes at %s answered with status %d", what, name, c.base.Host, a.status)
-	if message := web.Short(said.Message); message != "" {
+	if message := web.Short(response.Message); message != "" {
 		text += ": " + strings.TrimSuffix(message, ".")
 	}
 	switch a.status {

@@ -104,7 +104,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}))
 	str, none := cty.StringVal, cty.NullVal(cty.String)
 	var mu sync.Mutex
-	var said strings.Builder
+	var output strings.Builder
 	for _, more := range []map[string]cty.Value{
 		{},
 		{"token": none, "username": str("me"), "password": str("password-canary")},
@@ -117,11 +117,11 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		o := remote.Surroundings{Log: func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(&said, format+"\n", args...)
+			fmt.Fprintf(&output, format+"\n", args...)
 		}}
 		d, diags := kubernetes.Kind().Open(t.Context(), cty.ObjectVal(settings(gossip, more)), o)
 		for _, one := range diags {
-			fmt.Fprintln(&said, one.Summary, one.Detail)
+			fmt.Fprintln(&output, one.Summary, one.Detail)
 		}
 		if diags.HasErrors() {
 			continue
@@ -134,10 +134,10 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		h, err := p.Unlocked(t.Context())
 		must(t, err)
 		_, startErr := h.StartJournal(t.Context(), "", []byte("x"))
-		fmt.Fprintln(&said, p, readErr, lockErr, startErr, h.Delete(t.Context()))
+		fmt.Fprintln(&output, p, readErr, lockErr, startErr, h.Delete(t.Context()))
 		must(t, d.Close())
 	}
-	text := said.String()
+	text := output.String()
 	for _, canary := range []string{"token-canary", "password-canary", "program-canary", "file-canary", "key-canary",
 		"bWU6cGFzc3dvcmQtY2FuYXJ5"} {
 		if at := strings.Index(text, canary); at >= 0 {
@@ -145,7 +145,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		}
 	}
 	if strings.Count(text, "gossip") < 10 {
-		t.Errorf("the server was not heard:\n%s", text)
+		t.Errorf("the message of the server is missing:\n%s", text)
 	}
 }
 

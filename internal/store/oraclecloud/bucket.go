@@ -74,8 +74,8 @@ func (c *client) sealed() map[string]string {
 	return h
 }
 
-// said returns the service's description of an error.
-func said(a *web.Answer) (code, text string) {
+// description returns the service's description of an error.
+func description(a *web.Answer) (code, text string) {
 	var named struct{ Code, Message string }
 	if json.Unmarshal(a.Body, &named) != nil {
 		return "", ""
@@ -86,14 +86,14 @@ func said(a *web.Answer) (code, text string) {
 // missing reports whether a response means that the object does not exist. A missing bucket is an error, and a response
 // without an error code did not come from the service.
 func missing(a *web.Answer) bool {
-	code, _ := said(a)
+	code, _ := description(a)
 	return a.Status == http.StatusNotFound && (code == "ObjectNotFound" || a.Method == http.MethodHead &&
 		len(a.Body) == 0)
 }
 
 // failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
-	code, text := said(a)
+	code, text := description(a)
 	if id := a.Header.Get("Opc-Request-Id"); id != "" && text != "" {
 		text = strings.TrimSuffix(text, ".") + " (request " + id + ")"
 	}

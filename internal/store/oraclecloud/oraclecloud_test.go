@@ -200,9 +200,9 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		return oraclecloud.Hasty(t.Context(), settings(map[string]cty.Value{
 			"sse_customer_key":     cty.StringVal(customerKey),
 			"private_key_password": cty.StringVal("password-canary")}), address, log)
-	}, func(w http.ResponseWriter, said string) {
+	}, func(w http.ResponseWriter, text string) {
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, `{"code":"Gossip","message":%q}`, said)
+		fmt.Fprintf(w, `{"code":"Gossip","message":%q}`, text)
 	})
 }
 

@@ -74,7 +74,7 @@ func (c *client) ask(ctx context.Context, what, method, name string, query url.V
 
 // failed returns the error for an unexpected response.
 func (c *client) failed(r web.Request, a *web.Answer) error {
-	code, text := bucket.Said(a)
+	code, text := bucket.DescribeError(a)
 	permission := map[string]string{"read": "oss:GetObject", "look for": "oss:GetObject", "write": "oss:PutObject",
 		"delete": "oss:DeleteObject", "list": "oss:ListObjects"}[r.What]
 	hint := ""
@@ -175,7 +175,7 @@ func (c *client) put(ctx context.Context, name string, data []byte, was string) 
 	if err != nil {
 		return "", err
 	}
-	if code, _ := bucket.Said(a); code == "FileAlreadyExists" {
+	if code, _ := bucket.DescribeError(a); code == "FileAlreadyExists" {
 		there := ""
 		err := c.unmet(ctx, name, data, &there)
 		return there, err

@@ -199,9 +199,9 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		remote.Driver, error) {
 		return oss.Hasty(t.Context(), settings(address, map[string]cty.Value{
 			"security_token": cty.StringVal("token-canary")}), log)
-	}, func(w http.ResponseWriter, said string) {
+	}, func(w http.ResponseWriter, text string) {
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", said)
+		_, _ = fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 	})
 }
 

@@ -94,9 +94,9 @@ func judgeFiles(text string, isURL bool) error {
 		if err != nil {
 			continue // reported where it is needed
 		}
-		for _, said := range remote.Settings(content, fileWords...) {
-			if err := regular.CheckFile(said.Value, regular.Record); err != nil {
-				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
+		for _, setting := range remote.Settings(content, fileWords...) {
+			if err := regular.CheckFile(setting.Value, regular.Record); err != nil {
+				return fmt.Errorf("%s: %s: %w", name, setting.Key, err)
 			}
 		}
 	}
@@ -163,11 +163,11 @@ func withDefaults(text string, isURL bool, defaults map[string]string) string {
 	}
 	has := u.Query()
 	_, password := u.User.Password()
-	said := map[string]bool{"host": u.Hostname() != "", "port": u.Port() != "", "user": u.User.Username() != "",
+	given := map[string]bool{"host": u.Hostname() != "", "port": u.Port() != "", "user": u.User.Username() != "",
 		"password": password, "dbname": strings.Trim(u.Path, "/") != "", "sslmode": has.Has("ssl")}
 	more := url.Values{}
 	for word, value := range defaults {
-		if !said[word] && !has.Has(word) {
+		if !given[word] && !has.Has(word) {
 			more.Set(word, value)
 		}
 	}

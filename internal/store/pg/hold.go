@@ -18,10 +18,10 @@ type hold struct {
 	p *place
 	s *session // nil without the lock
 
-	lockID string
-	id     int64 // of the row; 0 without the lock
-	own    bool  // Tombolo's own tables exist
-	told   bool  // they describe the lock holder
+	lockID   string
+	id       int64 // of the row; 0 without the lock
+	own      bool  // Tombolo's own tables exist
+	reported bool  // they describe the lock holder
 
 	// creation is set while the creation locks are held as well. stop ends the wait before they are released.
 	creation bool
@@ -275,7 +275,7 @@ func (h *hold) Check(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		silent := time.Since(*h.s.heard.Load())
+		silent := time.Since(*h.s.answered.Load())
 		if silent > h.p.o.times.patience {
 			h.s.cut()
 			return remote.ErrLost
@@ -383,7 +383,7 @@ func (h *hold) Unlock(ctx context.Context) error {
 		h.p.o.log("removing the record of the lock: %s", h.p.o.explain(err)) // the lock is released in any case
 	}
 	me := ""
-	if h.told {
+	if h.reported {
 		me = "WITH me AS (UPDATE " + h.p.o.about() +
 			" t SET lock_id = NULL, lock_info = NULL WHERE t.id = $1 AND t.lock_id = $2) "
 	}

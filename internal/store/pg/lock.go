@@ -215,7 +215,7 @@ func (p *place) confirm(ctx context.Context, h *hold, info state.LockInfo) error
 		r, err = h.s.change(ctx, fmt.Sprintf(query, me, p.o.states(), creators, "(SELECT seen FROM me)"),
 			append(args, text(p.o.table), text(info.ID), text(string(note)))...)
 	}
-	h.told = h.own && err == nil
+	h.reported = h.own && err == nil
 	if !h.own || code(err, "42501", "25006") { // a user with read permission only can still lock
 		r, err = h.s.change(ctx, fmt.Sprintf(query, "", p.o.states(), creators, "NULL"), args...)
 	}

@@ -45,10 +45,10 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 		"host=127.0.0.1 user=u password='%s' port=%d sslmode=disable", "password=%s port=%d sslmode=banana",
 		"postgres://u@127.0.0.1:%[2]d/db?password=%[1]s", "postgres://u:%s@127.0.0.1:%d/db?sslmode=banana",
 		"postgres://u:%s@127.0.0.1:%d/db?target_session_attrs=x&connect_timeout=x", "%s=%d"}
-	var said []string
-	note := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	var lines []string
+	note := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	try := func(conn string) {
-		said = nil
+		lines = nil
 		d, diags := Kind().Open(t.Context(), cty.ObjectVal(map[string]cty.Value{"conn_str": cty.StringVal(conn)}),
 			remote.Surroundings{Getenv: func(string) string { return "" }, Log: note})
 		for _, each := range diags {
@@ -62,7 +62,7 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 			note("%v %s", err, p)
 			d.Close()
 		}
-		for _, line := range said {
+		for _, line := range lines {
 			if strings.Contains(line, canary) {
 				t.Errorf("%q: %s", conn, line)
 			}
@@ -79,10 +79,10 @@ func TestPasswordsAreNeverShown(t *testing.T) {
 // Views of a working server do not show the password either.
 func TestPasswordsAreNotInTheServersViews(t *testing.T) {
 	dsn := pgtest.Database(t)
-	var said []string
+	var lines []string
 	d, diags := Kind().Open(t.Context(), cty.ObjectVal(map[string]cty.Value{"conn_str": cty.StringVal(dsn +
 		" password=CANARY")}), remote.Surroundings{Log: func(format string, args ...any) {
-		said = append(said, fmt.Sprintf(format, args...))
+		lines = append(lines, fmt.Sprintf(format, args...))
 	}})
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
@@ -105,7 +105,7 @@ func TestPasswordsAreNotInTheServersViews(t *testing.T) {
 	}
 	_, werr := h.Write(t.Context(), remote.Write{Data: []byte("{}")})
 	uerr := h.Unlock(context.WithoutCancel(t.Context()))
-	for _, line := range append(said, seen, fmt.Sprint(werr), fmt.Sprint(uerr), p.String()) {
+	for _, line := range append(lines, seen, fmt.Sprint(werr), fmt.Sprint(uerr), p.String()) {
 		if strings.Contains(line, "CANARY") {
 			t.Error(line)
 		}

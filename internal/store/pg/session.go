@@ -23,10 +23,10 @@ type session struct {
 	net  *metered       // the connection below conn
 	turn chan struct{}  // contains an element during a call
 	gone atomic.Bool    // the connection is closed
-	// writing is set during a write, which may take long. heard is when data last arrived or was sent, with a monotonic
-	// clock reading, so that setting the clock does not look like silence.
-	writing atomic.Bool
-	heard   atomic.Pointer[time.Time]
+	// writing is set during a write, which may take long. answered is when data last arrived or was sent, with a
+	// monotonic clock reading, so that setting the clock does not look like silence.
+	writing  atomic.Bool
+	answered atomic.Pointer[time.Time]
 
 	ctx context.Context // of all calls; cut cancels it
 	cut context.CancelFunc
@@ -181,7 +181,7 @@ func (s *session) moved(n int) {
 // recordResponse records that the server has responded.
 func (s *session) recordResponse() {
 	now := time.Now()
-	s.heard.Store(&now)
+	s.answered.Store(&now)
 }
 
 // close closes the connection, which ends its calls.

@@ -39,7 +39,7 @@ type client struct {
 	current *running      // nil: the next call starts a process
 	over    bool
 
-	mu          sync.Mutex // guards heard
+	mu          sync.Mutex // guards stderrLines
 	stderrLines []string   // lines of standard error since the call began
 }
 
@@ -157,7 +157,7 @@ func (c *client) started(ctx context.Context) (*running, error) {
 		}
 	}
 	t, err := talk.Start(programs.Command{Argv: c.o.Command, Base: c.o.Dir, Env: c.env, Grace: c.o.Grace,
-		Stderr: c.said}, talk.Greeting(Protocol, c.o.Host, c.env), longest)
+		Stderr: c.printed}, talk.Greeting(Protocol, c.o.Host, c.env), longest)
 	if err != nil {
 		return nil, &startError{c.notStarted(err)}
 	}

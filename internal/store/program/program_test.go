@@ -345,12 +345,12 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
-			var said strings.Builder
+			var output strings.Builder
 			d := program.New(program.Options{Command: []string{self, "gossip", way}, Grace: time.Millisecond,
 				Secrets: map[string]string{"token": secret}, Log: func(format string, args ...any) {
 					mu.Lock()
 					defer mu.Unlock()
-					fmt.Fprintf(&said, format+"\n", args...)
+					fmt.Fprintf(&output, format+"\n", args...)
 				}})
 			defer d.Close()
 			p, err := d.Place(state.DefaultWorkspace)
@@ -362,8 +362,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			_, third := h.Write(t.Context(), remote.Write{Data: []byte(content)})
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintln(&said, p, first, second, third)
-			text := said.String()
+			fmt.Fprintln(&output, p, first, second, third)
+			text := output.String()
 			for _, canary := range []string{"canary-", "second-line", "state-canary",
 				base64.StdEncoding.EncodeToString([]byte(content))[:40]} {
 				if at := strings.Index(text, canary); at >= 0 {
@@ -371,7 +371,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 				}
 			}
 			if first == nil && second == nil && third == nil {
-				t.Error("the program was not heard")
+				t.Error("the message of the program is missing")
 			}
 		})
 	}

@@ -68,8 +68,8 @@ func (c *client) safe(text string) string {
 // excerpt returns the beginning of a line that the program printed.
 func (c *client) excerpt(line []byte) string { return programs.Excerpt([]byte(c.safe(string(line)))) }
 
-// said handles a line of standard error.
-func (c *client) said(line string) {
+// printed handles a line of standard error.
+func (c *client) printed(line string) {
 	line = c.safe(line)
 	c.o.Log("program: %s", line)
 	c.keepLine(&line)

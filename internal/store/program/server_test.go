@@ -182,7 +182,7 @@ func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault strin
 	refuse := func(code int, message string) string {
 		return fmt.Sprintf(`{"id":%d,"error":{"code":%d,"message":%q}}`+"\n", *c.ID, code, message)
 	}
-	said := ""
+	text := ""
 	switch fault {
 	case "dies before":
 		return false
@@ -190,12 +190,12 @@ func (s *server) faulty(conn net.Conn, lines *bufio.Reader, c *call, fault strin
 		_, _ = io.Copy(io.Discard, lines)
 		return false
 	case "fails":
-		said = refuse(5, "the disk is full")
+		text = refuse(5, "the disk is full")
 	case "asks to come later":
-		said = refuse(75, "try again")
+		text = refuse(75, "try again")
 	}
-	if said != "" {
-		_, err := io.WriteString(conn, said)
+	if text != "" {
+		_, err := io.WriteString(conn, text)
 		return err == nil
 	}
 	answer := s.answer(c) + "\n"

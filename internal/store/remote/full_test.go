@@ -31,13 +31,13 @@ func TestDiskFailuresWhileTheServiceIsUnreachableLoseNothing(t *testing.T) {
 				Pause: time.Microsecond, Beat: time.Hour, Tries: 2}
 			first, err := workspaceOf(remote.New(options)).Lock(ctx, state.LockRequest{})
 			if err == nil {
-				told := map[string]bool{}
+				reports := map[string]bool{}
 				j, err := first.Begin(ctx, state.RunInfo{ID: "first", Command: "apply"})
 				must(t, err)
 				must(t, errors.Join(j.Intent(storetest.Create("1", "t.a")), j.Intent(storetest.Create("2", "t.b"))))
 				net.Kill()
-				told["t.a"] = j.Result("1", storetest.Put("t.a", "made", "")) == nil
-				told["t.b"] = j.Result("2", storetest.Put("t.b", "made", "")) == nil
+				reports["t.a"] = j.Result("1", storetest.Put("t.a", "made", "")) == nil
+				reports["t.b"] = j.Result("2", storetest.Put("t.b", "made", "")) == nil
 				err = errors.Join(j.Close(ctx), first.Unlock())
 				kept := errors.As(err, new(*state.SavedError))
 				options.Driver, options.Files = service, disk
@@ -51,9 +51,10 @@ func TestDiskFailuresWhileTheServiceIsUnreachableLoseNothing(t *testing.T) {
 					t.Fatalf("%s at %d: %v", mode, n, err)
 				}
 				have := known(second.Snapshot())
-				for at, told := range told {
-					if have[at] == "" || told && kept && have[at] != "made" {
-						t.Errorf("%s at %d: %s is known as %q (told %t, kept %t)", mode, n, at, have[at], told, kept)
+				for at, reported := range reports {
+					if have[at] == "" || reported && kept && have[at] != "made" {
+						t.Errorf("%s at %d: %s is known as %q (reported %t, kept %t)", mode, n, at, have[at], reported,
+							kept)
 					}
 				}
 				must(t, second.Unlock())

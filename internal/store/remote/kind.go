@@ -128,12 +128,12 @@ func (o Surroundings) Own(name string) bool {
 	return err != nil || !o.FromProject(full)
 }
 
-// Said is a setting in a file with lines such as "key = value".
-type Said struct{ Key, Value, Line string }
+// Setting is a setting in a file with lines such as "key = value".
+type Setting struct{ Key, Value, Line string }
 
 // Settings returns those settings of a file whose keys contain one of the given words. It ignores sections, because
 // they refer to each other.
-func Settings(text []byte, words ...string) (all []Said) {
+func Settings(text []byte, words ...string) (all []Setting) {
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
@@ -142,7 +142,7 @@ func Settings(text []byte, words ...string) (all []Said) {
 		key, value, _ := strings.Cut(line, "=")
 		for _, word := range words {
 			if strings.Contains(strings.ToLower(key), word) {
-				all = append(all, Said{Key: word, Value: strings.TrimSpace(value), Line: line})
+				all = append(all, Setting{Key: word, Value: strings.TrimSpace(value), Line: line})
 			}
 		}
 	}

@@ -30,9 +30,9 @@ func judgeNamed(settings []string) error {
 		if err != nil {
 			continue // a missing file is reported where it is needed
 		}
-		for _, said := range remote.Settings(text, tokenKey, bundleKey) {
-			if err := regular.CheckFile(said.Value, regular.Record); err != nil {
-				return fmt.Errorf("%s: %s: %w", name, said.Key, err)
+		for _, setting := range remote.Settings(text, tokenKey, bundleKey) {
+			if err := regular.CheckFile(setting.Value, regular.Record); err != nil {
+				return fmt.Errorf("%s: %s: %w", name, setting.Key, err)
 			}
 		}
 	}
@@ -62,10 +62,10 @@ func programs(config cty.Value, o remote.Surroundings) (all []remote.Program) {
 			if err != nil {
 				continue // reported where it is needed
 			}
-			for _, said := range remote.Settings(text, append([]string{processKey, tokenKey}, loginKeys...)...) {
-				if said.Key != tokenKey || o.Own(said.Value) {
-					all = append(all, remote.Program{Argument: argument, Line: said.Line,
-						Token: said.Key != processKey})
+			for _, setting := range remote.Settings(text, append([]string{processKey, tokenKey}, loginKeys...)...) {
+				if setting.Key != tokenKey || o.Own(setting.Value) {
+					all = append(all, remote.Program{Argument: argument, Line: setting.Line,
+						Token: setting.Key != processKey})
 				}
 			}
 		}

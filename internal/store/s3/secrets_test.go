@@ -21,17 +21,17 @@ import (
 // gossip is a service that responds to each request with an error that contains the entire request.
 func gossip(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	var said strings.Builder
+	var output strings.Builder
 	for name, values := range r.Header {
-		fmt.Fprintf(&said, "%s: %s ", name, strings.Join(values, " "))
+		fmt.Fprintf(&output, "%s: %s ", name, strings.Join(values, " "))
 	}
-	said.Write(body)
+	output.Write(body)
 	w.WriteHeader(http.StatusBadRequest)
 	if r.Header.Get("X-Amz-Target") != "" {
-		fmt.Fprintf(w, `{"__type":"Gossip","message":%q}`, said.String())
+		fmt.Fprintf(w, `{"__type":"Gossip","message":%q}`, output.String())
 		return
 	}
-	text := strings.NewReplacer("&", "", "<", "", ">", "").Replace(said.String())
+	text := strings.NewReplacer("&", "", "<", "", ">", "").Replace(output.String())
 	fmt.Fprintf(w, "<Error><Code>Gossip</Code><Message>%s</Message></Error>", text)
 }
 
@@ -44,7 +44,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	canaries := []string{"AKIDCANARY", "secret-canary", "token-canary", "password-canary", "identity-canary",
 		"env-canary", string(key), keyText}
 	var mu sync.Mutex // calls are concurrent
-	var said strings.Builder
+	var output strings.Builder
 	role := func(token string) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"role_arn": cty.StringVal("arn:aws:iam::1:role/r"),
 			"web_identity_token": cty.StringVal(token)})
@@ -77,26 +77,26 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			Log: func(format string, args ...any) {
 				mu.Lock()
 				defer mu.Unlock()
-				fmt.Fprintf(&said, format+"\n", args...)
+				fmt.Fprintf(&output, format+"\n", args...)
 			},
 		}
 		d, diags := s3.Kind().Open(t.Context(), cty.ObjectVal(settings(server.URL, more)), o)
 		for _, one := range diags {
-			fmt.Fprintln(&said, one.Summary, one.Detail)
+			fmt.Fprintln(&output, one.Summary, one.Detail)
 		}
 		if diags.HasErrors() {
 			continue
 		}
-		fmt.Fprintln(&said, everything(t, d)...)
+		fmt.Fprintln(&output, everything(t, d)...)
 	}
 	for _, canary := range canaries {
-		if at := strings.Index(said.String(), canary); at >= 0 {
-			text := said.String()
+		if at := strings.Index(output.String(), canary); at >= 0 {
+			text := output.String()
 			t.Errorf("%q is said: ...%s", canary, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if strings.Count(said.String(), "Gossip") < 20 {
-		t.Errorf("the service was not heard:\n%s", said.String())
+	if strings.Count(output.String(), "Gossip") < 20 {
+		t.Errorf("the message of the service is missing:\n%s", output.String())
 	}
 }
 
@@ -104,21 +104,21 @@ func TestSecretsAreNeverShown(t *testing.T) {
 func everything(t *testing.T, d remote.Driver) []any {
 	ctx := t.Context()
 	_, err := d.Workspaces(ctx)
-	said := []any{err}
+	shown := []any{err}
 	p, err := d.Place(state.DefaultWorkspace)
 	must(t, err)
 	_, err = p.Read(ctx)
-	said = append(said, p.String(), err)
+	shown = append(shown, p.String(), err)
 	_, err = p.ReadJournal(ctx)
-	said = append(said, err)
+	shown = append(shown, err)
 	_, err = p.Holder(ctx)
-	said = append(said, err, p.ForceUnlock(ctx, "x"))
+	shown = append(shown, err, p.ForceUnlock(ctx, "x"))
 	_, err = p.Lock(ctx, drivertest.Info(lockID))
-	said = append(said, err)
+	shown = append(shown, err)
 	h, err := p.Unlocked(ctx)
 	must(t, err)
 	_, err = h.Write(ctx, remote.Write{Data: []byte("x")})
-	said = append(said, err, h.Append(ctx, "v", 1, []byte("x")), h.Check(ctx), h.Delete(ctx))
+	shown = append(shown, err, h.Append(ctx, "v", 1, []byte("x")), h.Check(ctx), h.Delete(ctx))
 	_, err = h.StartJournal(ctx, "", []byte("x"))
-	return append(said, err)
+	return append(shown, err)
 }

@@ -51,7 +51,7 @@ const (
 	Sign Part = iota
 	Name
 	Elapsed
-	Said
+	Message
 	Status
 )
 
@@ -64,9 +64,9 @@ type Task struct {
 
 type task struct {
 	Task
-	key   string
-	order int
-	said  string
+	key     string
+	order   int
+	message string
 }
 
 // Display draws tasks. Its methods may be called concurrently.
@@ -133,7 +133,7 @@ func (d *Display) Say(key, line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if t := d.tasks[key]; t != nil {
-		t.said = line
+		t.message = line
 	}
 }
 
@@ -250,8 +250,8 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	line := "  " + d.o.Style(Sign, t.Sign) + " " + d.o.Style(Name, name) + pad + "  " + verb + " " +
 		d.o.Style(Elapsed, fmt.Sprintf("%6s", elapsed))
 	// no trailing space: a terminal that becomes narrower wraps the line by its visible text
-	if said := strings.TrimRight(Truncate(t.said, left-2), " "); said != "" && left > 10 {
-		line += "  " + d.o.Style(Said, said)
+	if message := strings.TrimRight(Truncate(t.message, left-2), " "); message != "" && left > 10 {
+		line += "  " + d.o.Style(Message, message)
 	}
 	return line
 }

@@ -202,7 +202,7 @@ func planDocument(o Options, p *plan.Plan, schemas tfjson.Schemas) *document {
 // lossOrder orders losses as at the end of a plan. Objects that only lose their protection come last.
 var lossOrder = map[string]int{"destroy": 1, "replace": 2, "forget": 3}
 
-func rank(fate string) int { return cmp.Or(lossOrder[fate], len(lossOrder)+1) }
+func rank(outcome string) int { return cmp.Or(lossOrder[outcome], len(lossOrder)+1) }
 
 func (d *document) about(o Options, created time.Time) {
 	d.Program, d.Version = o.View.Program, o.Version

@@ -31,8 +31,8 @@ import (
 const limit = 1 << 20
 
 // say is a method for both servers: its request determines its responses.
-func say(ctx context.Context, told string, send func(proto.Message) error) error {
-	word, rest, _ := strings.Cut(told, " ")
+func say(ctx context.Context, text string, send func(proto.Message) error) error {
+	word, rest, _ := strings.Cut(text, " ")
 	switch word {
 	case "fail":
 		return status.Error(codes.FailedPrecondition, rest)
@@ -55,7 +55,7 @@ func say(ctx context.Context, told string, send func(proto.Message) error) error
 	case "cut":
 		return errors.Join(send(wrapperspb.String("one")), status.Error(codes.DataLoss, "cut"))
 	}
-	return send(wrapperspb.String(told))
+	return send(wrapperspb.String(text))
 }
 
 const sayPath, streamPath = "/demo.Echo/Say", "/demo.Echo/Stream"
@@ -193,9 +193,9 @@ func eachPair(t *testing.T, f func(t *testing.T, c conn)) {
 	}
 }
 
-func invoke(ctx context.Context, c conn, told string) (string, error) {
+func invoke(ctx context.Context, c conn, text string) (string, error) {
 	answer := new(wrapperspb.StringValue)
-	_, err := c.Invoke(ctx, sayPath, wrapperspb.String(told), answer, limit)
+	_, err := c.Invoke(ctx, sayPath, wrapperspb.String(text), answer, limit)
 	return answer.Value, err
 }
 
@@ -207,7 +207,7 @@ func TestCallsAreAnswered(t *testing.T) {
 			}
 		}
 		const large = "larger than max (2097157 vs. 1048576)"
-		for told, want := range map[string]struct {
+		for text, want := range map[string]struct {
 			code    codes.Code
 			message string
 		}{
@@ -216,9 +216,9 @@ func TestCallsAreAnswered(t *testing.T) {
 			"plain words":            {codes.Unknown, "words"}, "huge": {codes.ResourceExhausted, large},
 			strings.Repeat("x", 2*limit): {codes.ResourceExhausted, large},
 		} {
-			_, err := invoke(t.Context(), c, told)
+			_, err := invoke(t.Context(), c, text)
 			if got := status.Convert(err); got.Code() != want.code || !strings.HasSuffix(got.Message(), want.message) {
-				t.Errorf("%.20q: got %v: %q, want %v: %q", told, got.Code(), got.Message(), want.code, want.message)
+				t.Errorf("%.20q: got %v: %q, want %v: %q", text, got.Code(), got.Message(), want.code, want.message)
 			}
 		}
 		_, err := c.Invoke(t.Context(), "/demo.Echo/None", wrapperspb.String(""), new(wrapperspb.StringValue), limit)
@@ -230,18 +230,18 @@ func TestCallsAreAnswered(t *testing.T) {
 
 func TestStreamsAreReadToTheirEnd(t *testing.T) {
 	eachPair(t, func(t *testing.T, c conn) {
-		for told, want := range map[string]struct {
+		for text, want := range map[string]struct {
 			count int
 			code  codes.Code
 		}{"many": {100, codes.OK}, "nothing": {0, codes.OK}, "cut": {1, codes.DataLoss},
 			"fail": {0, codes.FailedPrecondition}} {
 			count, answer := 0, new(wrapperspb.StringValue)
-			_, err := c.Stream(t.Context(), streamPath, wrapperspb.String(told), answer, limit, func() bool {
+			_, err := c.Stream(t.Context(), streamPath, wrapperspb.String(text), answer, limit, func() bool {
 				count++
 				return true
 			})
 			if count != want.count || status.Code(err) != want.code {
-				t.Errorf("%s: %d answers, %v", told, count, err)
+				t.Errorf("%s: %d answers, %v", text, count, err)
 			}
 		}
 		count, answer := 0, new(wrapperspb.StringValue)

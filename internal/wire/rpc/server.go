@@ -79,13 +79,13 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
 		w.Header().Set("Content-Type", contentType)
 		out := &sender{w: w, limit: s.MaxAnswer}
-		said := status.Convert(s.answer(r, out))
+		reply := status.Convert(s.answer(r, out))
 		if !out.begun {
 			_ = http.NewResponseController(w).Flush() // otherwise a length of 0 would be sent
 		}
-		w.Header().Set(http.TrailerPrefix+codeField, strconv.Itoa(int(said.Code())))
-		if said.Message() != "" {
-			w.Header().Set(http.TrailerPrefix+messageField, escape(said.Message()))
+		w.Header().Set(http.TrailerPrefix+codeField, strconv.Itoa(int(reply.Code())))
+		if reply.Message() != "" {
+			w.Header().Set(http.TrailerPrefix+messageField, escape(reply.Message()))
 		}
 	}()
 	<-done

@@ -68,10 +68,10 @@ func (p *program) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Env = append(cmd.Env, serve.ReattachEnv+"="+p.attach, "TF_CLI_CONFIG_FILE="+settings, "CHECKPOINT_DISABLE=1",
 		"TF_IN_AUTOMATION=1", "TF_INPUT=0")
 	err := cmd.Run()
-	for _, said := range []string{stdout.String(), stderr.String()} {
-		said = unframed(said)
-		if i := strings.Index(said, "Warning: "); i >= 0 && args[0] != "show" {
-			p.warned.WriteString(said[i:] + "\n")
+	for _, output := range []string{stdout.String(), stderr.String()} {
+		output = unframed(output)
+		if i := strings.Index(output, "Warning: "); i >= 0 && args[0] != "show" {
+			p.warned.WriteString(output[i:] + "\n")
 		}
 	}
 	var exit *exec.ExitError
@@ -157,14 +157,14 @@ func (p *program) query(ctx context.Context) (map[string][]string, error) {
 	if err := p.init(ctx); err != nil {
 		return nil, err
 	}
-	said, err := p.run(ctx, "query", "-json", "-no-color")
+	output, err := p.run(ctx, "query", "-json", "-no-color")
 	if f := (*failed)(nil); errors.As(err, &f) {
-		return nil, &failed{said + f.text} // problems are lines of the output, too
+		return nil, &failed{output + f.text} // problems are lines of the output, too
 	} else if err != nil {
 		return nil, err
 	}
 	found := map[string][]string{}
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		var one struct {
 			Type  string `json:"type"`
 			Found struct {

@@ -29,8 +29,8 @@ func Azurite(t *testing.T) string {
 		"--blobHost", "127.0.0.1", "--blobPort", port)
 	c.Env = append(os.Environ(), "AZURITE_ACCOUNTS="+Account+":"+Key)
 	c.Dir = t.TempDir()
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func Azurite(t *testing.T) string {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatalf("Azurite does not answer:\n%s", said.String())
+	t.Fatalf("Azurite does not answer:\n%s", output.String())
 	return ""
 }
 

@@ -39,8 +39,8 @@ func Agent(t *testing.T) string {
 		args = append(args, "-"+name+"-port", "-1")
 	}
 	c := exec.Command(bin, args...)
-	var said strings.Builder
-	c.Stdout, c.Stderr = &said, &said
+	var output strings.Builder
+	c.Stdout, c.Stderr = &output, &output
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func Agent(t *testing.T) string {
 	for deadline := time.After(time.Minute); !leads(address); {
 		select {
 		case <-ended:
-			t.Fatalf("consul ended: %s", said.String())
+			t.Fatalf("consul ended: %s", output.String())
 		case <-deadline:
 			t.Fatal("consul does not start")
 		case <-time.After(50 * time.Millisecond):

@@ -53,8 +53,8 @@ func APIServer(t *testing.T) (address, ca string) {
 	defer insecure.CloseIdleConnections()
 	for deadline := time.After(5 * time.Minute); !ready(insecure, secure); {
 		select {
-		case said := <-ended:
-			t.Fatalf("kube-apiserver ended: %.4000s", said)
+		case message := <-ended:
+			t.Fatalf("kube-apiserver ended: %.4000s", message)
 		case <-deadline:
 			t.Fatal("kube-apiserver does not start")
 		case <-time.After(200 * time.Millisecond):
@@ -99,13 +99,13 @@ func free(t *testing.T) string {
 func run(t *testing.T, bin string, args ...string) <-chan string {
 	t.Helper()
 	c := exec.Command(bin, args...)
-	var said strings.Builder
-	c.Stdout, c.Stderr = &said, &said
+	var output strings.Builder
+	c.Stdout, c.Stderr = &output, &output
 	must(t, c.Start())
 	ended := make(chan string, 1)
 	go func() {
 		_ = c.Wait()
-		ended <- said.String()
+		ended <- output.String()
 		close(ended)
 	}()
 	t.Cleanup(func() {

@@ -280,7 +280,7 @@ func (d Delete) Encode() []byte {
 }
 
 // DecodeError decodes the message of an error: its code and a text.
-func DecodeError(data []byte) (code, said string) {
+func DecodeError(data []byte) (code, message string) {
 	m, err := Parse(data)
 	if err != nil {
 		return "", ""
@@ -289,7 +289,7 @@ func DecodeError(data []byte) (code, said string) {
 }
 
 // EncodeError returns the message of an error.
-func EncodeError(code, said string) []byte { return text(text(nil, 1, code), 2, said) }
+func EncodeError(code, message string) []byte { return text(text(nil, 1, code), 2, message) }
 
 func number(b []byte, field protowire.Number, n uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)

@@ -16,8 +16,8 @@ import (
 // Several services respond in the XML format of the first such service: errors have a code and a message, and lists
 // have pages.
 
-// Said returns the service's description of an error: its code, and a text with code and message.
-func Said(a *web.Answer) (code, text string) {
+// DescribeError returns the service's description of an error: its code, and a text with code and message.
+func DescribeError(a *web.Answer) (code, text string) {
 	var named struct{ Code, Message string }
 	if xml.Unmarshal(a.Body, &named) != nil {
 		return "", ""
@@ -29,7 +29,7 @@ func Said(a *web.Answer) (code, text string) {
 // to a HEAD request has no body. Other responses of the service contain an error code: without one, the response did
 // not come from the service and does not mean that there is no state.
 func Missing(a *web.Answer) bool {
-	code, _ := Said(a)
+	code, _ := DescribeError(a)
 	return a.Status == http.StatusNotFound && (code == "NoSuchKey" || a.Method == http.MethodHead && len(a.Body) == 0)
 }
 

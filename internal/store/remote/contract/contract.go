@@ -126,11 +126,11 @@ func problems(ctx context.Context, o Options, c Check,
 	if err != nil {
 		return []string{err.Error()}
 	}
-	said, _ := Try(ctx, func(t T) { c.Run(t, o, a, b) })
+	failures, _ := Try(ctx, func(t T) { c.Run(t, o, a, b) })
 	if err := errors.Join(done(), a.Close(), b.Close()); err != nil {
-		said = append(said, fmt.Sprintf("cleaning up: %v", err))
+		failures = append(failures, fmt.Sprintf("cleaning up: %v", err))
 	}
-	return said
+	return failures
 }
 
 // Try runs a test outside of testing. It returns the problems that the test reports, and whether it was skipped.
@@ -147,15 +147,15 @@ func Try(ctx context.Context, run func(T)) (problems []string, skipped bool) {
 		run(n)
 	}()
 	<-ended
-	return n.said, n.skipped
+	return n.messages, n.skipped
 }
 
 // notes implements T and records the messages of a check.
 type notes struct {
-	ctx     context.Context
-	skipped bool       // set by the goroutine of the check
-	mu      sync.Mutex // guards said
-	said    []string
+	ctx      context.Context
+	skipped  bool       // set by the goroutine of the check
+	mu       sync.Mutex // guards messages
+	messages []string
 }
 
 // Helper implements T.
@@ -171,7 +171,7 @@ func (n *notes) Error(args ...any) { n.Errorf("%s", fmt.Sprint(args...)) }
 func (n *notes) Errorf(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.said = append(n.said, fmt.Sprintf(format, args...))
+	n.messages = append(n.messages, fmt.Sprintf(format, args...))
 }
 
 // Fatal implements T.

@@ -167,9 +167,9 @@ func (r *run) look() {
 			}
 		}
 	}
-	for at, told := range r.real {
-		if have[at] == "" || told && have[at] != at {
-			r.t.Errorf("%s exists (told: %t), and is known as %q; the run ended with %v", at, told, have[at], r.err)
+	for at, known := range r.real {
+		if have[at] == "" || known && have[at] != at {
+			r.t.Errorf("%s exists (told: %t), and is known as %q; the run ended with %v", at, known, have[at], r.err)
 		}
 	}
 	for at, id := range have {

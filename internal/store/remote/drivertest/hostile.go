@@ -251,7 +251,7 @@ func (h Hostile) fill(t *testing.T, service http.Handler) {
 }
 
 // calls are the first calls of runs on a place, each with whether its result was right.
-var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (said string, right bool, err error){
+var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place) (text string, right bool, err error){
 	"read": func(ctx context.Context, _ remote.Driver, p remote.Place) (string, bool, error) {
 		c, err := p.Read(ctx)
 		if _, notOne := state.Decode(c.Data); err == nil && len(c.Data) > 0 {
@@ -286,9 +286,9 @@ var calls = map[string]func(ctx context.Context, d remote.Driver, p remote.Place
 
 // attack runs an attack against each call.
 func (h Hostile) attack(t *testing.T, a attack, first int) {
-	var heard atomic.Int64
+	var received atomic.Int64
 	elsewhere := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		heard.Add(1)
+		received.Add(1)
 		w.WriteHeader(http.StatusForbidden)
 		text, err := httputil.DumpRequest(r, false)
 		if err != nil || h.Secret != "" && bytes.Contains(text, []byte(h.Secret)) {
@@ -306,20 +306,20 @@ func (h Hostile) attack(t *testing.T, a attack, first int) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		b.end.Store(&cancel)
-		said, right, err := call(ctx, d, p)
+		text, right, err := call(ctx, d, p)
 		if ctx.Err() != nil {
 			t.Errorf("%s: it goes on after %d requests and %d bytes: %v", name, b.requests.Load(), b.sent.Load(), err)
 		}
 		cancel()
 		if err == nil && !right {
-			t.Errorf("%s: it is believed: %s", name, said)
+			t.Errorf("%s: it is believed: %s", name, text)
 		}
 		if err != nil {
 			judgeWords(t, name, err.Error())
 		}
 		d.Close()
 	}
-	if n := heard.Load(); n > 0 && !h.Follows {
+	if n := received.Load(); n > 0 && !h.Follows {
 		t.Errorf("another server was asked %d times", n)
 	}
 }

@@ -172,7 +172,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func Lies(t *testing.T, h Hostile) {
 	l := &lying{Hostile: h}
 	l.elsewhere = Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l.heard.Add(1)
+		l.received.Add(1)
 		text, err := httputil.DumpRequest(r, true)
 		if err != nil || h.Secret != "" && bytes.Contains(text, []byte(h.Secret)) {
 			l.leaked.Store(true)
@@ -189,11 +189,11 @@ func Lies(t *testing.T, h Hostile) {
 type lying struct {
 	Hostile
 	elsewhere string
-	heard     atomic.Int64
+	received  atomic.Int64
 	leaked    atomic.Bool
 }
 
-func (l *lying) everywhere(t *testing.T, told lie, which int64) {
+func (l *lying) everywhere(t *testing.T, answer lie, which int64) {
 	step := int64(6)
 	switch {
 	case os.Getenv("TOMBOLO_CRASH_FULL") != "":
@@ -205,11 +205,11 @@ func (l *lying) everywhere(t *testing.T, told lie, which int64) {
 		if held && l.NoLock {
 			continue
 		}
-		all := l.once(t, told, held, func(int64) bool { return false })
+		all := l.once(t, answer, held, func(int64) bool { return false })
 		for n := 1 + which%min(step, all); n <= all; n += step {
 			for name, from := range map[string]bool{"once": false, "from then on": true} {
 				t.Run(fmt.Sprintf("%s at %d, held %t", name, n, held), func(t *testing.T) {
-					l.once(t, told, held, func(at int64) bool { return at == n || from && at > n })
+					l.once(t, answer, held, func(at int64) bool { return at == n || from && at > n })
 				})
 			}
 		}
@@ -217,16 +217,16 @@ func (l *lying) everywhere(t *testing.T, told lie, which int64) {
 	if l.leaked.Load() {
 		t.Error("another server hears a secret")
 	}
-	if n := l.heard.Load(); n > 0 && !l.Follows {
+	if n := l.received.Load(); n > 0 && !l.Follows {
 		t.Errorf("another server was asked %d times", n)
 	}
 }
 
 // once performs one run with wrong responses, and returns the number of requests.
-func (l *lying) once(t *testing.T, told lie, held bool, when func(n int64) bool) int64 {
+func (l *lying) once(t *testing.T, answer lie, held bool, when func(n int64) bool) int64 {
 	t.Helper()
 	service := l.New(t)
-	net := &liar{next: service, lie: told, elsewhere: l.elsewhere}
+	net := &liar{next: service, lie: answer, elsewhere: l.elsewhere}
 	d := l.Open(t, net, 200*time.Millisecond, mostObject)
 	defer d.Close()
 	calm := d // a journal on this machine is stored under the address, so only d can read it

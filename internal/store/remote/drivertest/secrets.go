@@ -19,20 +19,20 @@ import (
 // may appear in an error or in the log. Open returns a driver for an address; gossip formats a text as an error of the
 // service.
 func Secrets(t *testing.T, secrets []string, open func(address string, log func(string, ...any)) (remote.Driver,
-	error), gossip func(w http.ResponseWriter, said string)) {
+	error), gossip func(w http.ResponseWriter, text string)) {
 	t.Helper()
-	heard := 0
+	received := 0
 	var mu sync.Mutex
-	var said strings.Builder
+	var output strings.Builder
 	log := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(&said, format+"\n", args...)
+		fmt.Fprintf(&output, format+"\n", args...)
 	}
 	address := Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := json.Marshal(map[string]any{"h": r.Header, "u": r.URL.String()})
 		mu.Lock()
-		heard++
+		received++
 		mu.Unlock()
 		gossip(w, strings.NewReplacer("&", "", "<", "", ">", "", `"`, " ", `\n`, " ").Replace(string(text)))
 	}))
@@ -57,14 +57,14 @@ func Secrets(t *testing.T, secrets []string, open func(address string, log func(
 			log("%v", err)
 		}
 	}
-	text := said.String()
+	text := output.String()
 	for _, secret := range secrets {
 		if at := strings.Index(text, secret); at >= 0 {
 			t.Errorf("%q is said: ...%s", secret, text[max(0, at-200):min(len(text), at+100)])
 		}
 	}
-	if heard < 3 || !strings.Contains(text, "Gossip") {
-		t.Errorf("the service was asked %d times, and not heard:\n%s", heard, text)
+	if received < 3 || !strings.Contains(text, "Gossip") {
+		t.Errorf("the service was asked %d times, and not heard:\n%s", received, text)
 	}
 }
 

@@ -169,11 +169,11 @@ func Busy(status int) bool {
 
 // wait pauses before a retry.
 func (c *Client) wait(ctx context.Context, try int, a *Answer) error {
-	var said http.Header
+	var headers http.Header
 	if a != nil {
-		said = a.Header
+		headers = a.Header
 	}
-	return Wait(ctx, try, cmp.Or(c.Pause, FirstPause), said)
+	return Wait(ctx, try, cmp.Or(c.Pause, FirstPause), headers)
 }
 
 // longestAsked limits a pause that the service requests, as a multiple of the first pause: one minute for FirstPause.
@@ -181,10 +181,10 @@ const longestAsked = 200
 
 // Wait pauses before a retry: for the requested time, within a limit, or for a random time whose limit doubles with
 // each try.
-func Wait(ctx context.Context, try int, first time.Duration, said http.Header) error {
+func Wait(ctx context.Context, try int, first time.Duration, headers http.Header) error {
 	most := min(first<<min(try, 10), LongestPause)
 	pause := most/2 + rand.N(most/2+1)
-	if asked := Asked(said); asked > 0 {
+	if asked := Asked(headers); asked > 0 {
 		pause = min(asked+rand.N(asked/8+1), longestAsked*first)
 		progress.Pause(ctx, pause)
 	}
@@ -199,8 +199,8 @@ func Wait(ctx context.Context, try int, first time.Duration, said http.Header) e
 }
 
 // Asked returns the pause that a service requests, in seconds or as a time, or 0.
-func Asked(said http.Header) time.Duration {
-	text := said.Get("Retry-After")
+func Asked(headers http.Header) time.Duration {
+	text := headers.Get("Retry-After")
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds <= 1e6 {
 		return time.Duration(seconds * float64(time.Second))
 	}
@@ -324,10 +324,10 @@ func (c *Client) noResponse(r Request, err error) error {
 }
 
 // Failed returns the error for an unexpected response: the request, the service's text, and advice.
-func (c *Client) Failed(r Request, a *Answer, said, hint string) error {
+func (c *Client) Failed(r Request, a *Answer, message, hint string) error {
 	text := fmt.Sprintf("%s %s: the service answered with status %d", r.What, r.Name, a.Status)
-	if said = Short(said); said != "" {
-		text += ": " + strings.TrimSuffix(said, ".")
+	if message = Short(message); message != "" {
+		text += ": " + strings.TrimSuffix(message, ".")
 	}
 	if hint != "" {
 		text += ". " + hint

@@ -47,8 +47,8 @@ func Start(t *testing.T, versions bool) (address string) {
 	}
 	c := exec.Command(bin, append(args, t.TempDir())...)
 	c.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func Start(t *testing.T, versions bool) (address string) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 		if t.Failed() {
-			t.Logf("versitygw:\n%s", said.String())
+			t.Logf("versitygw:\n%s", output.String())
 		}
 	})
 	address = "http://" + listen
