@@ -475,7 +475,7 @@ func (a *applier) Resource(n *graph.Node, b *eval.Block) error {
 		if a.isUnsettled(inst, changes[key]) {
 			b.Hold(inst)
 		}
-		if a.deferred[inst.String()] {
+		if a.isDeferred(inst) {
 			b.HoldDeferred(inst)
 		}
 	}
@@ -516,7 +516,7 @@ func (a *applier) withOrphans(b *eval.Block, exp eval.Expansion) []addr.Key {
 // instance performs the plan for one instance and returns its value, with marks.
 func (a *applier) instance(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	if b.Config().Addr.Mode == addr.Ephemeral {
-		if a.deferred[b.Addr().Instance(key).String()] {
+		if a.isDeferred(b.Addr().Instance(key)) {
 			return cty.DynamicVal, nil
 		}
 		return a.openEphemeral(b, key)
@@ -548,13 +548,18 @@ func (a *applier) reportImport(c *plan.Change) {
 	a.count(func(n *Counts) { n.Imported++ })
 }
 
+// isDeferred reports whether the plan defers an instance itself, and not only because of another one.
+func (a *applier) isDeferred(inst addr.AbsResourceInstance) bool {
+	return len(a.deferred) > 0 && a.deferred[inst.String()]
+}
+
 // stored returns the value of an instance that is not in the plan: a data source that was read while planning.
 func (a *applier) stored(b *eval.Block, key addr.Key) (cty.Value, error) {
 	inst := b.Addr().Instance(key)
 	o := a.journal.Working().Object(addr.Object{Instance: inst})
 	if o == nil {
 		if a.plan.Partial() || a.unsettled.Contains(inst) || a.plan.Mode == plan.RefreshOnly ||
-			a.deferred[inst.String()] {
+			a.isDeferred(inst) {
 			return cty.NilVal, nil
 		}
 		if a.plan.Mode != plan.Normal {

@@ -67,9 +67,11 @@ func fingerprint(pl *plan.Plan) string {
 
 // Unreplaced returns the instances to replace that a plan has not replaced: once is enough.
 func Unreplaced(list []addr.AbsResourceInstance, pl *plan.Plan) []addr.AbsResourceInstance {
-	return slices.DeleteFunc(slices.Clone(list), func(a addr.AbsResourceInstance) bool {
-		return slices.ContainsFunc(pl.Changes, func(c *plan.Change) bool {
-			return c.Object.Instance == a && c.Action.IsReplace()
-		})
-	})
+	replaced := map[addr.AbsResourceInstance]bool{}
+	for _, c := range pl.Changes {
+		if c.Action.IsReplace() {
+			replaced[c.Object.Instance] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(a addr.AbsResourceInstance) bool { return replaced[a] })
 }

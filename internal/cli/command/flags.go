@@ -131,8 +131,11 @@ func (l *Locking) LockFlags(c *Call) {
 }
 
 // Given reports whether -lock was given.
-func (l *Locking) Given(c *Call) (given bool) {
-	c.Flags.Visit(func(f *flag.Flag) { given = given || f.Name == "lock" })
+func (l *Locking) Given(c *Call) bool { return c.FlagGiven("lock") }
+
+// FlagGiven reports whether an option was given.
+func (c *Call) FlagGiven(name string) (given bool) {
+	c.Flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
 	return given
 }
 

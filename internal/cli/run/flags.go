@@ -1,7 +1,6 @@
 package run
 
 import (
-	"flag"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -154,15 +153,9 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	return true
 }
 
-// given reports whether an option was given.
-func given(c *command.Call, name string) (yes bool) {
-	c.Flags.Visit(func(f *flag.Flag) { yes = yes || f.Name == name })
-	return yes
-}
-
 // readsAll reports whether the command line requests a full refresh. It takes precedence over the project file.
 func (p *planning) readsAll(c *command.Call) bool {
-	return (given(c, "refresh") || given(c, "minimal-refresh")) && p.refresh && !p.minimalRefresh
+	return (c.FlagGiven("refresh") || c.FlagGiven("minimal-refresh")) && p.refresh && !p.minimalRefresh
 }
 
 // chosen sets the options to the addresses that were given, or reports problems.
@@ -188,7 +181,7 @@ func (p *planning) chosen(c *command.Call, o *engine.PlanOptions) bool {
 // options returns the options that the flags set, and reports problems.
 func (p *planning) options(c *command.Call) (engine.PlanOptions, bool) {
 	o := engine.PlanOptions{SkipRefresh: !p.refresh, MinimalRefresh: p.minimalRefresh, FullRefresh: p.readsAll(c),
-		AllowDeferral: p.allowDeferral, ForbidDeferral: given(c, "allow-deferral") && !p.allowDeferral}
+		AllowDeferral: p.allowDeferral, ForbidDeferral: c.FlagGiven("allow-deferral") && !p.allowDeferral}
 	switch {
 	case p.parallelism < 0:
 		c.Report(diag.List{}.Errorf(nil, "Invalid parallelism value",
