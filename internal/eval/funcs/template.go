@@ -211,10 +211,10 @@ func isReference(expr hcl.Expression) bool {
 }
 
 func parseTemplate(source, filename string) (hcl.Expression, error) {
-	if deep := nesting.CheckTemplate([]byte(source), filename); deep.HasErrors() {
+	t, diags, deep := nesting.ParseTemplate([]byte(source), filename)
+	if deep.HasErrors() {
 		return nil, deep.Err()
 	}
-	t, diags := hclsyntax.ParseTemplate([]byte(source), filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		return nil, diags
 	}
