@@ -85,8 +85,8 @@ type Hold interface {
 	// Check renews the lock, if locks must be renewed, and checks that it is still held. It returns ErrLost if it is
 	// not. With any other error that is unknown.
 	Check(ctx context.Context) error
-	// Delete removes the state, the journal and all other data of the workspace, except for the lock. Missing data is
-	// not an error.
+	// Delete removes the state, the journal and all other data of the workspace. It may also remove the lock, which it
+	// checks first: it returns ErrLost if the lock is no longer held. Missing data is not an error.
 	Delete(ctx context.Context) error
 	// Unlock releases the lock. It returns ErrLost if the lock was no longer held.
 	Unlock(ctx context.Context) error

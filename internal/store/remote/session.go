@@ -27,7 +27,8 @@ type session struct {
 	done    chan struct{} // closed when the lock is no longer watched; nil before the watch begins
 	alone   *alone        // for a journal on this machine
 
-	looked atomic.Pointer[time.Time] // when the lock was last confirmed
+	looked   atomic.Pointer[time.Time] // when the lock was last confirmed
+	deleting atomic.Bool               // the workspace is being deleted, which may also delete its lock
 
 	mu      sync.Mutex
 	base    *state.State // the stored state; nil if there is none
@@ -69,6 +70,8 @@ func (s *session) watch() {
 			err := s.hold.Check(ctx)
 			cancel()
 			switch {
+			case errors.Is(err, ErrLost) && s.deleting.Load():
+				return // Delete has checked the lock
 			case errors.Is(err, ErrLost):
 				s.lost(err)
 				return
@@ -404,6 +407,7 @@ func (s *session) delete() error {
 	}
 	ctx, cancel := s.call()
 	defer cancel()
+	s.deleting.Store(true)
 	return s.hold.Delete(ctx)
 }
 
