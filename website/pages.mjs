@@ -49,6 +49,7 @@ export const groups = [
       "guides/installation": "docs/installation.md",
       "guides/report": "docs/report.md",
       "guides/traces": "docs/traces.md",
+      "guides/editors": "docs/editors.md",
     },
   },
   {
