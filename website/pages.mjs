@@ -34,6 +34,7 @@ export const groups = [
     label: "Guides",
     pages: {
       "guides/state": "docs/state.md",
+      "guides/ci": "docs/ci.md",
       "guides/trust": "docs/trust.md",
       "guides/encryption": "docs/encryption.md",
       "guides/testing": "docs/testing.md",
