@@ -129,7 +129,8 @@ func checkLayer(dir string, d oci.Descriptor, plain digest.Digest, binary string
 		return err
 	}
 	if digest.FromBytes(content) != plain {
-		return fmt.Errorf("the layer %s is %s when it is unpacked, and not %s", d.Digest, digest.FromBytes(content), plain)
+		return fmt.Errorf("the layer %s is %s when it is unpacked, and not %s", d.Digest,
+			digest.FromBytes(content), plain)
 	}
 	want, err := os.ReadFile(binary)
 	if err != nil {
@@ -170,7 +171,8 @@ func checkManifests(dist string) (count int, err error) {
 			for _, m := range named.FindAllStringSubmatch(string(text), -1) {
 				found++
 				if sums[m[1]] == "" || !strings.EqualFold(m[2], sums[m[1]]) {
-					err = errors.Join(err, fmt.Errorf("%s: %s has the checksum %q, and not %q", path, m[1], sums[m[1]], m[2]))
+					err = errors.Join(err, fmt.Errorf("%s: %s has the checksum %q, and not %q", path, m[1],
+						sums[m[1]], m[2]))
 				}
 			}
 			return err

@@ -77,7 +77,8 @@ func TestAFaultInAReleaseIsFound(t *testing.T) {
 				if err != nil || !strings.Contains(string(content), old) {
 					t.Fatalf("%s has no %q (%v)", path, old, err)
 				}
-				if err := os.WriteFile(path, []byte(strings.Replace(string(content), old, text, 1)), 0o644); err != nil {
+				changed := strings.Replace(string(content), old, text, 1)
+				if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -36,7 +36,8 @@ func TestGrammarsAreThoseOfTheReaders(t *testing.T) {
 		}
 		stored, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(stored, text) {
-			t.Errorf("%s differs from the tables of the readers (%v). To write it: go test ./release -update", path, err)
+			t.Errorf("%s differs from the tables of the readers (%v). To write it: go test ./release -update", path,
+				err)
 		}
 	}
 }
@@ -250,8 +251,8 @@ call add(found, synIDattr(synID(1, 1, 1), "name"))
 call writefile(found, "out")
 qall!
 `)
-			cmd := exec.CommandContext(t.Context(), name, "-i", "NONE", "-n", "-es", "-u", config[0], "-S", "script.vim",
-				"a.tombolo")
+			cmd := exec.CommandContext(t.Context(), name, "-i", "NONE", "-n", "-es", "-u", config[0],
+				"-S", "script.vim", "a.tombolo")
 			cmd.Dir = home
 			cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "TERM=dumb")
 			text, err := cmd.CombinedOutput()

@@ -102,7 +102,7 @@ func extensionManifest() object {
 	}
 }
 
-// languageConfiguration tells how editors comment, match and close.
+// languageConfiguration is the file that describes comments, brackets and quotes.
 var languageConfiguration = object{
 	"comments":         object{"lineComment": "#", "blockComment": []string{"/*", "*/"}},
 	"brackets":         [][]string{{"{", "}"}, {"[", "]"}, {"(", ")"}},
