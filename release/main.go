@@ -9,7 +9,10 @@
 //	go run ./release sbom BINARY              prints what a binary was built from, as a CycloneDX document
 //	go run ./release image DIST               writes a container image for two platforms, as an OCI layout
 //	go run ./release formula DIST             prints the formula for Homebrew
+//	go run ./release check DIST              checks the image and the manifests of package managers
 //	go run ./release installer KEY            prints install.sh with a public key in PEM
+//	go run ./release grammars DIR            writes grammars for editors from the tables of the readers
+//	go run ./release extension FILE          writes the extension for Visual Studio Code
 package main
 
 import (
@@ -37,6 +40,9 @@ var jobs = map[string]struct {
 	"image":     {"DIST", writeImage},
 	"formula":   {"DIST", printFormula},
 	"installer": {"KEY", printInstaller},
+	"check":     {"DIST", checkRelease},
+	"grammars":  {"DIR", writeGrammars},
+	"extension": {"FILE", writeExtension},
 }
 
 func main() {

@@ -34,6 +34,7 @@ export const groups = [
     label: "Guides",
     pages: {
       "guides/state": "docs/state.md",
+      "guides/ci": "docs/ci.md",
       "guides/trust": "docs/trust.md",
       "guides/encryption": "docs/encryption.md",
       "guides/testing": "docs/testing.md",
@@ -49,6 +50,7 @@ export const groups = [
       "guides/installation": "docs/installation.md",
       "guides/report": "docs/report.md",
       "guides/traces": "docs/traces.md",
+      "guides/editors": "docs/editors.md",
     },
   },
   {

@@ -89,7 +89,7 @@ func Command() *command.Command {
 	return &command.Command{
 		Name: "completion", Short: "Print the completion script for a shell", Args: "SHELL",
 		Long: `Print a completion script for bash, fish, zsh or PowerShell. It completes commands, options, files,
-workspaces, outputs and addresses in the state. To use it:
+workspaces, outputs, variables, providers, and addresses in the state and the configuration. To use it:
 
   bash  source <(~ completion bash)        in .bashrc
   zsh   source <(~ completion zsh)         in .zshrc

@@ -37,29 +37,53 @@ func (t *typed) values(ctx context.Context, word string, flag *command.Flag) []s
 	switch word {
 	case "FILE", "FILE or NAME=VALUE", "PLANFILE", "TARGET":
 		return files(t.current, func(string) bool { return true })
-	case "DIR", "FOLDER":
+	case "DIR", "DIRECTORY", "FOLDER":
 		return files(t.current, func(string) bool { return false })
 	case "WORKSPACE":
 		return t.workspaces(ctx)
-	case "OUTPUT", "ADDRESS", "SOURCE", "FROM":
-		if flag != nil && word == "SOURCE" {
-			return files(t.current, func(string) bool { return false })
-		}
-		if t.path == "import" {
-			return t.blocks(ctx)
-		}
-		s := t.snapshot(ctx)
-		switch {
-		case s == nil:
-			return nil
-		case word == "OUTPUT":
+	case "OUTPUT":
+		if s := t.snapshot(ctx); s != nil {
 			return s.OutputNames()
-		case word == "FROM":
-			return providers(s)
 		}
-		return t.addresses(s, flag)
+	case "PROVIDER", "FROM", "TO":
+		return t.providers(ctx)
+	case "NAME=VALUE":
+		if flag != nil && flag.Name == "var" {
+			return t.variables(ctx)
+		}
+	case "DESTINATION":
+		return t.configured(ctx, addr.Managed)
+	case "ADDRESS", "SOURCE":
+		return t.objects(ctx, word, flag)
 	}
 	return nil
+}
+
+// objects returns the addresses that the command accepts in this place: most commands look for objects in the state,
+// and some for blocks of the configuration.
+func (t *typed) objects(ctx context.Context, word string, flag *command.Flag) (out []string) {
+	name := ""
+	if flag != nil {
+		name = flag.Name
+	}
+	switch {
+	case name == "provider":
+		return append(t.providers(ctx), files(t.current, func(string) bool { return true })...)
+	case name == "source":
+		return t.providers(ctx)
+	case name != "" && word == "SOURCE":
+		return files(t.current, func(string) bool { return false })
+	case name == "invoke":
+		return t.configured(ctx, addr.Action)
+	case t.path == "import":
+		return t.blocks(ctx)
+	case name == "target" || name == "exclude":
+		out = t.configured(ctx, addr.Managed, addr.Data)
+	}
+	if s := t.snapshot(ctx); s != nil {
+		out = append(out, t.addresses(s, flag)...)
+	}
+	return out
 }
 
 // fixed returns the fixed values of placeholders.
@@ -166,13 +190,6 @@ func (t *typed) addresses(s *state.State, flag *command.Flag) (out []string) {
 		for m := r.Addr.Module; !m.IsRoot(); m, _, _ = m.Parent() {
 			out = append(out, m.String())
 		}
-	}
-	return out
-}
-
-func providers(s *state.State) (out []string) {
-	for _, r := range s.Resources() {
-		out = append(out, r.Provider.Provider.String())
 	}
 	return out
 }
