@@ -16,7 +16,7 @@ func (a *applier) inputs() eval.Inputs {
 	} else if len(p.Targets) > 0 {
 		targets = a.prog.Targets(p.Targets, p.Prior())
 	} else {
-		targets = a.prog.Except(p.Except)
+		targets = a.prog.Except(p.Except, p.Prior())
 	}
 	in := o.Inputs()
 	in.Workspace, in.Applying, in.Expansions = p.Workspace, true, eval.Expansions(p.Expansions)

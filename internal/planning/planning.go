@@ -227,7 +227,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		p.targets, p.actions.only = prog.Invoking(o.Invoke), linking.Select(o.Targets)
 	}
 	if len(o.Except) > 0 {
-		p.targets = prog.Except(o.Except)
+		p.targets = prog.Except(o.Except, prior)
 	}
 	for _, a := range o.ForceReplace {
 		p.replace[a] = true

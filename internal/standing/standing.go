@@ -135,7 +135,7 @@ func effectsOf(prog *linking.Program, p *plan.Plan) *effects {
 	e := &effects{instances: map[addr.AbsResourceInstance]bool{}, resources: map[addr.ConfigResource]bool{},
 		needs: map[addr.ConfigResource]bool{}, limits: prog.Targets(p.Targets, p.Base)}
 	if e.limits == nil {
-		e.limits = prog.Except(p.Except)
+		e.limits = prog.Except(p.Except, p.Base)
 	}
 	for _, c := range p.Changes {
 		moved := c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})

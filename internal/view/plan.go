@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -70,11 +71,11 @@ func (w *planWriter) plan(p *plan.Plan) {
 		if !w.o.IndexOnly {
 			w.changes(changes)
 		}
-		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+		w.WriteString("\n" + w.in(bold, "Plan:") + w.o.summary(p) + "\n")
 	}
 	w.closing(p, changes)
 	if len(p.Invoke) > 0 {
-		w.WriteString("\n" + w.in(bold, "Plan:") + summaryText(p.Summary()) + "\n")
+		w.WriteString("\n" + w.in(bold, "Plan:") + w.o.summary(p) + "\n")
 		w.invoked(p.Invocations)
 	}
 	if outputs != "" {
@@ -168,9 +169,15 @@ func (w *planWriter) unreadFor(list []addr.AbsResourceInstance, why string) {
 	}
 }
 
-// summaryText returns the counts of what apply would do.
-func summaryText(s plan.Summary) string {
-	text := fmt.Sprintf(" %d to add, %d to change, %d to destroy.", s.Add, s.Change, s.Destroy)
+// summary returns the counts of what apply would do. OpenTofu also counts the objects that are removed from the state
+// and not destroyed.
+func (o Options) summary(p *plan.Plan) string {
+	s := p.Summary()
+	text := fmt.Sprintf(" %d to add, %d to change, %d to destroy", s.Add, s.Change, s.Destroy)
+	if o.countsForgotten() && s.Forget > 0 {
+		text += fmt.Sprintf(", %d to forget", s.Forget)
+	}
+	text += "."
 	if s.Invoke > 0 {
 		text += fmt.Sprintf(" Actions: %d to invoke.", s.Invoke)
 	}
@@ -179,6 +186,9 @@ func summaryText(s plan.Summary) string {
 	}
 	return text
 }
+
+// countsForgotten reports whether summaries count the objects that are removed from the state and not destroyed.
+func (o Options) countsForgotten() bool { return o.tool() == flavor.OpenTofu }
 
 // shownChanges returns the changes to show, in order. A refresh-only plan shows the changes made outside, and has no
 // others.

@@ -107,7 +107,7 @@ type summaryLine struct {
 // forgotten returns the number of objects that are removed from the state and not destroyed, or nil for tools without
 // this member.
 func (l *lines) forgotten(p *plan.Plan) *int {
-	if l.o.tool() != flavor.OpenTofu {
+	if !l.o.countsForgotten() {
 		return nil
 	}
 	n := 0
@@ -177,7 +177,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	l.planned(shownChanges(p))
 	l.invocations(p.Invocations)
 	s := p.Summary()
-	l.info("Plan:"+summaryText(s), "change_summary", "changes",
+	l.info("Plan:"+l.o.summary(p), "change_summary", "changes",
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: l.invoked(s.Invoke),
 			Forget:    l.forgotten(p),
 			Operation: "plan",

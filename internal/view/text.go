@@ -411,8 +411,12 @@ func ended(o Options, p *plan.Plan, done counts, how string) string {
 	if n := imports(p); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
 	}
-	return fmt.Sprintf("Apply %s! Resources: %s%d added, %d changed, %d destroyed.%s", how, imported, done.add,
-		done.change, done.destroy, invoked)
+	forgotten := ""
+	if p != nil && how == "complete" && o.countsForgotten() && p.Summary().Forget > 0 {
+		forgotten = fmt.Sprintf(", %d forgotten", p.Summary().Forget)
+	}
+	return fmt.Sprintf("Apply %s! Resources: %s%d added, %d changed, %d destroyed%s.%s", how, imported, done.add,
+		done.change, done.destroy, forgotten, invoked)
 }
 
 func imports(p *plan.Plan) int {

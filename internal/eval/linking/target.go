@@ -102,37 +102,75 @@ func (p *Program) Invoking(list []addr.Target) *Targets {
 	return t
 }
 
-// Except returns the selection without a list and everything that depends on it, or nil for an empty list. If the list
-// has some instances of a block, the others take part, but dependents of the block do not.
-func (p *Program) Except(list []addr.Target) *Targets {
+// Except returns the selection of everything but a list and what depends on it, or nil for an empty list. If the list
+// has some instances of a block, the others take part, but dependents of the block do not. As with Targets, a slot that
+// is not a resource is only included if a selected resource depends on it, or if it is an output value of the root
+// module that depends on selected resources only: checks are not.
+func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
 	}
-	t := &Targets{Selection: *Select(list), except: true, direct: p.named(list), Only: map[*Slot]bool{}}
-	dependents := map[int][]*Slot{}
+	t := &Targets{Selection: *Select(list), except: true, direct: p.named(list)}
+	left := p.independent(t.direct)
+	maps.DeleteFunc(left, func(s *Slot, _ bool) bool { return t.direct[s] && whole(list, s) })
+	want := map[*Slot]bool{}
+	for s := range left {
+		if s.Kind == SlotResource {
+			want[s] = true
+		}
+	}
+	p.strayProviders(t, prior, want)
+	keepOnly(want, left)
+	t.Only = p.closed(want)
+	keepOnly(t.Only, left)
+	p.targetOutputs(t)
+	keepOnly(t.Only, left)
+	return t
+}
+
+// whole reports whether an address in a list covers every instance of a block, because it has no keys.
+func whole(list []addr.Target, s *Slot) bool {
+	block := s.ConfigAddr()
+	return slices.ContainsFunc(list, func(t addr.Target) bool {
+		module := t.Module.Config()
+		if t.Pattern != "" || t.HasKey || t.Module.String() != module.String() {
+			return false
+		}
+		if t.IsModule() {
+			return module.Contains(block.Module)
+		}
+		return module == block.Module && t.Resource == block.Resource
+	})
+}
+
+// keepOnly deletes the slots of a set that are not in another one.
+func keepOnly(set, other map[*Slot]bool) {
+	maps.DeleteFunc(set, func(s *Slot, _ bool) bool { return !other[s] })
+}
+
+// independent returns all slots except those that depend on others.
+func (p *Program) independent(others map[*Slot]bool) map[*Slot]bool {
+	left, dependents := map[*Slot]bool{}, map[int][]*Slot{}
 	for _, u := range p.order {
 		for _, s := range u.slots {
-			t.Only[s] = true
+			left[s] = true
 			for _, e := range p.edges(s) {
 				dependents[e] = append(dependents[e], s)
 			}
 		}
 	}
-	queue := make([]*Slot, 0, len(t.direct))
-	for s := range t.direct {
-		queue = append(queue, s)
-	}
+	queue := slices.Collect(maps.Keys(others))
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
 		for _, d := range dependents[s.unit.base+s.Index] {
-			if t.Only[d] {
-				delete(t.Only, d)
+			if left[d] {
+				delete(left, d)
 				queue = append(queue, d)
 			}
 		}
 	}
-	return t
+	return left
 }
 
 // Excepts reports whether the list holds exclusions.
