@@ -5,7 +5,7 @@
 // runtime first collects garbage at 4 MB, so every command paid for one or two collections that freed next to nothing,
 // and a run over a thousand objects for ten. With this package, the first collection runs when the heap has grown to
 // 12 MB, and each later one when it has grown by 32 MB or by half, whichever comes last. A large heap is collected more
-// often than by default, when it has doubled: a plan of 100 000 objects takes a fifth less memory, and hardly more time.
+// often than by default: a plan of 100 000 objects takes a fifth less memory, and hardly more time.
 // GOGC in the environment takes precedence.
 //
 // The package must import little: a package with fewer dependencies is initialized earlier.
