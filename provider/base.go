@@ -132,7 +132,7 @@ func DecodeStored(rt *ResourceType, req UpgradeStateRequest) UpgradeStateRespons
 			req.Type)}
 	}
 	ty := rt.Block.ImpliedType()
-	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, ty); ok {
+	if v, ok := ctyfast.ReadKeptJSON(req.Stored.JSON, ty); ok {
 		return UpgradeStateResponse{State: v, AsStored: true}
 	}
 	if !json.Valid(req.Stored.JSON) {

@@ -162,7 +162,7 @@ type ConfigureRequest struct {
 type ConfigureResponse struct{ Diagnostics diag.List }
 
 // StoredObject is an object in the form of a state: JSON of any schema version, or the flat map of states before format
-// 4.
+// 4. Neither may be modified: values may share the memory of the JSON.
 type StoredObject struct {
 	JSON []byte
 	Flat map[string]string

@@ -13,6 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
 // FormatVersion is the version of the state format that this package reads and writes.
@@ -280,7 +281,7 @@ func (d *decoder) output() (*Output, error) {
 	if err != nil {
 		return nil, &scanError{at, "the output has an invalid type: " + err.Error()}
 	}
-	if o.Value, err = unmarshal(value, ty); err != nil {
+	if o.Value, err = unmarshal(value, ty, ctyfast.UnmarshalJSON); err != nil {
 		return nil, &scanError{at, "the value of the output does not fit its type: " + err.Error()}
 	}
 	return o, nil

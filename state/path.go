@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
@@ -56,7 +58,7 @@ func ParsePath(b []byte) (cty.Path, error) {
 			}
 			p[i] = cty.GetAttrStep{Name: *name}
 		case "index":
-			key, err := unmarshal(step.Value, cty.DynamicPseudoType)
+			key, err := unmarshal(step.Value, cty.DynamicPseudoType, ctyfast.UnmarshalJSON)
 			if err != nil {
 				return nil, fmt.Errorf("step %d: the value of index must be a value with its type, found %s", i,
 					step.Value)

@@ -208,26 +208,27 @@ func withoutNulls(v cty.Value, ty cty.Type, names []string) (cty.Value, cty.Type
 func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 	d := o.cache()
 	if d == nil {
-		return unmarshal(o.Attributes, ty)
+		return unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
 	}
 	d.once.Do(func() {
 		d.ty = ty
-		d.value, d.err = unmarshal(o.Attributes, ty)
+		d.value, d.err = unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
 	})
 	if !d.ty.Equals(ty) {
-		return unmarshal(o.Attributes, ty)
+		return unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
 	}
 	return d.value, d.err
 }
 
-// unmarshal calls package cty/json, which panics on some values that do not fit their type (an empty list for a tuple).
-func unmarshal(raw []byte, ty cty.Type) (v cty.Value, err error) {
+// unmarshal decodes a value. Package cty/json panics on some values that do not fit their type (an empty list for a
+// tuple).
+func unmarshal(raw []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value, error)) (v cty.Value, err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			v, err = cty.NilVal, fmt.Errorf("the value does not fit its type")
 		}
 	}()
-	return ctyfast.UnmarshalJSON(raw, ty)
+	return decode(raw, ty)
 }
 
 // cache returns the object's own cache, or nil if it does not have one.

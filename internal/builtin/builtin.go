@@ -100,16 +100,8 @@ func (t *terraform) UpgradeState(ctx context.Context, req provider.UpgradeStateR
 	if req.Type != typeData {
 		return t.Base.UpgradeState(ctx, req)
 	}
-	// Without the block "store", as older versions and this one store objects.
-	if v, ok := ctyfast.ReadJSON(req.Stored.JSON, withoutStore); ok {
-		vals := v.AsValueMap()
-		vals["store"] = cty.NullVal(storeBlock.Block.ImpliedType())
-		return provider.UpgradeStateResponse{State: cty.ObjectVal(vals), AsStored: true}
-	}
-	return provider.DecodeStored(types.data, req)
+	return provider.DecodeStored(types.data, req) // a stored object may lack the block "store"
 }
-
-var withoutStore = (&provider.Block{Attributes: dataBlock.Attributes}).ImpliedType()
 
 // Plan implements provider.Provider for terraform_data: output follows input, and a change of triggers_replace, or of
 // the stored value if the block says so, requires a replacement.
@@ -120,17 +112,23 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	if req.Proposed.IsNull() {
 		return provider.PlanResponse{Planned: req.Proposed, Private: req.PriorPrivate}
 	}
-	planned := req.Proposed.AsValueMap()
-	input := planned["input"]
+	input, store := ctyfast.Attr(req.Proposed, "input"), ctyfast.Attr(req.Proposed, "store")
 	resp := provider.PlanResponse{Private: req.PriorPrivate}
-	renewed, prior := req.Prior.IsNull(), cty.NullVal(ctyfast.Attr(req.Proposed, "store").Type())
+	renewed, prior := req.Prior.IsNull(), cty.NullVal(store.Type())
 	if !renewed {
 		prior = ctyfast.Attr(req.Prior, "store")
-		if trigger := planned["triggers_replace"]; !trigger.RawEquals(ctyfast.Attr(req.Prior, "triggers_replace")) {
+		if !ctyfast.RawEquals(ctyfast.Attr(req.Proposed, "triggers_replace"),
+			ctyfast.Attr(req.Prior, "triggers_replace")) {
 			resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
 			renewed = true
 		}
 	}
+	same := !renewed && ctyfast.RawEquals(input, ctyfast.Attr(req.Prior, "input"))
+	if config := ctyfast.Attr(req.Config, "store"); same && config.IsNull() && ctyfast.RawEquals(config, store) {
+		resp.Planned = req.Proposed // a copy would take memory for each unchanged object
+		return resp
+	}
+	planned := req.Proposed.AsValueMap()
 	var replaces bool
 	planned["store"], replaces, resp.Diagnostics = planStore(prior, ctyfast.Attr(req.Config, "store"), renewed)
 	if replaces {
@@ -140,7 +138,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	if renewed {
 		planned["id"] = cty.UnknownVal(cty.String).RefineNotNull()
 		planned["output"] = outputOf(input)
-	} else if !input.RawEquals(ctyfast.Attr(req.Prior, "input")) {
+	} else if !same {
 		planned["output"] = cty.UnknownVal(input.Type()) // even if the input was removed
 	}
 	resp.Planned = cty.ObjectVal(planned)

@@ -2,10 +2,10 @@ package ctyfast
 
 import (
 	"encoding/json"
-	"maps"
 	"math/big"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -27,12 +27,27 @@ func UnmarshalJSON(data []byte, ty cty.Type) (cty.Value, error) {
 	return ctyjson.Unmarshal(data, ty)
 }
 
+// UnmarshalKeptJSON is UnmarshalJSON for data that never changes: the strings of the value share its memory.
+func UnmarshalKeptJSON(data []byte, ty cty.Type) (cty.Value, error) {
+	if v, ok := ReadKeptJSON(data, ty); ok {
+		return v, nil
+	}
+	return ctyjson.Unmarshal(data, ty)
+}
+
 // ReadJSON decodes a value of a type in one pass, where cty/json copies and scans the content of brackets once for each
 // level. It reads the output of Marshal and other unambiguous JSON. ok is false for everything else: errors, for which
 // cty/json has the message and the path; input that cty/json tolerates, such as text after the value; numbers that take
 // long to format; and deep nesting. cty/json would return the same value. The strings of the value share one copy of
 // the data.
-func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
+func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) { return readJSON(string(data), ty) }
+
+// ReadKeptJSON is ReadJSON for data that never changes: the strings of the value share its memory.
+func ReadKeptJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
+	return readJSON(unsafe.String(unsafe.SliceData(data), len(data)), ty)
+}
+
+func readJSON(text string, ty cty.Type) (v cty.Value, ok bool) {
 	if !inside {
 		return cty.NilVal, false
 	}
@@ -41,7 +56,7 @@ func ReadJSON(data []byte, ty cty.Type) (v cty.Value, ok bool) {
 			v, ok = cty.NilVal, false
 		}
 	}()
-	r := reader{text: string(data)}
+	r := reader{text: text}
 	raw, is, ok := r.value(ty)
 	if r.space(); !ok || r.pos != len(r.text) {
 		return cty.NilVal, false
@@ -166,7 +181,7 @@ func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 	}
 	atys := ty.AttributeTypes()
 	vals := make(map[string]any, len(atys))
-	var types map[string]cty.Type // types of the attributes, if they are not the requested ones
+	var other []namedType // types of attributes that are not the requested ones
 	ok := r.members('{', '}', func() bool {
 		name, _, ok := r.name()
 		aty, known := atys[name]
@@ -174,14 +189,13 @@ func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 			return false
 		}
 		raw, is, ok := r.value(aty)
+		_, repeated := vals[name]
 		vals[name] = raw
-		if is == cty.NilType {
+		if is == cty.NilType && repeated {
 			is = aty
-		} else if types == nil {
-			types = maps.Clone(atys)
 		}
-		if types != nil {
-			types[name] = is
+		if is != cty.NilType {
+			other = append(other, namedType{name, is})
 		}
 		return ok
 	})
@@ -192,8 +206,8 @@ func (r *reader) object(ty cty.Type) (any, cty.Type, bool) {
 			}
 		}
 	}
-	if types != nil {
-		return vals, cty.Object(types), ok
+	if other != nil {
+		return vals, readTypes.object(atys, other), ok
 	}
 	return vals, cty.NilType, ok
 }

@@ -2,6 +2,8 @@ package ctyfast
 
 import (
 	"encoding/json"
+	"maps"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -46,6 +48,57 @@ func (c *typeCache) read(text string, ty *cty.Type) bool {
 	}
 	c.byText[strings.Clone(text)] = *ty // the text is part of a larger one
 	return true
+}
+
+// namedType is the type of an attribute.
+type namedType struct {
+	name string
+	ty   cty.Type
+}
+
+// objectTypes caches, for each object type of a schema whose attributes have open types, the last type of an object.
+type objectTypes struct {
+	mu       sync.Mutex
+	bySchema map[uintptr]objectType // by the address of the attribute types
+}
+
+type objectType struct {
+	atys  map[string]cty.Type // the attribute types of the schema, which keeps their address in use
+	other []namedType
+	ty    cty.Type
+}
+
+var readTypes objectTypes
+
+// object returns the type of an object whose attributes have the types of a schema, except for others. Of several types
+// of an attribute, the last one is used.
+func (c *objectTypes) object(atys map[string]cty.Type, other []namedType) cty.Type {
+	key := reflect.ValueOf(atys).Pointer()
+	c.mu.Lock()
+	last := c.bySchema[key]
+	c.mu.Unlock()
+	if len(last.other) == len(other) {
+		same := true
+		for i := range other {
+			same = same && last.other[i].name == other[i].name && SameType(last.other[i].ty, other[i].ty)
+		}
+		if same {
+			return last.ty
+		}
+	}
+	types := maps.Clone(atys)
+	for i := range other {
+		other[i].name = strings.Clone(other[i].name) // the text is part of a larger one
+		types[other[i].name] = other[i].ty
+	}
+	ty := cty.Object(types)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.bySchema == nil || len(c.bySchema) >= maxTypes {
+		c.bySchema = map[uintptr]objectType{}
+	}
+	c.bySchema[key] = objectType{atys, other, ty}
+	return ty
 }
 
 // Typed returns a value with a type that equals its own, so that many values can share one.

@@ -236,6 +236,9 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return nil, err
 	}
 	changed := !ctyfast.RawEquals(planned, m.prior.value)
+	if !changed {
+		planned = m.prior.value // without a second copy of each unchanged object
+	}
 	switch {
 	case triggered:
 		reason = plan.ReplaceByTriggers
@@ -356,7 +359,7 @@ func (m *managed) triggered() (bool, error) {
 	for _, t := range triggers {
 		target := addr.AbsResource{Module: m.inst.Module, Resource: t.Resource}
 		if t.HasKey || len(t.Path) > 0 {
-			if fires(m.p.byInstance[target.Instance(t.Key)], t.Path) {
+			if fires(m.p.planned.of(target.Instance(t.Key)), t.Path) {
 				return true, nil
 			}
 			continue

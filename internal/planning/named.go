@@ -29,7 +29,7 @@ func (p *planner) unmatched() (diags diag.List) {
 	}
 	diags = diags.Extend(p.unusedRules())
 	for _, a := range p.opts.ForceReplace {
-		if p.byInstance[a] == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
+		if p.planned.of(a) == nil && p.base.Object(addr.Object{Instance: a}) == nil && !p.hasKeys(a) {
 			diags = diags.Warnf(nil, "Object to replace does not exist",
 				"-replace=%s replaces nothing: neither the configuration nor the state has an instance at this "+
 					"address.%s", shellQuoted(a.String()), diag.DidYouMean(a.String(), p.replaceable()))
@@ -63,7 +63,7 @@ func (p *planner) selects(t addr.Target) bool {
 			}
 		}
 	}
-	for a := range p.byInstance {
+	for a := range p.planned.all() {
 		if only.Contains(a) {
 			return true
 		}
@@ -123,7 +123,7 @@ func (p *planner) hasKeys(a addr.AbsResourceInstance) bool {
 
 // instances returns all instances, for suggestions.
 func (p *planner) instances() (list []addr.AbsResourceInstance) {
-	for a := range p.byInstance {
+	for a := range p.planned.all() {
 		list = append(list, a)
 	}
 	for _, r := range p.base.Resources() {

@@ -213,7 +213,7 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		changedBelow: map[changedBelow]bool{}, behind: map[*linking.Slot][]addr.ConfigResource{},
 		fired:          map[addr.AbsResource]bool{},
 		changedModules: map[addr.ModuleInstance]bool{},
-		byInstance:     map[addr.AbsResourceInstance]*plan.Change{}, visited: map[addr.AbsResource]bool{},
+		planned:        plannedChanges{}, visited: map[addr.AbsResource]bool{},
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{}, replace: map[addr.AbsResourceInstance]bool{},
 		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
@@ -303,7 +303,7 @@ type planner struct {
 	actions      actions
 	drift        []*plan.Change
 	refreshed    []state.Edit
-	byInstance   map[addr.AbsResourceInstance]*plan.Change
+	planned      plannedChanges
 	changed      map[addr.AbsResource]bool               // blocks with a pending change
 	changedBelow map[changedBelow]bool                   // the same, by all enclosing modules
 	behind       map[*linking.Slot][]addr.ConfigResource // dependencies of slots, computed on first use
@@ -549,7 +549,7 @@ func (p *planner) add(c *plan.Change) {
 	defer p.mu.Unlock()
 	p.changes = append(p.changes, c)
 	if c.Object.Deposed == "" {
-		p.byInstance[c.Object.Instance] = c
+		p.planned.add(c)
 	}
 	if c.Action != plan.NoOp {
 		p.noteChanged(c.Object.Instance.AbsResource(), c.Reason)

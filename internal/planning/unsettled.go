@@ -154,8 +154,8 @@ func (p *planner) withhold() (diags diag.List) {
 		if !keep || c.Action != plan.Delete {
 			return false
 		}
-		if p.byInstance[a] == c {
-			delete(p.byInstance, a)
+		if p.planned.of(a) == c {
+			p.planned.remove(a)
 		}
 		switch {
 		case cause.Deferred != "":

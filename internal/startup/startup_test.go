@@ -8,7 +8,7 @@ import (
 )
 
 func TestEachCollectionAdaptsTheSetting(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	watch()
 	for range 3 {
 		debug.SetGCPercent(most + 1) // no result of percent
@@ -23,8 +23,9 @@ func TestEachCollectionAdaptsTheSetting(t *testing.T) {
 	}
 }
 
-func TestLargeHeapsGrowAsByDefault(t *testing.T) {
-	for live, want := range map[uint64]int{0: most, 1 << 20: most, 16 << 20: 200, 32 << 20: usual, 1 << 40: usual} {
+func TestLargeHeapsGrowByHalf(t *testing.T) {
+	for live, want := range map[uint64]int{0: most, 1 << 20: most, 16 << 20: 200, 32 << 20: 100, 64 << 20: least,
+		1 << 40: least} {
 		if now := percent(live); now != want {
 			t.Errorf("the setting is %d for %d bytes, want %d", now, live, want)
 		}
