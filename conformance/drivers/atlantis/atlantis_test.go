@@ -163,7 +163,8 @@ func TestPullRequest(t *testing.T) {
 	w.step(apply)
 
 	w.write("env/staging.tfvars", "edition = 2\nnames = []\n")
-	w.says(w.planned(), models.PlanSuccessStats{Destroy: 3, Changes: true}, "Plan: 0 to add, 0 to change, 3 to destroy.",
+	w.says(w.planned(), models.PlanSuccessStats{Destroy: 3, Changes: true},
+		"Plan: 0 to add, 0 to change, 3 to destroy.",
 		`- resource "terraform_data" "a" {`)
 }
 

@@ -1,5 +1,5 @@
-// Package terratest tests a project with Terratest, as its users do: the library is unmodified. TOMBOLO_DRIVEN names the
-// program that it runs as terraform.
+// Package terratest tests a project with Terratest, as its users do: the library is unmodified. TOMBOLO_DRIVEN names
+// the program that it runs as terraform.
 package terratest
 
 import (
@@ -115,7 +115,8 @@ func TestProjectIsPlannedAppliedAndDestroyed(t *testing.T) {
 		shown := terraform.InitAndPlanAndShowWithStruct(t, planned)
 		terraform.RequirePlannedValuesMapKeyExists(t, shown, "module.m.terraform_data.c")
 		terraform.RequireResourceChangesMapKeyExists(t, shown, `terraform_data.a["replaced"]`)
-		equal(t, "planned input", shown.ResourcePlannedValuesMap["module.m.terraform_data.c"].AttributeValues["input"], 1.0)
+		object := shown.ResourcePlannedValuesMap["module.m.terraform_data.c"]
+		equal(t, "planned input", object.AttributeValues["input"], 1.0)
 		equal(t, "planned output", shown.RawPlan.PlannedValues.Outputs["text"].Value, "edition 1")
 		counted(t, terraform.Apply(t, planned), 3, 0, 0)
 		equal(t, "exit code without changes", terraform.PlanExitCode(t, o), 0)
@@ -230,13 +231,14 @@ func TestWorkspacesAreCreatedAndDeleted(t *testing.T) {
 // TestConfigurationIsValidated runs validate and get.
 func TestConfigurationIsValidated(t *testing.T) {
 	o := write(t, project)
-	o.NoColor = true
+	o.NoColor, o.Vars = true, nil // validate has no -var before OpenTofu's
 	text := terraform.InitAndValidate(t, o)
 	if !strings.Contains(text, "Success! The configuration is valid.") {
 		t.Errorf("validate: %q", text)
 	}
 	terraform.Get(t, o)
 	bad := write(t, "resource \"terraform_data\" \"a\" { nosuch = 1 }\n")
+	bad.Vars = nil
 	if _, err := terraform.InitAndValidateE(t, bad); err == nil {
 		t.Error("an invalid configuration is valid")
 	}
