@@ -27,11 +27,17 @@ func TestMain(m *testing.M) {
 func fake(mode string, args []string) int {
 	switch args[0] {
 	case "apply":
+		if mode == "secrets" {
+			fmt.Println("Apply complete! Resources: 11 added, 0 changed, 0 destroyed.")
+		}
 		if mode == "slow" {
 			time.Sleep(time.Minute)
 		}
 		fmt.Println("Apply complete! Resources: 10 added, 0 changed, 0 destroyed.")
 	case "plan":
+		if mode == "secrets" {
+			fmt.Println("Plan: 0 to add, 10 to change, 0 to destroy.")
+		}
 		if mode != "wrong" {
 			fmt.Println("No changes.")
 		}
@@ -167,5 +173,40 @@ func TestGrowthComparesSizesOfOneShape(t *testing.T) {
 	want := "| flat | plan | 100 to 1000 | 10.0x | 11.0x | 11.0x | 10.0x | 4.0 kB |"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant a line %s", out.String(), want)
+	}
+}
+
+func TestSecretsAreMeasuredInPairs(t *testing.T) {
+	bin, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	args := []string{"secrets", "-n", "10", "-secrets", "1,20", "-pairs", "2", "-tombolo", bin}
+	t.Setenv("FAKE_CONTENDER", "secrets")
+	if err := run(t.Context(), args, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n| 1 | ", "\n| 20 | ", "10 objects", " %"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+	t.Setenv("FAKE_CONTENDER", "good") // which plans another number of changes
+	if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
+		t.Error("a plan with an unexpected text is measured")
+	}
+}
+
+func TestSecretsArePlannedWithAndWithoutAMark(t *testing.T) {
+	for _, sensitive := range []bool{false, true} {
+		var text bytes.Buffer
+		writeSecrets(&text, 5, 3, sensitive)
+		if _, diags := hclparse.NewParser().ParseHCL(text.Bytes(), "main.tf"); diags.HasErrors() {
+			t.Error(diags)
+		}
+		if got := strings.Contains(text.String(), "sensitive = true"); got != sensitive {
+			t.Errorf("sensitive: got %v, want %v", got, sensitive)
+		}
 	}
 }

@@ -9,6 +9,9 @@
 // testdata with the commands that they run, and the expressions with which they parse the output.
 // TestTheScriptsHoldForTerraform runs the same scripts with the real terraform, which verifies their expectations.
 //
+// Terratest, Atlantis and tf-summarize also run from their published sources (programs_test.go), each in a module of
+// its own below this folder, if TOMBOLO_DRIVERS is "all" or the name of one.
+//
 // The binary is the test binary itself under another name. Answers of the real terraform are stored in the user's cache
 // directory; TOMBOLO_DRIVERS_CACHE=off disables that.
 package drivers

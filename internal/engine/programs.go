@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -19,6 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/projectfile"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -68,6 +70,7 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 	if len(p.opts.Policies) == 0 || pl.Mode == plan.RefreshOnly {
 		return nil
 	}
+	p.learnSecrets(pl)
 	var document bytes.Buffer
 	if err := tfjson.Plan(&document, pl, pl.Prior(), p.config, p.Schemas(pl.Base, pl.Changes...)); err != nil {
 		return diag.FromError("The policies cannot be evaluated", err)
@@ -76,6 +79,31 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 		diags = diags.Extend(p.verdict(ctx, one, document.Bytes()))
 	}
 	return diags
+}
+
+// learnSecrets adds the secrets of a plan that it has not used: a plan to destroy evaluates neither variables nor
+// outputs, but its document has them.
+func (p *Project) learnSecrets(pl *plan.Plan) {
+	marked := func(v cty.Value) cty.Value {
+		if v == cty.NilVal {
+			return v
+		}
+		return v.Mark(value.Sensitive)
+	}
+	for name, v := range p.config.Root.Variables {
+		if !v.Sensitive {
+			continue
+		}
+		if v, diags := v.Convert(pl.Variables[name].Value); !diags.HasErrors() { // the default if it is not set
+			p.secrets.Learn(marked(v))
+		}
+	}
+	for _, o := range pl.Outputs {
+		if o.Sensitive || o.BeforeSensitive {
+			p.secrets.LearnOutput(marked(o.Before))
+			p.secrets.LearnOutput(marked(o.After))
+		}
+	}
 }
 
 func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (diags diag.List) {

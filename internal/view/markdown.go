@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -20,11 +21,12 @@ const LeastMarkdown = 1000
 // text then reports what it leaves out. Of the options it uses Out, the names of the program and the secrets.
 func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash string) error {
 	var text bytes.Buffer
+	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
 	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets})
 	v.Plan(p, schemas)
 	v.Close()
 
-	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(p) + markdownDeferred(p)
+	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(o, p) + markdownDeferred(p)
 	list := markdownRows(p)
 	plain := strings.Trim(text.String(), "\n")
 	end := ""
@@ -42,16 +44,16 @@ func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash s
 }
 
 // markdownChecks lists the first failed conditions of check blocks, resources and outputs.
-func markdownChecks(p *plan.Plan) string {
+func markdownChecks(o Options, p *plan.Plan) string {
 	const most, longest = 10, 200
 	var lines []string
 	for _, check := range p.Checks {
-		for _, o := range check.Objects {
-			for _, failure := range o.Failures {
-				if failure = clean(failure); len(failure) > longest {
+		for _, object := range check.Objects {
+			for _, failure := range object.Failures {
+				if failure = clean(o.Secrets.Redact(failure)); len(failure) > longest {
 					failure = strings.ToValidUTF8(failure[:longest], "") + "..."
 				}
-				lines = append(lines, fmt.Sprintf("- %s: %s\n", codeCell(o.Addr), textCell(failure)))
+				lines = append(lines, fmt.Sprintf("- %s: %s\n", codeCell(object.Addr), textCell(failure)))
 			}
 		}
 	}

@@ -81,8 +81,9 @@ func (w *planWriter) plan(p *plan.Plan) {
 	if outputs != "" {
 		w.WriteString("\nChanges to Outputs:\n" + outputs)
 		if len(changes) == 0 {
-			w.paragraph(
-				"Apply this plan to save these output values in the %s state. No real infrastructure is changed.", name)
+			// Terratest looks for two phrases of this sentence, the second on one line.
+			w.paragraph("You can apply this plan to save these output values in the %s state,\n"+
+				"without changing any real infrastructure.", name)
 		}
 	}
 }

@@ -158,6 +158,13 @@ func (d *document) applied(o Options, p *plan.Plan, at map[*plan.Change]int) {
 	d.Headline = fmt.Sprintf("%s done", count(done, "change"))
 	if unfinished > 0 || d.Failed {
 		d.Failed = true
-		d.Headline += fmt.Sprintf(", %d failed, %d half done, %d not tried", len(b.Failed), len(b.Half), len(b.Untried))
+		for _, part := range []struct {
+			n    int
+			what string
+		}{{len(b.Failed), "failed"}, {len(b.Half), "half done"}, {len(b.Untried), "not tried"}} {
+			if part.n > 0 {
+				d.Headline += fmt.Sprintf(", %d %s", part.n, part.what)
+			}
+		}
 	}
 }

@@ -84,8 +84,10 @@ function plainBody(index) {
 }
 
 // growing shows a long list in portions: the rest when the reader comes near its end or asks for it. It returns a
-// function that shows all up to an item.
-function growing(parent, items, make, portion = 200) {
+// function that shows all up to an item. The first portion fills a window; it is small, because every key in the search
+// makes it again.
+function growing(parent, items, make, first = 50) {
+  const portion = Math.max(first, 150);
   let shown = 0;
   const more = button('', () => grow(), { class: 'more' });
   const holder = { UL: () => el('li', { class: 'bare' }, more), OL: () => el('li', { class: 'bare' }, more),
@@ -104,7 +106,7 @@ function growing(parent, items, make, portion = 200) {
       watcher.observe(more);
     }
   }
-  grow();
+  grow(first);
   return (i) => i >= shown && grow(i + 20);
 }
 

@@ -25,9 +25,11 @@ function loss(row) {
     o.w ? el('span', { class: 'why' }, o.w) : null);
 }
 
+// problems shows the errors before the warnings.
 function problems() {
   const list = [];
-  for (const p of data.problems ?? []) {
+  const errors = (p) => (p.severity === 'error' ? 0 : 1);
+  for (const p of [...(data.problems ?? [])].sort((a, b) => errors(a) - errors(b))) {
     list.push(el('div', { class: 'note ' + p.severity }, el('pre', {}, p.text)));
   }
   for (const n of data.notes ?? []) list.push(el('div', { class: 'note ' + n.level }, el('p', {}, n.text)));

@@ -50,6 +50,11 @@ function summary() {
     el('div', { class: 'tiles' }, tiles()));
 }
 
+// scrollToTabs scrolls the tabs to the top if what the chosen one shows would begin in the lower half of the window.
+function scrollToTabs(list) {
+  if (list.getBoundingClientRect().bottom > window.innerHeight / 2) list.scrollIntoView({ block: 'start' });
+}
+
 // tabList follows the pattern of the ARIA Authoring Practices: arrow keys choose, one tab is in the order of focus.
 function tabList(shown) {
   const list = el('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Parts of the report' }, shown.map(([id, label, count]) =>
@@ -58,6 +63,7 @@ function tabList(shown) {
   const open = (id) => {
     state.tab = id;
     update.tab();
+    scrollToTabs(list);
   };
   list.addEventListener('keydown', (e) => {
     const at = shown.findIndex(([id]) => id === state.tab);
