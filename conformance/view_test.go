@@ -262,9 +262,17 @@ var workspaceLine = regexp.MustCompile(
 // graphComment matches the comments of a graph, which are for people.
 var graphComment = regexp.MustCompile(`(?m)^ *(//.*|/\*.*\*/)\n`)
 
-// withoutAdvice removes the text before the path of a state that -state-out names, because only the path is read.
+// withoutAdvice removes the text before the path of a state that -state-out names, because only the path is read, and
+// what Tombolo lists after the counts: what was done, and where the state is.
 func withoutAdvice(lines []string) []string {
 	if i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "State path: ") }); i >= 0 {
+		return append(lines[:1:1], lines[i:]...)
+	}
+	saved := func(line string) bool { return strings.HasPrefix(line, "The results are saved in the state") }
+	if i := slices.IndexFunc(lines, saved); i >= 0 {
+		for i < len(lines) && lines[i] != "" {
+			i++
+		}
 		return append(lines[:1:1], lines[i:]...)
 	}
 	return lines

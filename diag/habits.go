@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // habits returns the changes for a parse error that may be due to a habit from another language: "if x then y else z",
@@ -250,42 +252,70 @@ func (e *foreign) unquoted() Fix {
 }
 
 // concatenated returns the change of a sum with strings to a template, or nil if none of its operands is a literal
-// string.
+// string, or one of them is null, which no template can contain.
 func concatenated(op *hclsyntax.BinaryOpExpr) (fix Fix) {
 	parts, ok := summands(op)
 	if !ok {
 		return nil
 	}
+	opened := false // the part before is an interpolation without an end
 	for i, part := range parts {
-		before := i > 0 && !isTemplate(parts[i-1]) // the part before is a reference
 		is := part.Range()
 		from, to, text := is.Start.Byte, is.Start.Byte, ""
 		if i > 0 {
 			from = parts[i-1].Range().End.Byte
-			if !before {
+			if isTemplate(parts[i-1]) {
 				from-- // its quote
 			}
 		}
-		if before {
+		if opened {
 			text = "}"
 		}
+		word, plain := plainText(part)
+		opened = !plain && !isTemplate(part)
 		switch {
-		case !isTemplate(part):
-			text += "${"
-			if i == 0 {
-				text = `"` + text
-			}
-		case i > 0:
+		case isNull(part):
+			return nil
+		case isTemplate(part) && i > 0:
 			to++ // its quote
+		case isTemplate(part):
+		case i == 0:
+			text = `"`
+		}
+		if plain {
+			text, to = text+word, is.End.Byte
+		} else if opened {
+			text += "${"
 		}
 		if from < to || text != "" {
 			fix = append(fix, Edit{Range: stretch(is, from, to), New: text})
 		}
 	}
-	if last := parts[len(parts)-1]; !isTemplate(last) {
+	switch last := parts[len(parts)-1]; {
+	case opened:
 		fix = append(fix, inserted(last.Range(), last.Range().End.Byte, `}"`)...)
+	case !isTemplate(last):
+		fix[len(fix)-1].New += `"`
 	}
 	return fix
+}
+
+// plainText returns the text of a literal number or bool in a string.
+func plainText(e hclsyntax.Expression) (string, bool) {
+	literal, ok := e.(*hclsyntax.LiteralValueExpr)
+	if !ok || literal.Val.IsNull() {
+		return "", false
+	}
+	text, err := convert.Convert(literal.Val, cty.String)
+	if err != nil {
+		return "", false
+	}
+	return text.AsString(), true
+}
+
+func isNull(e hclsyntax.Expression) bool {
+	literal, ok := e.(*hclsyntax.LiteralValueExpr)
+	return ok && literal.Val.IsNull()
 }
 
 // isTemplate reports whether an expression is a string in quotes.

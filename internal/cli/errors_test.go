@@ -198,6 +198,7 @@ func (m *mistake) lock() {
 }
 
 var (
+	took  = regexp.MustCompile(`(?m)^It took .*\n(?: +(?:\d+m)?\d+s  .*\n)*`)
 	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	times = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.0-9]*( ?[+-]\d{4}|Z)?( UTC)?`)
 )
@@ -209,6 +210,6 @@ func (m *mistake) clean(text string) string {
 			"Program: /usr/bin/sh")
 	}
 	text = strings.ReplaceAll(text, m.dir, "/home/me/project")
-	text = uuids.ReplaceAllString(text, "<uuid>")
+	text = took.ReplaceAllString(uuids.ReplaceAllString(text, "<uuid>"), "")
 	return times.ReplaceAllString(text, "<time>")
 }

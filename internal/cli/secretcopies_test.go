@@ -314,3 +314,39 @@ func TestProgressHidesSecretIDs(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainArgumentsOfEphemeralResourcesStayVisible opens ephemeral resources whose arguments are in plain, and secret.
+// A plugin repeats everything. What is in plain elsewhere, too, is shown; what the resources return, and what is secret
+// already, is not.
+func TestPlainArgumentsOfEphemeralResourcesStayVisible(t *testing.T) {
+	p := newPlugged(t, tellingHead+`
+ephemeral "world_lease" "plain" {
+  name = "visible"
+}
+ephemeral "world_lease" "secret" {
+  name = var.e
+}
+resource "world_object" "a" {
+  name     = "visible"
+  password = ephemeral.world_lease.plain.token
+}
+resource "world_object" "b" {
+  name     = "b"
+  password = ephemeral.world_lease.secret.token
+}
+output "o" {
+  value = "${world_object.a.name} stays"
+}
+`, "BAD=tell", "TF_VAR_e="+planted)
+	p.wants(p.run(nil, "init"), 0)
+	for _, args := range [][]string{{"plan", "-out=p"}, {"show", "p"}, {"apply", "-auto-approve"}, {"show"},
+		{"destroy", "-auto-approve"}} {
+		r := p.run(nil, args...)
+		p.wants(r, 0, `name `, `"visible"`, `visible stays`)
+		for _, secret := range []string{"token-of-", planted} {
+			if strings.Contains(r.out, secret) {
+				t.Errorf("%s shows %q:\n%s", args, secret, r.out)
+			}
+		}
+	}
+}

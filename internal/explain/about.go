@@ -13,7 +13,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// packed is an archive of about.txt and the folder found. A test writes it: go test ./internal/explain -update.
+// packed is an archive of about.txt and the folders pages and found. A test writes it: go test ./internal/explain
+// -update.
 //
 //go:embed packed.gz
 var packed []byte
@@ -31,8 +32,8 @@ var unpacked = sync.OnceValue(func() *txtar.Archive {
 	return txtar.Parse(text)
 })
 
-// found returns the examples that were found in scripts, by code.
-var found = sync.OnceValue(func() map[string]*Example {
+// examples returns the examples by code: those written by hand, and those that were found in scripts.
+var examples = sync.OnceValue(func() map[string]*Example {
 	archives := map[string]*txtar.Archive{}
 	for _, f := range unpacked().Files {
 		code, name, ok := strings.Cut(f.Name, "/")

@@ -9,7 +9,6 @@
 package explain
 
 import (
-	"embed"
 	"slices"
 	"strings"
 
@@ -17,9 +16,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 )
-
-//go:embed pages
-var pages embed.FS
 
 // Page is the page about a kind of problem.
 type Page struct {
@@ -44,7 +40,7 @@ type Example struct {
 // All returns the pages of all kinds, sorted by code.
 func All() (out []Page) {
 	for _, k := range diag.Kinds() {
-		out = append(out, Page{k, example(k.Code)})
+		out = append(out, Page{k, examples()[k.Code]})
 	}
 	return out
 }
@@ -54,7 +50,7 @@ func Of(code string) (Page, bool) {
 	code = "TB" + strings.TrimPrefix(strings.ToUpper(code), "TB")
 	for _, k := range diag.Kinds() {
 		if k.Code == code {
-			return Page{k, example(code)}, true
+			return Page{k, examples()[code]}, true
 		}
 	}
 	return Page{}, false
@@ -71,20 +67,14 @@ func About(words string) (out []diag.Kind) {
 	return out
 }
 
-func example(code string) *Example {
-	src, err := pages.ReadFile("pages/" + code + ".txtar")
-	if err != nil {
-		return found()[code]
-	}
-	return Parse(txtar.Parse(src))
-}
-
 // Parse parses the archive of a page.
 func Parse(a *txtar.Archive) *Example {
 	e := &Example{Means: strings.TrimSpace(string(a.Comment))}
 	for _, f := range a.Files {
 		text := string(f.Data)
 		switch f.Name {
+		case "means":
+			e.Means = strings.TrimSpace(text)
 		case "commands":
 			e.Commands = strings.Split(strings.TrimSpace(text), "\n")
 		case "then":

@@ -15,7 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 )
 
-var update = flag.Bool("update", false, "pack about.txt and the folder found")
+var update = flag.Bool("update", false, "pack about.txt and the folders pages and found")
 
 // TestPacked compares the embedded archive with its source files.
 func TestPacked(t *testing.T) {
@@ -23,8 +23,8 @@ func TestPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &txtar.Archive{Comment: about}
-	names, err := filepath.Glob("found/*.txtar")
+	want, has := &txtar.Archive{Comment: about}, map[string]string{}
+	names, err := filepath.Glob("*/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +34,14 @@ func TestPacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		code := strings.TrimSuffix(filepath.Base(name), ".txtar")
+		if folder := filepath.Dir(name); has[code] != "" {
+			t.Errorf("%s has a page in %s and in %s: remove the one in found", code, has[code], folder)
+		} else {
+			has[code] = folder
+		}
+		if len(a.Comment) > 0 {
+			want.Files = append(want.Files, txtar.File{Name: code + "/means", Data: a.Comment})
+		}
 		for _, f := range a.Files {
 			want.Files = append(want.Files, txtar.File{Name: code + "/" + f.Name, Data: f.Data})
 		}
@@ -56,7 +64,7 @@ func TestPacked(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(txtar.Format(want)), string(txtar.Format(unpacked()))); diff != "" {
-		t.Errorf("packed.gz is not made of about.txt and the folder found: run this test with -update "+
+		t.Errorf("packed.gz is not made of about.txt and the folders pages and found: run this test with -update "+
 			"(-files +packed.gz):\n%s", diff)
 	}
 }

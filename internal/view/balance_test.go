@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
@@ -82,4 +84,62 @@ func TestFailedAppliesEndWithABalance(t *testing.T) {
 	stopped := diag.List{}.Errorf(nil, "Apply was interrupted", "The apply was interrupted.")
 	show("interrupted", false, 80, stopped, "terraform.tfstate", ended...)
 	golden(t, filepath.Join("testdata", "balance.txt"), strings.ReplaceAll(all.String(), "\x1b", "^"))
+}
+
+// TestSuccessfulAppliesEndWithABalance shows the end of an apply with every kind of change, at the widths of common
+// terminals, in color and without, and of runs that took a moment, a few seconds and over ten. Changes without an
+// operation are listed as well, and planned operations that did not run are not.
+func TestSuccessfulAppliesEndWithABalance(t *testing.T) {
+	p := &plan.Plan{}
+	add := func(name string, key addr.Key, a plan.Action) *plan.Change {
+		at := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "cloud_server", Name: name}}
+		c := &plan.Change{Object: addr.Object{Instance: at.Instance(key)}, PrevAddr: at.Instance(key), Action: a}
+		p.Changes = append(p.Changes, c)
+		return c
+	}
+	for i := range 4 {
+		add("web", addr.IntKey(i), plan.Create)
+	}
+	add("zone", addr.StringKey("a"), plan.Update)
+	add("old", addr.NoKey, plan.Delete)
+	add("db", addr.NoKey, plan.DeleteThenCreate)
+	add("left", addr.NoKey, plan.Forget)
+	add("found", addr.NoKey, plan.NoOp).Importing = &plan.Importing{}
+	add("renamed", addr.NoKey, plan.NoOp).PrevAddr = p.Changes[0].Object.Instance
+	add("same", addr.NoKey, plan.NoOp)
+	add("needless", addr.NoKey, plan.Update)
+	builder := (&state.State{}).Builder()
+	builder.Fold(state.Edit{Output: &state.SetOutput{Name: "o", Value: &state.Output{Value: cty.StringVal("x")}}})
+	var all strings.Builder
+	show := func(name string, o Options, took time.Duration, where string) {
+		var out bytes.Buffer
+		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		o.Out, o.Err, o.Command, o.Now = &out, &out, "apply", func() time.Time { return now.Add(took) }
+		v := New(o)
+		v.Saved(p)
+		for _, c := range p.Changes {
+			actions := map[plan.Action][]plan.Action{plan.Create: {plan.Create}, plan.Update: {plan.Update},
+				plan.Delete: {plan.Delete}, plan.DeleteThenCreate: {plan.Delete, plan.Create}}[c.Action]
+			for _, a := range actions {
+				if c.Object.Instance.Resource.Name != "needless" {
+					v.Send(event.OperationStart{Object: c.Object, Action: a, Started: now})
+					v.Send(event.OperationDone{Object: c.Object, Action: a, Elapsed: took / 2})
+				}
+			}
+		}
+		out.Reset()
+		v.Applied(Ending{Plan: p, State: builder.State(), Where: where})
+		v.Close()
+		fmt.Fprintf(&all, "-- %s --\n%s\n", name, out.String())
+	}
+	for _, width := range []int{20, 60, 80, 160} {
+		show(fmt.Sprintf("black and white, %d", width), Options{Width: width}, 12*time.Second, "terraform.tfstate")
+		show(fmt.Sprintf("colour, %d", width), Options{Width: width, Color: true}, 3*time.Second,
+			`backend "s3", workspace "default"`)
+	}
+	show("in CI", Options{Automation: true}, 200*time.Millisecond, "terraform.tfstate")
+	show("another path", Options{StatePath: "other.tfstate"}, 200*time.Millisecond, "other.tfstate")
+	p.Deferred = []plan.Deferral{{}}
+	show("deferred", Options{}, 200*time.Millisecond, "")
+	golden(t, filepath.Join("testdata", "balance_success.txt"), strings.ReplaceAll(all.String(), "\x1b", "^"))
 }

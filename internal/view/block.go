@@ -212,8 +212,8 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 			r.WriteString(cleanLine(g.name) + " (known after apply)\n")
 			continue
 		}
-		blocks := g.blocks
-		if r.brief && g.matched != nil {
+		blocks, paired := g.blocks, r.brief && g.matched != nil
+		if paired {
 			blocks = g.matched
 		}
 		for i, b := range blocks {
@@ -236,7 +236,7 @@ func (r *renderer) nestedBlocks(n *blockNode, depth int, all, first bool) {
 			}
 			r.WriteString(note)
 			r.WriteByte('\n')
-			r.block(b, depth, all)
+			r.block(b, depth, all || paired && len(b.groups) == 0 && isSmall(b.attributes))
 			r.WriteByte('\n')
 		}
 	}

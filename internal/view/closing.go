@@ -280,7 +280,7 @@ const mostDone = 10
 // balance writes the outcome of an apply: the objects that are done, those that failed, each with its error, and those
 // that were not attempted, with the objects that blocked them.
 func (w *planWriter) balance(b balance.Balance, e Ending) {
-	if len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
+	if len(b.Done)+len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
 		return
 	}
 	w.WriteByte('\n')

@@ -119,7 +119,7 @@ func TestCopiesOfSecretsNeverShow(t *testing.T) {
 		var text bytes.Buffer
 		view := New(Options{Out: &text, Command: "apply"})
 		view.Plan(pl, schemas)
-		view.Applied(pl, b.State())
+		view.Applied(Ending{Plan: pl, State: b.State()})
 		view.Close()
 		if err := Markdown(Options{Out: &text}, pl, schemas, 0, ""); err != nil {
 			t.Fatal(err)

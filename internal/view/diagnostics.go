@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
@@ -29,6 +30,12 @@ func Diagnostics(o Options, list diag.List) string {
 	}
 	return b.String()
 }
+
+// placed matches a range of a source file.
+var placed = regex.Lazy(`(\.(?:tf|tofu|tombolo|tfvars|hcl|json)):([0-9]+),[0-9]+(?:-(?:[0-9]+,)?[0-9]+)?\b`)
+
+// linesOnly shortens the ranges of source files in a text to a file and a line, as editors and people write them.
+func linesOnly(text string) string { return placed().ReplaceAllString(text, "$1:$2") }
 
 // Annotations returns the lines that make a CI service show problems beside lines of files, or "" if the service does
 // not support them.
@@ -171,7 +178,7 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others i
 		b.WriteString(place + "\n")
 	}
 	if d.Detail != "" {
-		b.WriteString(wrap(clean(d.Detail), width) + "\n")
+		b.WriteString(wrap(linesOnly(clean(d.Detail)), width) + "\n")
 	}
 	if below != "" {
 		b.WriteString("\n" + below)
@@ -300,14 +307,33 @@ func (w diagnosticWriter) pointer(before, subject, after string) string {
 		return ""
 	}
 	before = clean(before)
-	words := strings.TrimLeft(before, " \t")
-	margin := before[:len(before)-len(words)]
-	start, length := len(margin)+live.Width(words), live.Width(clean(subject))
-	if numberWidth+start+length >= w.width {
+	start := columnAfter(before, numberWidth)
+	end := columnAfter(clean(subject), start)
+	if end >= w.width || end == start {
 		return ""
 	}
-	return strings.Repeat(" ", numberWidth) + margin + strings.Repeat(" ", live.Width(words)) +
-		strings.Repeat("^", length) + "\n"
+	var b strings.Builder
+	b.WriteString(strings.Repeat(" ", numberWidth))
+	for _, r := range before {
+		if r == '\t' { // as wide as above, wherever the tab stops are
+			b.WriteByte('\t')
+		} else {
+			b.WriteString(strings.Repeat(" ", live.Width(string(r))))
+		}
+	}
+	return b.String() + strings.Repeat("^", end-start) + "\n"
+}
+
+// columnAfter returns the column of a terminal after a text that begins in another.
+func columnAfter(text string, column int) int {
+	const tab = 8
+	for i, part := range strings.Split(text, "\t") {
+		if i > 0 {
+			column += tab - column%tab
+		}
+		column += live.Width(part)
+	}
+	return column
 }
 
 // cutStart and cutEnd keep one end of a long text.

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"math/rand/v2"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
 )
 
 var updateGolden = flag.Bool("update", false, "write golden files")
@@ -220,3 +224,109 @@ func TestProblemsAtLineBreaksAreMarkedOnce(t *testing.T) {
 		t.Errorf("%d bytes:\n%.2000s", len(text), text)
 	}
 }
+
+func TestTextsNameLinesOfFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"declared at main.tf:1,1-16. Rename it.": "declared at main.tf:1. Rename it.",
+		"at a/b.tf.json:12,3-14,5 and x.tf:7,1":  "at a/b.tf.json:12 and x.tf:7",
+		"ratio.tfx:1,2 and 10.0.0.1:80,1-2":      "ratio.tfx:1,2 and 10.0.0.1:80,1-2",
+	} {
+		if got := linesOnly(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// cells returns the characters of a line of a terminal by column. A wide character occupies two of them; marks that
+// combine with the character before have none.
+func cells(line string) (out []rune) {
+	for _, r := range line {
+		switch wide := live.Width(string(r)); {
+		case r == '\t':
+			for first := true; first || len(out)%8 != 0; first = false {
+				out = append(out, r)
+			}
+		default:
+			for range wide {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// For random lines and ranges in them, what an error marks is exactly the range: at every width, underlined in color,
+// and by carets in the columns below it without. There is no mark only if it would not fit, or if the range is the
+// entire line.
+func TestMarksAreExactlyTheRange(t *testing.T) {
+	alphabet := []string{"a", "name", " ", " ", "=", `"`, "{", "\t", "é", "e\u0301", "日本", "\x01", "\u200b", "’",
+		"${x}"}
+	marks := 0
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var words []string
+		for range 1 + r.IntN(25) {
+			words = append(words, alphabet[r.IntN(len(alphabet))])
+		}
+		i := r.IntN(len(words))
+		j := i + 1 + r.IntN(len(words)-i)
+		before, subject := strings.Join(words[:i], ""), strings.Join(words[i:j], "")
+		after := strings.Join(words[j:], "")
+		first := "x = 1\n"
+		source := first + before + subject + after + "\ny = 2\n"
+		at := func(text string) hcl.Pos {
+			return hcl.Pos{Line: 2, Column: 1 + len(text), Byte: len(first) + len(text)}
+		}
+		marked := hcl.Range{Filename: "main.tf", Start: at(before), End: at(before + subject)}
+		list := diag.List{}.Errorf(&marked, "S", "D")
+		for _, o := range []Options{{Width: 20}, {Width: 60}, {Width: 160}, {Width: 60, Color: true}} {
+			o.Sources = func() map[string][]byte { return map[string][]byte{"main.tf": []byte(source)} }
+			text := Diagnostics(o, list)
+			fail := func(why string) {
+				t.Helper()
+				t.Fatalf("seed %d, width %d: %s: %q|%q|%q\n%q\n%s", seed, o.Width, why, before, subject, after, text,
+					text)
+			}
+			_, shown, ok := strings.Cut(text, "   2: ")
+			line, rest, _ := strings.Cut(shown, "\n")
+			if !ok {
+				fail("the line is not shown")
+			}
+			if o.Color {
+				under := underlined.FindAllStringSubmatch(line, -1)
+				if len(under) != 1 || under[0][1] != clean(subject) {
+					fail("something else is underlined")
+				}
+				continue
+			}
+			if line != clean(before)+clean(subject)+clean(after) {
+				fail("the line is changed")
+			}
+			pointer, _, _ := strings.Cut(rest, "\n")
+			start := len(cells("   2: " + clean(before)))
+			end := len(cells("   2: " + clean(before) + clean(subject)))
+			if !strings.Contains(pointer, "^") {
+				rest := strings.TrimSpace(after)
+				entire := strings.TrimSpace(before) == "" && (rest == "" || rest == "{")
+				if end < o.Width && end > start && !entire {
+					fail("there is no mark")
+				}
+				continue
+			}
+			marks++
+			for column, c := range cells(pointer) {
+				if inside := start <= column && column < end; inside != (c == '^') {
+					fail(fmt.Sprintf("column %d, of %d to %d", column, start, end))
+				}
+			}
+			if len(cells(pointer)) != end {
+				fail("the mark is too short")
+			}
+		}
+	}
+	if marks < 2000 {
+		t.Errorf("only %d marks", marks)
+	}
+}
+
+var underlined = regexp.MustCompile("\x1b\\[4m(.*?)\x1b\\[0m")

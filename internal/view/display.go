@@ -72,7 +72,7 @@ func (t *text) display(e event.Event) {
 
 func waitKey(o addr.Object) string { return "wait " + o.String() }
 
-// expect records which objects a plan replaces: a replacement is one change, and two operations.
+// expect records a plan, and which objects it replaces: a replacement is one change, and two operations.
 func (t *text) expect(p *plan.Plan) {
 	halves := map[addr.AbsResourceInstance]bool{}
 	for _, c := range p.Changes {
@@ -82,6 +82,7 @@ func (t *text) expect(p *plan.Plan) {
 	}
 	t.mu.Lock()
 	t.halves = halves
+	t.plans = append(t.plans, p)
 	t.mu.Unlock()
 }
 

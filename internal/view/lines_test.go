@@ -124,7 +124,7 @@ func TestProgressLinesAreAsRecorded(t *testing.T) {
 			replay(t, recorded, v.Send)
 			after := c.State(t, "after.tfstate")
 			if !strings.Contains(c.Files["apply.jsonl"], "apply_errored") {
-				v.Applied(c.Plan(t, schemas), after)
+				v.Applied(Ending{Plan: c.Plan(t, schemas), State: after})
 			}
 			v.Close()
 			// The plan's own summary comes first in the recording; it is tested above.
@@ -196,7 +196,7 @@ func TestEveryLineIsOneDocumentWithoutControlCharacters(t *testing.T) {
 		v.NextStep(NextStep{Plan: p, PlanFile: evil})
 		b := (*state.State)(nil).Builder()
 		b.Fold(state.Edit{Output: &state.SetOutput{Name: "o", Value: &state.Output{Value: cty.StringVal(evil + "\n")}}})
-		v.Applied(p, b.State())
+		v.Applied(Ending{Plan: p, State: b.State()})
 		v.Close()
 		for _, r := range out.String() {
 			if r != '\n' && unsafeRune(r) {
@@ -232,7 +232,7 @@ func ExampleNew() {
 	v.Send(event.OperationStart{Object: object, Action: plan.Create})
 	v.Send(event.OperationDone{Object: object, Action: plan.Create, ID: event.ID{Key: "id", Value: "x"},
 		Elapsed: time.Second})
-	v.Applied(&plan.Plan{}, nil)
+	v.Applied(Ending{Plan: &plan.Plan{}})
 	fmt.Print(out.String())
 	// Output:
 	// terraform_data.a: Creating...

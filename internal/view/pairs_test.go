@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,9 @@ type pairs struct {
 	disordered map[string]bool
 	known      bool // no value is unknown
 	blocks     bool // the changes are in nested blocks, which are compared by position
+	// rich means that there are also texts with a structure of their own, which have no tokens or other signs, and no
+	// nulls except for scalars in objects.
+	rich bool
 }
 
 func newPairs(data []byte) *pairs { return &pairs{data: data, disordered: map[string]bool{}} }
@@ -118,7 +122,7 @@ func (p *pairs) some(limit int) int {
 // value returns a value of a type with new leaves.
 func (p *pairs) value(ty cty.Type) cty.Value {
 	ty = p.concrete(ty)
-	if p.one(12) {
+	if !p.rich && p.one(12) {
 		return cty.NullVal(ty)
 	}
 	switch {
@@ -137,7 +141,7 @@ func (p *pairs) value(ty cty.Type) cty.Value {
 	case ty.IsObjectType():
 		vals := map[string]cty.Value{}
 		for _, name := range slices.Sorted(maps.Keys(ty.AttributeTypes())) {
-			vals[name] = p.value(ty.AttributeType(name))
+			vals[name] = p.member(p.value(ty.AttributeType(name)))
 		}
 		return cty.ObjectVal(vals)
 	case ty.IsMapType():
@@ -154,8 +158,68 @@ func (p *pairs) value(ty cty.Type) cty.Value {
 	return collectionOf(ty, vals)
 }
 
+// member returns a value in an object, or null.
+func (p *pairs) member(v cty.Value) cty.Value {
+	if p.rich && v.Type().IsPrimitiveType() && p.one(8) {
+		return cty.NullVal(v.Type())
+	}
+	return v
+}
+
+// structured generates a text with a structure, or one that looks like the text of a difference.
+func (p *pairs) structured() cty.Value {
+	text := ""
+	switch p.n(5) {
+	case 0:
+		text = "kind: " + p.token() + "\nmetadata:\n  name: web\nspec:\n- name: " + p.token() + "\n  ports:\n  - 80\n"
+		for range p.n(3) {
+			text += "- name: " + p.token() + "\n  a: b\n  c: d\n  e: f\n  g: h\n"
+		}
+	case 1:
+		text = base64.StdEncoding.EncodeToString([]byte("#!/bin/sh\nexport MODE=" + p.token() + "\nrun " + p.token()))
+	case 2:
+		for range 1 + p.n(2) {
+			text += fmt.Sprintf("-----BEGIN THING-----\n%s\n-----END THING-----\n",
+				base64.StdEncoding.EncodeToString([]byte(p.token())))
+		}
+	case 3:
+		text = "- " + p.token() + "\n+ b\n\n  ~ c = 1 -> 2\n  EOT\n# (1 unchanged line)\n    " + p.token() + "\n"
+	case 4:
+		for i := range 30 {
+			if text += fmt.Sprintf("line %d\n", i); p.one(8) {
+				text += p.token() + "\n"
+			}
+		}
+	}
+	return cty.StringVal(text)
+}
+
+// restructured changes a text with a structure in a place of it, or only its white space.
+func (p *pairs) restructured(text string) cty.Value {
+	if p.one(6) {
+		return cty.StringVal(text + []string{"\n", " ", "\n\n"}[p.n(3)])
+	}
+	if raw, err := base64.StdEncoding.DecodeString(text); err == nil && strings.Contains(string(raw), "\n") {
+		inner := p.retext(cty.StringVal(string(raw))).AsString()
+		return cty.StringVal(base64.StdEncoding.EncodeToString([]byte(inner)))
+	}
+	lines := strings.SplitAfter(text, "\n")
+	switch at := p.n(len(lines)); p.n(4) {
+	case 0:
+		lines = slices.Delete(lines, at, at+1)
+	case 1:
+		lines = slices.Insert(lines, at, p.token()+"\n")
+	default:
+		return p.retoken(text)
+	}
+	return cty.StringVal(strings.Join(lines, ""))
+}
+
 // text generates a string: a word, several lines, JSON, or a long line.
 func (p *pairs) text() cty.Value {
+	if p.rich && p.one(3) {
+		return p.structured()
+	}
 	switch p.n(7) {
 	case 4:
 		return cty.StringVal(p.token() + "\n" + p.token() + "\n" + p.token())
@@ -209,7 +273,7 @@ func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	case 4:
 		return p.value(v.Type())
 	case 5:
-		if ty == cty.DynamicPseudoType {
+		if ty == cty.DynamicPseudoType || p.rich {
 			return p.value(ty)
 		}
 		return cty.NullVal(v.Type())
@@ -231,7 +295,7 @@ func (p *pairs) mutate(ty cty.Type, v cty.Value) cty.Value {
 	case is.IsObjectType():
 		vals := v.AsValueMap()
 		for _, name := range slices.Sorted(maps.Keys(vals)) {
-			vals[name] = p.mutate(memberType(ty, 0, name, vals[name]), vals[name])
+			vals[name] = p.member(p.mutate(memberType(ty, 0, name, vals[name]), vals[name]))
 		}
 		return cty.ObjectVal(vals)
 	case is.IsMapType():
@@ -266,13 +330,21 @@ func memberType(ty cty.Type, i int, name string, v cty.Value) cty.Type {
 	return v.Type()
 }
 
-// retext replaces one of the tokens of a string.
+// retext changes a string in a place of it.
 func (p *pairs) retext(v cty.Value) cty.Value {
-	tokens := tokenPattern.FindAllString(v.AsString(), -1)
+	if p.rich && p.one(2) {
+		return p.restructured(v.AsString())
+	}
+	return p.retoken(v.AsString())
+}
+
+// retoken replaces one of the tokens of a string.
+func (p *pairs) retoken(text string) cty.Value {
+	tokens := tokenPattern.FindAllString(text, -1)
 	if len(tokens) == 0 {
 		return p.text()
 	}
-	return cty.StringVal(strings.ReplaceAll(v.AsString(), tokens[p.n(len(tokens))], p.token()))
+	return cty.StringVal(strings.ReplaceAll(text, tokens[p.n(len(tokens))], p.token()))
 }
 
 // collection changes a list or set: elements are added, removed, changed or moved, or several of these.

@@ -11,7 +11,6 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/plan"
-	"github.com/tombolo-iac/tombolo/state"
 )
 
 // changeLine is the payload of resource_drift and planned_change.
@@ -215,7 +214,8 @@ func (l *lines) planned(changes []*plan.Change) {
 func (l *lines) Incomplete(Ending) {}
 
 // Applied writes the counts of changes and the root output values, sensitive ones without their values.
-func (l *lines) Applied(p *plan.Plan, s *state.State) {
+func (l *lines) Applied(e Ending) {
+	p, s := e.Plan, e.State
 	l.mu.Lock()
 	done := l.done
 	l.mu.Unlock()

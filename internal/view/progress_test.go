@@ -104,7 +104,7 @@ func TestEndOfAnApplyIsReported(t *testing.T) {
 				v.Send(e)
 			}
 			out.Reset()
-			v.Applied(&plan.Plan{Mode: c.mode}, c.state)
+			v.Applied(Ending{Plan: &plan.Plan{Mode: c.mode}, State: c.state})
 			v.Close()
 			if out.String() != c.want {
 				t.Errorf("got\n%s\nwant\n%s", out.String(), c.want)

@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,8 +122,21 @@ func (r *renderer) value(n *node, depth int, h how) {
 // maxFormer limits how many lines of a value are shown if it becomes unknown.
 const maxFormer = 12
 
-// former writes a value that becomes unknown, and only the first and last lines of a long one.
+// Limits of a one-line text that becomes unknown, in characters: from the first on, only the beginning is shown.
+const longFormer, headOfFormer = 80, 40
+
+// former writes a value that becomes unknown: of a long text only the beginning, and of a value with many lines only
+// the first and the last.
 func (r *renderer) former(n *node, depth int) {
+	if r.brief && n.kind == scalar && isText(n.before) {
+		shown := r.conceal(n)
+		text := []rune(shown.before.AsString())
+		if shown.kind == scalar && len(text) > longFormer && !slices.Contains(text, '\n') {
+			left := fmt.Sprintf("... (%d characters)", len(text))
+			r.WriteString(quoted(string(text[:headOfFormer])) + r.in(gray, left))
+			return
+		}
+	}
 	whole := renderer{style: r.style, hide: r.hide}
 	whole.value(n, depth, how{quietNull: true})
 	text := whole.String()
@@ -215,8 +229,8 @@ func (r *renderer) bag(n *node, depth int, h how) {
 	}
 	r.WriteString("[" + r.replaceNote(n) + "\n")
 	hidden := 0
-	children := n.children
-	if r.brief && n.matched != nil {
+	children, paired := n.children, r.brief && n.matched != nil
+	if paired {
 		children = n.matched
 	}
 	for _, c := range children {
@@ -224,7 +238,7 @@ func (r *renderer) bag(n *node, depth int, h how) {
 			hidden++
 			continue
 		}
-		r.element(c, depth+1, how{quietNull: true, all: h.all})
+		r.element(c, depth+1, how{quietNull: true, all: h.all || paired && isSmall(c.children)})
 	}
 	r.hiddenCount(depth+1, hidden, "element")
 	r.pad(4 * depth)
@@ -265,6 +279,18 @@ func (r *renderer) mapping(n *node, depth int, h how) {
 	r.hiddenCount(depth+1, hidden, "element")
 	r.pad(4 * depth)
 	r.WriteString("}" + r.nullNote(n, h))
+}
+
+// isSmall reports whether the unchanged parts of an element of a set are few and short, so that they can be shown
+// beside those that change: an element of a set has no name, and they say which one it is.
+func isSmall(parts []*node) bool {
+	const most, longest = 6, 60
+	for _, p := range parts {
+		if p.op == same && (p.kind != scalar || isText(p.before) && len(p.before.AsString()) > longest) {
+			return false
+		}
+	}
+	return len(parts) <= most
 }
 
 // assign writes a name and the equals sign, aligned.

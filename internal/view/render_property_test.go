@@ -396,3 +396,49 @@ func FuzzRendering(f *testing.F) {
 		renderOutputs(t, data)
 	})
 }
+
+// A reader who applies the text of a difference to the old value gets the new one, and finds nothing in it that is the
+// same: for values of all types, with and without a schema, as terminals and as logs show them.
+func TestShownDifferencesGiveTheNewValue(t *testing.T) {
+	read := 0
+	for seed := range uint64(3000) {
+		p := newPairs(bytesOf(seed))
+		p.known, p.rich = true, true
+		ty := p.typ(3, true)
+		before := p.value(ty)
+		after := p.mutate(ty, before)
+		if before.IsNull() || after.IsNull() {
+			continue
+		}
+		n := compare(ty, sides{before: before, after: after})
+		if equal := agree(plainOf(ty, before), plainOf(ty, after)); equal != (n.op == same) {
+			t.Fatalf("seed %d: the operation is %d, and the values are equal: %v\nbefore %#v\nafter  %#v", seed, n.op,
+				equal, before, after)
+		}
+		if n.op == same {
+			continue
+		}
+		read++
+		for _, brief := range []bool{false, true} {
+			w := renderer{brief: brief}
+			w.value(n, 0, how{})
+			r := &reading{text: w.String()}
+			var got any
+			err := r.try(func() {
+				if got = r.changed(0, plainOf(ty, before)); r.rest() != "" {
+					r.fail("%q is left", r.rest())
+				}
+			})
+			if err == nil && !agree(got, plainOf(ty, after)) {
+				err = fmt.Errorf("the text gives %#v", got)
+			}
+			if err != nil {
+				t.Fatalf("seed %d, terminal %v: %v\nbefore %#v\nafter  %#v\n%s", seed, brief, err, before, after,
+					w.String())
+			}
+		}
+	}
+	if read < 1000 {
+		t.Errorf("only %d differences were read", read)
+	}
+}

@@ -235,7 +235,7 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 		r.WriteString(r.replaceNote(n))
 		return true
 	}
-	r.WriteString("<<-EOT" + r.replaceNote(n) + "\n")
+	r.WriteString("<<-EOT" + r.spaceNote(n) + r.replaceNote(n) + "\n")
 	switch n.op {
 	case update:
 		r.changedLines(textItems(n.before), textItems(n.after), depth)
@@ -249,6 +249,21 @@ func (r *renderer) lines(n *node, depth int, h how) bool {
 	r.pad(4 * depth)
 	r.WriteString("EOT" + r.nullNote(n, h))
 	return true
+}
+
+// spaceNote returns the note after the beginning of a text whose lines do not show what changes.
+func (r *renderer) spaceNote(n *node) string {
+	if n.op != update {
+		return ""
+	}
+	before, after := n.before.AsString(), n.after.AsString()
+	switch {
+	case strings.TrimSpace(before) == strings.TrimSpace(after):
+		return " " + r.in(gray, "# whitespace at its ends changes")
+	case strings.ReplaceAll(before, "\r\n", "\n") == strings.ReplaceAll(after, "\r\n", "\n"):
+		return " " + r.in(gray, "# line endings change")
+	}
+	return ""
 }
 
 // The number of context lines around a change, and the minimum number of unchanged lines to hide.

@@ -41,6 +41,7 @@ type text struct {
 	refreshed int
 	grouped   bool                              // progress lines are in a group
 	halves    map[addr.AbsResourceInstance]bool // replaced objects without a completed operation
+	plans     []*plan.Plan                      // those shown or announced: an apply may have several rounds
 }
 
 func newText(o Options) *text {
@@ -356,28 +357,55 @@ func (t *text) NextStep(n NextStep) {
 	t.write(t.o.Out, b.String())
 }
 
-// Applied shows the counts of changes and the root output values.
-func (t *text) Applied(p *plan.Plan, s *state.State) {
+// Applied shows the counts of changes, what was done, where the state is, and the root output values.
+func (t *text) Applied(e Ending) {
 	t.flush()
 	if t.o.Command == "refresh" {
-		t.write(t.o.Out, t.outputs(s))
+		t.write(t.o.Out, t.outputs(e.State))
 		return
 	}
 	t.mu.Lock()
-	done := t.done
+	done, plans := t.done, t.plans
 	t.mu.Unlock()
-	var b bytes.Buffer
-	b.WriteString("\n" + t.in(bold, t.in(green, completed(t.o, p, done))) + "\n" + t.timing(t.ledger.Of(nil)))
-	if t.o.StatePath != "" && t.o.Command == "apply" {
-		b.WriteString("\n" + wrap(fmt.Sprintf("The state has been saved to the path below. It is needed to change "+
-			"and destroy what was made, so keep it safe. To see all of it use the command \"%s show\".", t.o.program()),
-			t.o.width()-1) + "\n\n")
-		b.WriteString("State path: " + cleanLine(t.o.StatePath) + "\n")
+	if e.Plan != nil && !slices.Contains(plans, e.Plan) {
+		plans = append(slices.Clip(plans), e.Plan)
 	}
-	if destroyed := p != nil && p.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed {
-		b.WriteString(t.outputs(s))
+	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
+	w.WriteString("\n" + w.in(bold, w.in(green, completed(t.o, e.Plan, done))) + "\n" + t.timing(t.ledger.Of(nil)))
+	if list := t.accomplished(plans); len(list) > 0 {
+		w.WriteByte('\n')
+		w.completedChanges(list)
 	}
-	t.write(t.o.Out, b.String())
+	switch {
+	case t.o.StatePath != "" && t.o.Command == "apply":
+		w.paragraph("The state has been saved to the path below. It is needed to change and destroy what was made, so "+
+			"keep it safe. To see all of it use the command \"%s show\".", t.o.program())
+		w.WriteString("\nState path: " + cleanLine(t.o.StatePath) + "\n")
+	case e.Plan != nil && e.Plan.Applyable():
+		next := ""
+		if len(e.Plan.Deferred) > 0 && !t.o.Automation {
+			next = fmt.Sprintf(" Run %q to continue with what is deferred.", t.o.program()+" apply")
+		}
+		w.paragraph("%s%s", e.kept(), next)
+	}
+	if destroyed := e.Plan != nil && e.Plan.Mode == plan.Destroy && t.o.Command != "apply"; !destroyed {
+		w.WriteString(t.outputs(e.State))
+	}
+	t.write(t.o.Out, w.String())
+}
+
+// accomplished returns the changes of plans that were applied without errors: those whose operations are done, and
+// those that need none, such as moves.
+func (t *text) accomplished(plans []*plan.Plan) (list []*plan.Change) {
+	for _, p := range plans {
+		list = append(list, t.ledger.Of(p).Done...)
+		for _, c := range p.Changes {
+			if f := fateOf(c); f == forgotten || c.Action == plan.NoOp && (f == taken || f == moved) {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // outputs returns the root output values with a heading, or nothing.
@@ -451,6 +479,7 @@ func (t *text) Incomplete(e Ending) {
 	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
 	w.WriteString("\n" + w.in(bold, w.in(red, ended(t.o, e.Plan, done, "incomplete"))) + "\n" + t.timing(b))
 	w.balance(b, e)
+	next := ""
 	if !t.o.Automation {
 		command := t.o.program() + " apply"
 		switch {
@@ -463,8 +492,9 @@ func (t *text) Incomplete(e Ending) {
 		if len(b.Failed)+len(b.Open)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
 			first = "Run"
 		}
-		w.paragraph("%s %s %q to continue with the rest.", e.kept(), first, command)
+		next = fmt.Sprintf(" %s %q to continue with the rest.", first, command)
 	}
+	w.paragraph("%s%s", e.kept(), next)
 	t.write(t.o.Out, w.String())
 }
 
@@ -488,15 +518,18 @@ func failure(d *diag.Diagnostic) bool { return d.Severity == diag.Error && d.Cod
 // interrupted is the code of an apply that was interrupted.
 const interrupted = "TB1014"
 
-// timing returns the duration of a run and its slowest operations, if it took long.
+// timing returns the duration of a run that took noticeable time, and its slowest operations if it took long.
 func (t *text) timing(b balance.Balance) string {
-	const long = 10 * time.Second
+	const noticeable, long = time.Second, 10 * time.Second
 	if b.From.IsZero() {
 		return ""
 	}
 	took := t.o.now().Sub(b.From)
-	if took < long {
+	switch {
+	case took < noticeable:
 		return ""
+	case took < long:
+		return "It took " + seconds(took) + ".\n"
 	}
 	text := "It took " + seconds(took) + ". The slowest:\n"
 	for _, s := range b.Slowest {

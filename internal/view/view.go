@@ -163,8 +163,8 @@ type View interface {
 	// a plan without changes.
 	NextStep(n NextStep)
 	// Applied ends an apply, destroy or refresh without errors: the counts of changes, from the events, and the root
-	// output values of the new state. p is the plan that was applied.
-	Applied(p *plan.Plan, s *state.State)
+	// output values of the new state. The text also lists what was done, and has the location of the state.
+	Applied(e Ending)
 	// Incomplete ends an apply or destroy with errors, which are shown before it: what was done, what failed and what
 	// was not attempted. It writes nothing in JSON.
 	Incomplete(e Ending)
@@ -176,8 +176,9 @@ type View interface {
 	Close()
 }
 
-// Ending is how an apply with errors ended.
+// Ending is how an apply ended.
 type Ending struct {
+	// Plan is the plan that was applied.
 	Plan *plan.Plan
 	// State is the stored state.
 	State    *state.State
@@ -325,9 +326,9 @@ func (b *both) NextStep(n NextStep) {
 }
 
 // Applied implements View.
-func (b *both) Applied(p *plan.Plan, s *state.State) {
-	b.people.Applied(p, s)
-	b.programs.Applied(p, s)
+func (b *both) Applied(e Ending) {
+	b.people.Applied(e)
+	b.programs.Applied(e)
 }
 
 // Incomplete implements View.

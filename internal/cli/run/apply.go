@@ -150,12 +150,12 @@ func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
 		diags = diags.Numbered()
 	}
 	c.Report(diags)
+	ending := view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved, Where: s.stateName()}
 	switch {
 	case incomplete:
-		c.View().Incomplete(view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved,
-			Where: s.stateName()})
+		c.View().Incomplete(ending)
 	case !diags.HasErrors():
-		c.View().Applied(pl, after)
+		c.View().Applied(ending)
 	}
 	if !c.Report(s.report(pl, diags, s.recorder)) || diags.HasErrors() {
 		return command.Failed

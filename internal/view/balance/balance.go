@@ -86,7 +86,9 @@ func (l *Ledger) end(e event.OperationDone) {
 		l.fates[operation{e.Object, e.Action}] = failed
 	}
 	t := Timed{e.Object, e.Action, e.Elapsed}
-	at, _ := slices.BinarySearchFunc(l.slowest, t, func(a, b Timed) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	at, _ := slices.BinarySearchFunc(l.slowest, t, func(a, b Timed) int {
+		return cmp.Or(cmp.Compare(b.Elapsed, a.Elapsed), -1) // after those that took as long
+	})
 	if at < mostTimed {
 		l.slowest = slices.Insert(l.slowest, at, t)
 		l.slowest = l.slowest[:min(len(l.slowest), mostTimed)]
