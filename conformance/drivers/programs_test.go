@@ -17,7 +17,7 @@ import (
 )
 
 // TestProgramsThatReadPlans compiles programs that drive terraform and read its plans from their published sources:
-// Terratest, the steps and comments of Atlantis, and tf-summarize. Each is in a module of its own, so that this module
+// Terratest, the steps and comments of Atlantis, and tf-summarize. Each has its own module, so that this module
 // requires none of them. Their tests run with Tombolo under the name terraform and with the real terraform, if it is
 // installed. That compiles hundreds of packages, so it only runs if TOMBOLO_DRIVERS is "all" or the name of one.
 func TestProgramsThatReadPlans(t *testing.T) {

@@ -501,7 +501,7 @@ func (r *reading) str(depth int, old string) any {
 	case r.skip("jsonencode("):
 		v, ok := parseEmbedded(cty.StringVal(old))
 		if !ok {
-			r.fail("%q is no JSON", old)
+			r.fail("%q is not JSON", old)
 		}
 		content := plainOf(cty.DynamicPseudoType, v)
 		return encoded{r.inCall(depth, func(depth int) any { return r.partly(depth, content) })}

@@ -12,8 +12,8 @@ import (
 	"github.com/tombolo-iac/tombolo/state/storetest"
 )
 
-// A service that deletes the lock with the workspace: checks of the lock that take place meanwhile fail, and neither the
-// deletion nor the next use of the name does.
+// A service deletes the lock with the workspace: checks of the lock that take place meanwhile fail, but the deletion
+// does not.
 func TestTheLockMayVanishWithItsWorkspace(t *testing.T) {
 	ctx := context.Background()
 	d := &vanishing{Driver: memory.New()}
