@@ -9,7 +9,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -123,14 +122,19 @@ func languageWords(tree string) (v vocabulary, err error) {
 	v.roots = []string{"param", "type"} // only in files of Tombolo
 	set := token.NewFileSet()
 	for _, dir := range readers {
-		packages, err := parser.ParseDir(set, filepath.Join(tree, filepath.FromSlash(dir)), func(f fs.FileInfo) bool {
-			return !strings.HasSuffix(f.Name(), "_test.go")
-		}, parser.SkipObjectResolution)
+		names, err := filepath.Glob(filepath.Join(tree, filepath.FromSlash(dir), "*.go"))
 		if err != nil {
 			return v, err
 		}
-		for _, p := range packages {
-			ast.Inspect(p, v.schemas)
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return v, err
+			}
+			ast.Inspect(file, v.schemas)
 		}
 	}
 	file, err := parser.ParseFile(set, filepath.Join(tree, filepath.FromSlash(references)), nil,
