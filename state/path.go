@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // pathStep is one step of a path in the form of the state file: {"type":"get_attr","value":"name"}, or "index" with a

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -328,8 +329,13 @@ func (a *aviary) show(args ...string) ran {
 
 // TestCopiesOfEveryKindOfSecretAreHidden copies secrets of every kind, in every form, by every kind of program to
 // random places, and looks for them in all that a person can read. Machine formats only have marks.
+// TOMBOLO_CANARIES sets the number of random projects.
 func TestCopiesOfEveryKindOfSecretAreHidden(t *testing.T) {
-	for seed := range int64(6) {
+	seeds := int64(2)
+	if n, err := strconv.ParseInt(os.Getenv("TOMBOLO_CANARIES"), 10, 64); err == nil {
+		seeds = n
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			a := newAviary(t, seed)

@@ -111,8 +111,8 @@ func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 		return nil
 	}
 	t := &Targets{Selection: *Select(list), except: true, direct: p.named(list)}
-	left := p.independent(t.direct)
-	maps.DeleteFunc(left, func(s *Slot, _ bool) bool { return t.direct[s] && whole(list, s) })
+	left, whole := p.independent(t.direct), covered(list)
+	maps.DeleteFunc(left, func(s *Slot, _ bool) bool { return t.direct[s] && whole(s) })
 	want := map[*Slot]bool{}
 	for s := range left {
 		if s.Kind == SlotResource {
@@ -128,19 +128,29 @@ func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 	return t
 }
 
-// whole reports whether an address in a list covers every instance of a block, because it has no keys.
-func whole(list []addr.Target, s *Slot) bool {
-	block := s.ConfigAddr()
-	return slices.ContainsFunc(list, func(t addr.Target) bool {
+// covered returns a function that reports whether an address in a list covers every instance of a block, because it has
+// no keys.
+func covered(list []addr.Target) func(*Slot) bool {
+	modules, blocks := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
+	for _, t := range list {
 		module := t.Module.Config()
-		if t.Pattern != "" || t.HasKey || t.Module.String() != module.String() {
-			return false
+		switch {
+		case t.Pattern != "" || t.HasKey || t.Module.String() != module.String():
+		case t.IsModule():
+			modules[module] = true
+		default:
+			blocks[addr.ConfigResource{Module: module, Resource: t.Resource}] = true
 		}
-		if t.IsModule() {
-			return module.Contains(block.Module)
+	}
+	return func(s *Slot) bool {
+		block := s.ConfigAddr()
+		for m, below := block.Module, true; below; m, _, below = m.Parent() {
+			if modules[m] {
+				return true
+			}
 		}
-		return module == block.Module && t.Resource == block.Resource
-	})
+		return blocks[block]
+	}
 }
 
 // keepOnly deletes the slots of a set that are not in another one.

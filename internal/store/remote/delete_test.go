@@ -37,7 +37,7 @@ func TestTheLockMayVanishWithItsWorkspace(t *testing.T) {
 	}
 }
 
-// vanishing makes the places of a driver delete their locks with their data.
+// vanishing wraps a driver: a workspace that is deleted loses its lock, too.
 type vanishing struct {
 	remote.Driver
 	checks int
