@@ -23,7 +23,7 @@ import (
 func TestProgramsThatReadPlans(t *testing.T) {
 	asked := os.Getenv("TOMBOLO_DRIVERS")
 	if asked == "" {
-		t.Skip("compiles hundreds of packages, so it only runs with TOMBOLO_DRIVERS=all or the name of a program")
+		t.Skip("runs with TOMBOLO_DRIVERS=all or the name of a program, since it compiles hundreds of packages")
 	}
 	for name, test := range map[string]func(*testing.T, string){
 		"terratest": testModule, "atlantis": testModule, "tfsummarize": testSummaries,

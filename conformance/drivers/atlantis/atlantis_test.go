@@ -64,7 +64,7 @@ func checkOut(t *testing.T) *work {
 	t.Helper()
 	program := os.Getenv("TOMBOLO_DRIVEN")
 	if program == "" {
-		t.Skip("TestProgramsThatReadPlans runs this test, with the path of a program in TOMBOLO_DRIVEN")
+		t.Skip("needs TOMBOLO_DRIVEN, the path of a program, which TestProgramsThatReadPlans sets")
 	}
 	w := &work{t: t, dir: t.TempDir(), exec: executor{t, program}, version: version.Must(version.NewVersion("1.11.4"))}
 	w.ctx = command.ProjectContext{Workspace: "staging", Log: logging.NewNoopLogger(t), TerraformVersion: w.version}

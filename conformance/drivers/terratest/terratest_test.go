@@ -66,7 +66,7 @@ func write(t *testing.T, main string) *terraform.Options {
 	t.Helper()
 	program := os.Getenv("TOMBOLO_DRIVEN")
 	if program == "" {
-		t.Skip("TestProgramsThatReadPlans runs this test, with the path of a program in TOMBOLO_DRIVEN")
+		t.Skip("needs TOMBOLO_DRIVEN, the path of a program, which TestProgramsThatReadPlans sets")
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"main.tf": main, "m/main.tf": module} {
