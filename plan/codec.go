@@ -9,7 +9,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
-	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
@@ -314,7 +313,7 @@ func unmarshal(b []byte, ty cty.Type) (v cty.Value, err error) {
 			v, err = cty.NilVal, fmt.Errorf("%v", r)
 		}
 	}()
-	return msgpack.Unmarshal(b, ty)
+	return ctyfast.UnmarshalMsgpack(b, ty)
 }
 
 func (d *decoder) dynamic(b []byte) cty.Value { return d.value(b, cty.DynamicPseudoType) }

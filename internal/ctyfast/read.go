@@ -419,6 +419,14 @@ func (r *reader) number() (*big.Float, bool) {
 			return new(big.Float).SetPrec(512).SetInt64(n), true
 		}
 	}
+	return parseNumber(text)
+}
+
+// parseNumber returns a number that takes no long time to format.
+func parseNumber(text string) (*big.Float, bool) {
+	if len(text) > maxDigits {
+		return nil, false
+	}
 	v, err := cty.ParseNumberVal(text)
 	if err != nil {
 		return nil, false

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
 )
 
 // TestReadJSONSupportsMarshalJSON checks that ReadJSON supports all output of MarshalJSON.
@@ -375,8 +376,32 @@ func FuzzReadJSON(f *testing.F) {
 	})
 }
 
-// BenchmarkJSON reads and writes an object of a hundred attributes.
-func BenchmarkJSON(b *testing.B) {
+// BenchmarkMsgpack reads and writes an object of a hundred attributes.
+func BenchmarkMsgpack(b *testing.B) {
+	v := hundred()
+	data, err := msgpack.Marshal(v, v.Type())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for who, f := range map[string]func() error{
+		"read/ours":  func() error { _, err := UnmarshalMsgpack(data, v.Type()); return err },
+		"read/cty":   func() error { _, err := msgpack.Unmarshal(data, v.Type()); return err },
+		"write/ours": func() error { _, err := MarshalMsgpack(v, v.Type()); return err },
+		"write/cty":  func() error { _, err := msgpack.Marshal(v, v.Type()); return err },
+	} {
+		b.Run(who, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// hundred returns an object of a hundred attributes.
+func hundred() cty.Value {
 	vals := map[string]cty.Value{}
 	for i := range 100 {
 		text := cty.StringVal(fmt.Sprintf("arn:partition:service:region:account:resource/%d", i))
@@ -389,7 +414,12 @@ func BenchmarkJSON(b *testing.B) {
 					"note": cty.StringVal("a \"b\"\n")})}),
 		}[i%10]
 	}
-	v := cty.ObjectVal(vals)
+	return cty.ObjectVal(vals)
+}
+
+// BenchmarkJSON reads and writes an object of a hundred attributes.
+func BenchmarkJSON(b *testing.B) {
+	v := hundred()
 	for name, ty := range map[string]cty.Type{"typed": v.Type(), "dynamic": cty.DynamicPseudoType} {
 		text, err := ctyjson.Marshal(v, ty)
 		if err != nil {

@@ -59,7 +59,9 @@ func (s *Secrets) Add(v cty.Value, paths []cty.Path) {
 	if s == nil || len(paths) == 0 {
 		return
 	}
-	v, _ = v.UnmarkDeep()
+	if ctyfast.ContainsMarked(v) {
+		v, _ = v.UnmarkDeep()
+	}
 	for _, path := range paths {
 		if part, err := path.Apply(v); err == nil {
 			s.gather(part, whole, minSecret)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
-	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/wire/plugin6"
@@ -39,7 +38,7 @@ func decodeValue(m *plugin6.DynamicValue, ty cty.Type) (cty.Value, error) {
 		if err := checkMsgpack(m.Msgpack); err != nil {
 			return cty.NilVal, err
 		}
-		v, err := conforming(m.Msgpack, ty, msgpack.Unmarshal)
+		v, err := conforming(m.Msgpack, ty, ctyfast.UnmarshalMsgpack)
 		if err != nil {
 			if what := mismatch(m.Msgpack, ty); what != "" {
 				return cty.NilVal, errors.New(what)

@@ -135,10 +135,15 @@ type body struct {
 	begun atomic.Bool
 }
 
-// Read implements io.Reader.
+// Read implements io.Reader. It returns io.EOF with the last bytes, because net/http then ends the stream in the same
+// frame; otherwise the end is a frame, an encrypted record and a system call of its own.
 func (b *body) Read(p []byte) (int, error) {
 	b.begun.Store(true)
-	return b.from.Read(p)
+	n, err := b.from.Read(p)
+	if err == nil && b.from.Len() == 0 {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // refusal returns the error of a response before its first message.
