@@ -84,6 +84,12 @@ func verify(text, signature []byte, keys []signingKey, anchors Anchors) (proof p
 	return packages.Proof{}, errors.New("it was not made with any of the publisher's keys in the registry")
 }
 
+// Verify returns an error unless a text was signed with a key, which is in armor. It decides as Fetch does.
+func Verify(text, signature []byte, key string) error {
+	_, err := verify(text, signature, []signingKey{{Armor: key}}, Anchors{})
+	return err
+}
+
 // check returns the owner of a key in the ring who has signed a text. An expired key is accepted: releases keep their
 // signatures, and the registry still lists the key. An expired signature, which the library checks last, is refused.
 func check(ring openpgp.KeyRing, text, signature []byte) (*openpgp.Entity, error) {

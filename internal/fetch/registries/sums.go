@@ -58,6 +58,16 @@ func parseSums(text []byte) (checksums, error) {
 	return list, nil
 }
 
+// Sums returns the checksums in a list by the names of the files, in hexadecimal.
+func Sums(text []byte) (map[string]string, error) {
+	list, err := parseSums(text)
+	sums := map[string]string{}
+	for _, c := range list {
+		sums[c.name] = hex.EncodeToString(c.sum[:])
+	}
+	return sums, err
+}
+
 func (list checksums) sum(name string) ([sha256.Size]byte, bool) {
 	for _, c := range list {
 		if c.name == name {
