@@ -10,6 +10,6 @@ func Provider() *command.Command {
 		Name: "provider", Short: "Develop and publish providers",
 		Long: "Commands for developers of providers.",
 		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdFromOpenAPI(), cmdNew(),
-			cmdPrepare(), cmdPublish(), cmdServe(), cmdTest()},
+			cmdPrepare(), cmdPublish(), cmdServe(), cmdTest(), cmdTypes()},
 	}
 }
