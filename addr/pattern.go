@@ -2,6 +2,7 @@ package addr
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -93,6 +94,12 @@ func (p *Pattern) MatchesConfig(a ConfigResource) bool {
 		steps = append(steps, Step{Call: call})
 	}
 	return p.matches(steps, a.Resource, NoKey, true)
+}
+
+// Covers reports whether the pattern matches every instance of a block, because it has no brackets.
+func (p *Pattern) Covers(a ConfigResource) bool {
+	keyed := func(m modulePattern) bool { return m.key != keyPattern{} }
+	return p.key == keyPattern{} && !slices.ContainsFunc(p.modules, keyed) && p.MatchesConfig(a)
 }
 
 func (p *Pattern) matches(steps []Step, r Resource, key Key, anyKey bool) bool {

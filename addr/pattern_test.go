@@ -168,6 +168,11 @@ func TestPatternsMatchAsExpressionsDo(t *testing.T) {
 					t.Fatalf("%s matches %s, but not its block", pattern, other)
 				}
 			}
+			if got, want := p.Covers(b.Config()), p.MatchesConfig(b.Config()) && !strings.Contains(pattern, "["); got != want {
+				t.Fatalf("%s covers %s: %v", pattern, b.Config(), got)
+			} else if got && !p.Matches(b) {
+				t.Fatalf("%s covers %s, and does not match %s", pattern, b.Config(), other)
+			}
 		}
 		again, diags := addr.ParseSelector(pattern)
 		if diags.HasErrors() || again.String() != pattern || again.IsModule() {

@@ -194,7 +194,8 @@ func (p *planner) invokeAsked(a addr.AbsResourceInstance) error {
 	return nil
 }
 
-// nothingToInvoke returns errors for requested addresses at which the configuration has no instance of an action.
+// nothingToInvoke returns errors for requested addresses at which the configuration has no action, or not the instance
+// that they name.
 func (p *planner) nothingToInvoke() (diags diag.List) {
 	for _, t := range p.opts.Invoke {
 		r := addr.AbsResource{Module: t.Module, Resource: t.Resource}
@@ -202,6 +203,9 @@ func (p *planner) nothingToInvoke() (diags diag.List) {
 		if slot == nil {
 			return diags.Errorf(nil, fmt.Sprintf("action %s does not exist in the configuration", t),
 				"-invoke needs the address of an action block, such as action.TYPE.NAME, or of one of its instances.")
+		}
+		if !t.HasKey && t.Module.String() == t.Module.Config().String() {
+			continue // all of its instances: there are none
 		}
 		diags = diags.Errorf(slot.Resource.DeclRange.Ptr(), "Invalid action", "There is no %s: the action has no "+
 			"instance with that key.", t)
@@ -270,6 +274,11 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 	ready, err := p.forCaller(ready, a.Key, caller)
 	if err != nil {
 		return err
+	}
+	if t == nil && !ctyfast.WhollyKnown(ready.config) {
+		return p.walk.Report(diag.List{}.Errorf(ready.b.Slot.Resource.DeclRange.Ptr(), "Partially applied configuration",
+			"The configuration of %s refers to objects that do not exist yet, so it has values that are known only "+
+				"after apply. Apply the configuration before you invoke the action.", a))
 	}
 	if t != nil && t.Event.OfDestruction() {
 		if orphan && !ctyfast.WhollyKnown(ready.config) {

@@ -103,9 +103,10 @@ func (p *Program) Invoking(list []addr.Target) *Targets {
 }
 
 // Except returns the selection of everything but a list and what depends on it, or nil for an empty list. If the list
-// has some instances of a block, the others take part, but dependents of the block do not. As with Targets, a slot that
-// is not a resource is only included if a selected resource depends on it, or if it is an output value of the root
-// module that depends on selected resources only: checks are not.
+// has some instances of a block, the others take part, but resources that depend on the block do not. As with Targets,
+// a slot that is not a resource is only included if a selected resource depends on it, or if it is an output value of
+// the root module that depends on selected resources only, which includes blocks of which some instances are excluded:
+// checks are not.
 func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 	if len(list) == 0 {
 		return nil
@@ -124,7 +125,6 @@ func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 	t.Only = p.closed(want)
 	keepOnly(t.Only, left)
 	p.targetOutputs(t)
-	keepOnly(t.Only, left)
 	return t
 }
 
@@ -132,10 +132,13 @@ func (p *Program) Except(list []addr.Target, prior *state.State) *Targets {
 // no keys.
 func covered(list []addr.Target) func(*Slot) bool {
 	modules, blocks := map[addr.Module]bool{}, map[addr.ConfigResource]bool{}
+	var patterns []*addr.Pattern
 	for _, t := range list {
 		module := t.Module.Config()
 		switch {
-		case t.Pattern != "" || t.HasKey || t.Module.String() != module.String():
+		case t.Pattern != "":
+			patterns = append(patterns, pattern(t))
+		case t.HasKey || t.Module.String() != module.String():
 		case t.IsModule():
 			modules[module] = true
 		default:
@@ -149,7 +152,7 @@ func covered(list []addr.Target) func(*Slot) bool {
 				return true
 			}
 		}
-		return blocks[block]
+		return blocks[block] || slices.ContainsFunc(patterns, func(p *addr.Pattern) bool { return p.Covers(block) })
 	}
 }
 
