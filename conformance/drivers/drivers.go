@@ -10,7 +10,8 @@
 // TestTheScriptsHoldForTerraform runs the same scripts with the real terraform, which verifies their expectations.
 //
 // Terratest, Atlantis and tf-summarize also run from their published sources (programs_test.go), each in a module of
-// its own below this folder, if TOMBOLO_DRIVERS is "all" or the name of one.
+// its own below this folder, if TOMBOLO_DRIVERS is "all" or the name of one. editor_test.go is a client of the language
+// server terraform-ls, which is that on PATH or is compiled in the same way.
 //
 // The binary is the test binary itself under another name. Answers of the real terraform are stored in the user's cache
 // directory; TOMBOLO_DRIVERS_CACHE=off disables that.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 )
@@ -18,25 +20,41 @@ import (
 func (b *build) mirrors(ctx context.Context) error {
 	b.result.FilesystemMirror, b.result.NetworkMirror = filepath.Join(b.Out, filesystemMirror),
 		filepath.Join(b.Out, networkMirror)
-	for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
-		if err := os.MkdirAll(packages.ProviderPath(root, b.Source), 0o755); err != nil {
-			return err
-		}
-		for _, a := range b.result.Archives {
-			to := packages.ArchivePath(root, packages.Request{Provider: b.Source, Version: b.version,
-				Platform: a.Platform})
-			if err := share(a.Path, to); err != nil {
+	for _, source := range b.sources() {
+		for _, root := range []string{b.result.FilesystemMirror, b.result.NetworkMirror} {
+			if err := os.MkdirAll(packages.ProviderPath(root, source), 0o755); err != nil {
 				return err
 			}
+			for _, a := range b.result.Archives {
+				to := packages.ArchivePath(root, packages.Request{Provider: source, Version: b.version,
+					Platform: a.Platform})
+				if err := share(a.Path, to); err != nil {
+					return err
+				}
+			}
+		}
+		if err := b.index(ctx, source); err != nil {
+			return err
 		}
 	}
-	return b.index(ctx)
+	return nil
 }
 
-// index writes the documents of the network mirror for its entire content, because an earlier run may have packed for
-// other platforms.
-func (b *build) index(ctx context.Context) error {
-	found, err := packages.Search(b.result.NetworkMirror, b.Source)
+// sources returns the addresses that engines look for in mirrors. A source without a host is in Terraform's registry
+// for Terraform, and in OpenTofu's for OpenTofu.
+func (b *build) sources() []addr.Provider {
+	if b.Source.Host != flavor.Terraform.RegistryHost() {
+		return []addr.Provider{b.Source}
+	}
+	other := b.Source
+	other.Host = flavor.OpenTofu.RegistryHost()
+	return []addr.Provider{b.Source, other}
+}
+
+// index writes the documents of the network mirror for all packages of a source, because an earlier run may have packed
+// for other platforms.
+func (b *build) index(ctx context.Context, source addr.Provider) error {
+	found, err := packages.Search(b.result.NetworkMirror, source)
 	if err != nil {
 		return err
 	}
@@ -68,7 +86,7 @@ func (b *build) index(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := putText(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, b.Source), name),
+		if err := putText(filepath.Join(packages.ProviderPath(b.result.NetworkMirror, source), name),
 			append(text, '\n')); err != nil {
 			return err
 		}

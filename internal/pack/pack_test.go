@@ -206,6 +206,42 @@ func TestMirrorsKeepEarlierReleases(t *testing.T) {
 	}
 }
 
+// A source without a host is in another registry for each engine, and the mirrors have it for all of them.
+func TestMirrorsServeEveryEngine(t *testing.T) {
+	for source, want := range map[string][]string{
+		"example/demo":                        {"registry.terraform.io", "registry.opentofu.org"},
+		"registry.opentofu.org/example/demo":  {"registry.opentofu.org"},
+		"providers.example.test/example/demo": {"providers.example.test"},
+	} {
+		o := newFolder(t, simple)
+		options := o.options(t.TempDir())
+		var err error
+		options.Source, err = addr.ParseProvider(source)
+		must(t, err)
+		r := o.mustBuild(options)
+		for _, mirror := range []string{r.FilesystemMirror, r.NetworkMirror} {
+			hosts, err := os.ReadDir(mirror)
+			must(t, err)
+			if len(hosts) != len(want) {
+				t.Errorf("%s: %s has %v, want %v", source, mirror, hosts, want)
+			}
+			for _, host := range want {
+				provider := addr.Provider{Host: host, Namespace: "example", Type: "demo"}
+				if found, err := packages.Search(mirror, provider); err != nil || len(found) != 1 {
+					t.Errorf("%s: %s has %v (%v) of %s, want one package", source, mirror, found, err, provider)
+				}
+			}
+		}
+		for _, host := range want {
+			var index struct{ Versions map[string]any }
+			read(t, filepath.Join(r.NetworkMirror, host, "example/demo/index.json"), &index)
+			if len(index.Versions) != 1 {
+				t.Errorf("%s: the index of %s has %v", source, host, index.Versions)
+			}
+		}
+	}
+}
+
 func read(t *testing.T, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(name)

@@ -28,7 +28,7 @@ func cmdBuild() *command.Command {
 		Name: "build", Short: "Package a program provider for other engines", Args: "DIR", Mixed: true,
 		Long: `Package the program provider in the folder DIR for release: an archive for each platform, the
 checksums and the manifest for registries. The folders filesystem-mirror and network-mirror beside them can be used as
-mirrors.
+mirrors. If the source has no host, they have the package for the registries of Terraform and of OpenTofu.
 
 Nothing is compiled: each archive holds the ~~ binary, under the name of a plugin, and the files of the provider. An
 archive for another platform needs the ~~ binary of that platform. If the program reports its schema itself, the
