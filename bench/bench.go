@@ -90,18 +90,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.workDir, err = os.MkdirTemp("", "tombolo-bench-"); err != nil {
-		return err
-	}
+	remove, err := o.prepare(ctx)
 	if o.keep {
 		fmt.Fprintln(stderr, "configurations are kept in", o.workDir)
 	} else {
-		defer os.RemoveAll(o.workDir)
+		defer remove()
 	}
-	if err := writeSource(filepath.Join(o.workDir, "empty.tfrc"), func(io.Writer) {}); err != nil {
-		return err
-	}
-	if err := o.findContenders(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	result, err := measureAll(ctx, o, stdout, stderr)
@@ -208,6 +203,19 @@ func parseShapes(list string) ([]shape, error) {
 		found = append(found, shapes[i])
 	}
 	return found, nil
+}
+
+// prepare makes the folder of the measurement, with an empty CLI configuration in it, and finds the binaries. remove
+// removes the folder, even after an error.
+func (o *options) prepare(ctx context.Context) (remove func(), err error) {
+	if o.workDir, err = os.MkdirTemp("", "tombolo-bench-"); err != nil {
+		return func() {}, err
+	}
+	remove = func() { os.RemoveAll(o.workDir) }
+	if err := writeSource(filepath.Join(o.workDir, "empty.tfrc"), func(io.Writer) {}); err != nil {
+		return remove, err
+	}
+	return remove, o.findContenders(ctx)
 }
 
 // findContenders names the binaries by absolute paths, tombolo last, and builds tombolo if it is not given.

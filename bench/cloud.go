@@ -201,12 +201,9 @@ func cloudMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var err error
-	if o.workDir, err = os.MkdirTemp("", "tombolo-bench-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(o.workDir)
-	if err := o.findContenders(ctx); err != nil {
+	remove, err := o.prepare(ctx)
+	defer remove()
+	if err != nil {
 		return err
 	}
 	cliConfig, err := o.preparePlugins()

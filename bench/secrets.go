@@ -29,15 +29,9 @@ func secretsMain(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var err error
-	if o.workDir, err = os.MkdirTemp("", "tombolo-bench-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(o.workDir)
-	if err := writeSource(filepath.Join(o.workDir, "empty.tfrc"), func(io.Writer) {}); err != nil {
-		return err
-	}
-	if err := o.findContenders(ctx); err != nil {
+	remove, err := o.prepare(ctx)
+	defer remove()
+	if err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s\n\nplan of a change of %d objects, medians of %d pairs\n\n", header(ctx, o.contenders), *n,

@@ -216,11 +216,9 @@ func soak(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.workDir, err = os.MkdirTemp("", "tombolo-soak-"); err != nil {
-		return err
-	}
-	defer os.RemoveAll(o.workDir)
-	if err := o.findContenders(ctx); err != nil {
+	remove, err := o.prepare(ctx)
+	defer remove()
+	if err != nil {
 		return err
 	}
 	bin := o.contenders[len(o.contenders)-1].bin

@@ -46,7 +46,7 @@ func (t *text) display(e event.Event) {
 			Sign: " ", Name: cleanLine(e.Object.String()), Verb: verbsOfOp[e.Op].still, Started: e.Started,
 		})
 	case event.EphemeralDone:
-		t.live.End(string(e.Op)+" "+e.Object.String(), t.ended(e.Object, ephemeralText(e), e.Failed))
+		t.live.EndPart(string(e.Op)+" "+e.Object.String(), t.ended(e.Object, ephemeralText(e), e.Failed))
 	case event.ProvisionStart:
 		t.say(e.Object, provisionText(e))
 	case event.Progress:

@@ -221,11 +221,11 @@ func (d *Display) lines() []string {
 	if len(list) > room {
 		shown = list[:max(0, room-1)]
 	}
-	width := 0
+	width, elapsed := 0, 0
 	for _, t := range shown {
-		width = max(width, Width(t.Name))
+		width, elapsed = max(width, Width(t.Name)), max(elapsed, len(duration(now.Sub(t.Started))))
 	}
-	width = min(width, max(20, columns/2))
+	width = min(width, max(20, columns/2), max(4, columns-len("  + ")-len("  ")-elapsed-1))
 	var out []string
 	for _, t := range shown {
 		out = append(out, d.line(t, now, width, columns-1))
@@ -238,7 +238,7 @@ func (d *Display) lines() []string {
 
 // line returns the line of one task: sign, name, verb, duration, and as much of the last message as fits.
 func (d *Display) line(t *task, now time.Time, width, columns int) string {
-	name := Middle(t.Name, width)
+	name := shortened(t.Name, width)
 	pad := strings.Repeat(" ", max(0, width-Width(name)))
 	elapsed := duration(now.Sub(t.Started))
 	left := columns - 2 - Width(t.Sign) - 1 - width - 2
@@ -256,23 +256,42 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	return line
 }
 
-// counts returns the last line: completed and total tasks.
+// counts returns the last line: how many tasks are done, failed, in flight and waiting, and the time. On a narrow
+// terminal, what matters least is left out.
 func (d *Display) counts(now time.Time, columns int) string {
-	var parts []string
-	if d.status != "" {
-		parts = append(parts, d.status)
-	}
+	var done, short, number, failed, waiting string
 	switch {
 	case d.total > 0:
-		parts = append(parts, fmt.Sprintf("%d of %d done", min(d.done, d.total), d.total))
+		ended := min(d.done, d.total)
+		number = fmt.Sprintf("%d/%d", ended, d.total)
+		done, short = fmt.Sprintf("%d of %d done", ended, d.total), number+" done"
 	case d.done > 0:
-		parts = append(parts, fmt.Sprintf("%d done", d.done))
+		number = fmt.Sprintf("%d done", d.done)
+		done, short = number, number
 	}
 	if d.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed", d.failed))
+		failed = fmt.Sprintf("%d failed", d.failed)
 	}
-	parts = append(parts, fmt.Sprintf("%d in flight", len(d.tasks)), duration(now.Sub(d.began)))
-	return d.o.Style(Status, Truncate(strings.Join(parts, ", "), columns))
+	inFlight := fmt.Sprintf("%d in flight", len(d.tasks))
+	if n := d.total - d.done - d.failed - len(d.tasks); n > 0 {
+		waiting = fmt.Sprintf("%d waiting", n)
+	}
+	elapsed, text := duration(now.Sub(d.began)), ""
+	for _, parts := range [][]string{
+		{d.status, done, failed, inFlight, waiting, elapsed},
+		{d.status, done, failed, inFlight, elapsed},
+		{d.status, short, failed, inFlight, elapsed},
+		{d.status, short, failed, elapsed},
+		{d.status, number, failed, elapsed},
+		{d.status, number, failed},
+		{d.status, number},
+	} {
+		text = strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+		if Width(text) <= columns {
+			break
+		}
+	}
+	return d.o.Style(Status, Truncate(text, columns))
 }
 
 // duration formats a time for the display: whole seconds, no zero units.

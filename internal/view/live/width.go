@@ -75,6 +75,22 @@ func Middle(s string, columns int) string {
 	return head + "…" + string(runes[from:])
 }
 
+// shortened returns a name that fits: its middle is left out, or its beginning if there is little room, because the end
+// of an address says which instance it is.
+func shortened(name string, columns int) string {
+	const little = 16
+	if columns >= little || Width(name) <= columns {
+		return Middle(name, columns)
+	}
+	runes := []rune(name)
+	from, room := len(runes), columns-1
+	for from > 0 && room >= runeWidth(runes[from-1]) {
+		from--
+		room -= runeWidth(runes[from])
+	}
+	return "…" + string(runes[from:])
+}
+
 // cut splits a text after a number of columns.
 func cut(s string, columns int) (head, rest string) {
 	var b strings.Builder

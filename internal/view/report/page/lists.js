@@ -4,7 +4,7 @@
 function losses() {
   const rows = folded(data.losses ?? []);
   if (!rows.length) return null;
-  const first = 8;
+  const first = rows.length > 10 ? 8 : rows.length; // a button for one or two rows would take their place
   const list = el('ul', {}, rows.slice(0, first).map(loss));
   const box = el('section', { class: 'losses', 'aria-labelledby': 'losses' },
     el('h2', { id: 'losses' }, data.kind === 'apply' ? 'What was lost or replaced' : 'What is lost or replaced'), list);
