@@ -175,7 +175,12 @@ func compareAdditions(rows, now, missing []addition, out io.Writer) error {
 // tables for stack traces.
 func sizesOfPackages(ctx context.Context, dir string) (map[string]int64, error) {
 	name := filepath.Join(dir, "named")
-	build := goForLinux(ctx, "build", "-trimpath", "-ldflags=-w", "-o", name, "./cmd/tombolo")
+	flags, err := releaseFlags()
+	if err != nil {
+		return nil, err
+	}
+	build := goForLinux(ctx, append(append([]string{"build", "-trimpath", "-ldflags=-w", "-o", name}, flags...),
+		"./cmd/tombolo")...)
 	if text, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the program with its symbols: %w: %s", err, text)
 	}

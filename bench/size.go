@@ -60,7 +60,11 @@ func decimalMB(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 // builtSize builds a program like a release and returns its size. overlay is an overlay file of the go command, or "".
 func builtSize(ctx context.Context, dir, program, overlay string) (int64, error) {
 	file := filepath.Join(dir, "built")
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", file}
+	flags, err := releaseFlags()
+	if err != nil {
+		return 0, err
+	}
+	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", file}, flags...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -73,6 +77,28 @@ func builtSize(ctx context.Context, dir, program, overlay string) (int64, error)
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// releaseFlags returns the flags with which .goreleaser.yaml compiles libraries.
+func releaseFlags() ([]string, error) {
+	const name = ".goreleaser.yaml"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	_, list, found := strings.Cut(string(text), "    gcflags:\n")
+	var flags []string
+	for line := range strings.Lines(list) {
+		item, ok := strings.CutPrefix(line, "      - ")
+		if !ok {
+			break
+		}
+		flags = append(flags, "-gcflags="+strings.TrimSpace(item))
+	}
+	if !found || len(flags) == 0 {
+		return nil, fmt.Errorf("%s has no list gcflags", name)
+	}
+	return flags, nil
 }
 
 // keptMethods returns an error if the linker has to keep the exported methods of all types, which happens if any code
