@@ -276,7 +276,8 @@ func (p *planner) invoke(a addr.AbsResourceInstance, i *plan.Invocation, caller 
 		return err
 	}
 	if t == nil && !ctyfast.WhollyKnown(ready.config) {
-		return p.walk.Report(diag.List{}.Errorf(ready.b.Slot.Resource.DeclRange.Ptr(), "Partially applied configuration",
+		at := ready.b.Slot.Resource.DeclRange.Ptr()
+		return p.walk.Report(diag.List{}.Errorf(at, "Partially applied configuration",
 			"The configuration of %s refers to objects that do not exist yet, so it has values that are known only "+
 				"after apply. Apply the configuration before you invoke the action.", a))
 	}
