@@ -46,7 +46,8 @@ type unpacker struct {
 	text  string
 	pos   int
 	depth int
-	// unknown is the number of extensions that were read. Each is an unknown value, or had too few possible values for that.
+	// unknown is the number of extensions that were read. Each is an unknown value, or had too few possible values for
+	// one.
 	unknown int
 }
 
@@ -141,8 +142,8 @@ func (r *unpacker) extension(ty cty.Type) (raw any, is cty.Type, ok bool) {
 	return raw, cty.NilType, is.Equals(ty)
 }
 
-// length reads the number of elements or members: in the first byte if there are fewer than 16, otherwise in two or four
-// bytes after one of two successive codes.
+// length reads the number of elements or members: in the first byte if there are fewer than 16, otherwise in two or
+// four bytes after one of two successive codes.
 func (r *unpacker) length(few, many byte) (n uint64, ok bool) {
 	code := r.peek()
 	r.pos++

@@ -192,7 +192,7 @@ func TestDamagedReleasesAreNotPublished(t *testing.T) {
 			p := press{t, t.TempDir()}
 			p.release("1.1.0", archives, key)
 			if err := c.damage(p); err != nil {
-				t.Skip(err)
+				t.Skip("needs links: ", err)
 			}
 			if _, err := p.publish(to, key); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
@@ -281,7 +281,7 @@ func TestLinksInARegistryAreRefused(t *testing.T) {
 			at := filepath.Join(to, filepath.FromSlash(name))
 			must(t, os.MkdirAll(filepath.Dir(at), 0o755))
 			if err := os.Symlink(filepath.Join(elsewhere, "x"), at); err != nil {
-				t.Skip(err)
+				t.Skip("needs links: ", err)
 			}
 			if _, err := p.publish(to, key); err == nil || !strings.Contains(err.Error(), "is a link") {
 				t.Errorf("got %v", err)
@@ -300,7 +300,7 @@ func TestDiscoveryKeepsOtherServices(t *testing.T) {
 	p.release("1.0.0", map[string]string{"linux_amd64": "a"}, key)
 	for name, c := range map[string]struct{ before, want string }{
 		"modules": {`{"modules.v1": "/m/"}`, `"modules.v1": "/m/"`}, "same": {`{"providers.v1":"/v1/providers/"}`, ""},
-		"other": {`{"providers.v1": "/else/"}`, "!at /else/"}, "text": {"x", "!no JSON object"},
+		"other": {`{"providers.v1": "/else/"}`, "!at /else/"}, "text": {"x", "!not a JSON object"},
 	} {
 		to := t.TempDir()
 		must(t, os.Mkdir(filepath.Join(to, ".well-known"), 0o755))

@@ -39,7 +39,7 @@ func TestEveryEngineUsesAPublishedRegistry(t *testing.T) {
 		"OpenTofu": os.Getenv("TOMBOLO_TOFU"), "newer terraform": os.Getenv("TOMBOLO_TERRAFORM_NEW")} {
 		t.Run(name, func(t *testing.T) {
 			if program == "" {
-				t.Skip("its program is not set")
+				t.Skip("needs the program in TOMBOLO_TOFU or TOMBOLO_TERRAFORM_NEW")
 			}
 			p := newProject(t, e, program)
 			files, err := filepath.Glob(filepath.Join(p.dir, "*.tf"))

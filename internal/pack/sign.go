@@ -59,7 +59,7 @@ func OpenKey(name string, passphrase []byte) (*Key, error) {
 	return k, nil
 }
 
-// NewKey makes a private key for an owner and writes it to a new file, which only the user can read.
+// NewKey returns a new private key for an owner, and writes it to a new file that only the user can read.
 func NewKey(name, owner string) (*Key, error) {
 	e, err := openpgp.NewEntity(owner, "", "", &packet.Config{DefaultHash: crypto.SHA256,
 		Algorithm: packet.PubKeyAlgoRSA, RSABits: 3072}) // all versions of the engines can verify RSA

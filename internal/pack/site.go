@@ -104,7 +104,7 @@ func (s *site) discovery() ([]byte, error) {
 	}
 	if text != nil {
 		if err := json.Unmarshal(text, &all); err != nil || all == nil {
-			return nil, fmt.Errorf("%s is no JSON object. Correct or remove it", filepath.Join(s.dir, discovery))
+			return nil, fmt.Errorf("%s is not a JSON object. Correct or remove it", filepath.Join(s.dir, discovery))
 		}
 	}
 	if there, ok := all[service]; ok && there != services {
@@ -289,7 +289,7 @@ func (s *site) list(provider string) error {
 			}
 			var d download
 			if err := json.Unmarshal(text, &d); err != nil || !strings.HasSuffix(name, "/"+d.OS+"/"+d.Arch) {
-				return fmt.Errorf("%s is no document of a package. Remove it", filepath.Join(s.dir, name))
+				return fmt.Errorf("%s is not the document of a package. Remove it", filepath.Join(s.dir, name))
 			}
 			one.Protocols = d.Protocols
 			one.Platforms = append(one.Platforms, platform{d.OS, d.Arch})

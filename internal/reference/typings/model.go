@@ -133,7 +133,8 @@ func (n *namer) block(words []string, about string, b *provider.Block) *record {
 		nb := b.Blocks[name]
 		inner := n.block(append(slices.Clone(words), name), "A block "+name+".", &nb.Block)
 		r.fields = append(r.fields, field{name: name, of: nested(nb.Nesting, inner), text: nb.Description,
-			null: nb.Nesting == provider.NestingSingle || nb.Computed, outdated: obsolete(nb.Deprecated, nb.DeprecationMessage)})
+			null:     nb.Nesting == provider.NestingSingle || nb.Computed,
+			outdated: obsolete(nb.Deprecated, nb.DeprecationMessage)})
 	}
 	return r.sort()
 }
@@ -154,7 +155,8 @@ func obsolete(is bool, why string) string {
 func (n *namer) attributes(words []string, all map[string]*provider.Attribute) (fields []field) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		a := all[name]
-		f := field{name: name, text: a.Description, null: !a.Required, outdated: obsolete(a.Deprecated, a.DeprecationMessage)}
+		f := field{name: name, text: a.Description, null: !a.Required,
+			outdated: obsolete(a.Deprecated, a.DeprecationMessage)}
 		within := append(slices.Clone(words), name)
 		if a.Nested != nil {
 			inner := n.record(within, "An object in "+name+".", "")

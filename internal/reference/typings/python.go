@@ -19,7 +19,8 @@ const pythonKeywords = " False None True and as assert async await break class c
 func python(name string, all []*record) ([]byte, error) {
 	var w bytes.Buffer
 	fmt.Fprintf(&w, "# %s\n\"\"\"Types of the provider %s, for editors and type checkers.\n\n", note(name), name)
-	w.WriteString("A record has all members, as in requests; a program may return those that it knows (Answer).\n\"\"\"\n")
+	w.WriteString("A record has all members, as in requests; a program may return those that it knows (Answer).\n")
+	w.WriteString("\"\"\"\n")
 	if uses(all, number) {
 		w.WriteString("from decimal import Decimal\n")
 	}
@@ -28,7 +29,8 @@ func python(name string, all []*record) ([]byte, error) {
 		w.WriteString("\nNumber = Union[int, Decimal]\n")
 	}
 	if uses(all, dynamic) {
-		w.WriteString("\n\nclass Dynamic(TypedDict):\n    \"\"\"A value of any type.\"\"\"\n    value: Any\n    type: Any\n")
+		w.WriteString("\n\nclass Dynamic(TypedDict):\n    \"\"\"A value of any type.\"\"\"\n")
+		w.WriteString("    value: Any\n    type: Any\n")
 	}
 	done := map[*record]bool{}
 	for _, r := range all {

@@ -12,7 +12,8 @@ func typescript(name string, all []*record) ([]byte, error) {
 	fmt.Fprintf(&w, "// %s\n//\n", note(name))
 	w.WriteString("// A record has all members, as in requests; a program may return those that it knows (Answer).\n")
 	if uses(all, dynamic) {
-		w.WriteString("\n/** A value of any type. */\nexport interface Dynamic {\n  value: unknown;\n  type: unknown;\n}\n")
+		w.WriteString("\n/** A value of any type. */\n")
+		w.WriteString("export interface Dynamic {\n  value: unknown;\n  type: unknown;\n}\n")
 	}
 	for _, r := range all {
 		w.WriteString("\n")

@@ -39,16 +39,16 @@ func notes() *provider.Schema {
 				Attributes: map[string]*provider.Attribute{
 					"id": {Type: cty.String, Computed: true}, "path": required(cty.String, "Where the file is."),
 					"size": {Type: cty.Number, Computed: true}, "tags": {Type: cty.Map(cty.String), Optional: true},
-					"from": {Type: cty.Bool, Optional: true, Deprecated: true, DeprecationMessage: "Use path."},
-					"any":  {Type: cty.DynamicPseudoType, Optional: true}, "pair": required(cty.Tuple([]cty.Type{cty.String,
-						cty.Number}), ""),
+					"from":  {Type: cty.Bool, Optional: true, Deprecated: true, DeprecationMessage: "Use path."},
+					"any":   {Type: cty.DynamicPseudoType, Optional: true},
+					"pair":  required(cty.Tuple([]cty.Type{cty.String, cty.Number}), ""),
 					"where": {Type: cty.List(cty.Object(map[string]cty.Type{"line": cty.Number})), Optional: true},
 					"owner": {Optional: true, Nested: &provider.NestedObject{Nesting: provider.NestingSingle,
 						Attributes: map[string]*provider.Attribute{"name": required(cty.String, "")}}},
 				},
 				Blocks: map[string]*provider.NestedBlock{
-					"rule": {Nesting: provider.NestingList, Block: provider.Block{Attributes: map[string]*provider.Attribute{
-						"port": required(cty.Number, "")}}},
+					"rule": {Nesting: provider.NestingList, Block: provider.Block{
+						Attributes: map[string]*provider.Attribute{"port": required(cty.Number, "")}}},
 					"timeouts": {Nesting: provider.NestingSingle},
 				},
 			},
@@ -81,7 +81,8 @@ func TestTypesAreAsRecorded(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := Write("cobol", notes(), "notes"); err == nil || !strings.Contains(err.Error(), "go, python, typescript") {
+	_, err := Write("cobol", notes(), "notes")
+	if err == nil || !strings.Contains(err.Error(), "go, python, typescript") {
 		t.Errorf("another language: %v", err)
 	}
 }
@@ -134,7 +135,8 @@ func (g gen) attributes(depth int) map[string]*provider.Attribute {
 		a := &provider.Attribute{Required: g.IntN(2) == 0, Description: g.text(), Deprecated: g.IntN(4) == 0,
 			DeprecationMessage: g.text()}
 		if a.Optional = !a.Required; depth > 0 && g.IntN(4) == 0 {
-			a.Nested = &provider.NestedObject{Nesting: provider.Nesting(1 + g.IntN(5)), Attributes: g.attributes(depth - 1)}
+			a.Nested = &provider.NestedObject{Nesting: provider.Nesting(1 + g.IntN(5)),
+				Attributes: g.attributes(depth - 1)}
 		} else {
 			a.Type = g.typ(depth)
 		}
@@ -144,7 +146,8 @@ func (g gen) attributes(depth int) map[string]*provider.Attribute {
 }
 
 func (g gen) block(depth int) *provider.Block {
-	b := &provider.Block{Attributes: g.attributes(depth), Blocks: map[string]*provider.NestedBlock{}, Description: g.text()}
+	b := &provider.Block{Attributes: g.attributes(depth), Blocks: map[string]*provider.NestedBlock{},
+		Description: g.text()}
 	for range g.IntN(3) {
 		if name := g.name(); depth > 0 && b.Attributes[name] == nil {
 			b.Blocks[name] = &provider.NestedBlock{Nesting: provider.Nesting(1 + g.IntN(5)), Block: *g.block(depth - 1)}
