@@ -70,7 +70,9 @@ var noWriters = map[string]string{
 	"login": "files of the user", "logout": "the same",
 	"provider build": "a folder that the command line names", "provider call": "it calls a program",
 	"provider docs": "a folder that the command line names", "provider prepare": "it calls a program",
-	"env list": "an old name of workspace", "env new": "the same", "env select": "the same", "env delete": "the same",
+	"provider publish": "a folder that the command line names, in which it follows no links",
+	"provider types":   "a file that the command line names",
+	"env list":         "an old name of workspace", "env new": "the same", "env select": "the same", "env delete": "the same",
 	"provider serve": "it calls a program", "provider test": "it calls a program", "store test": "it calls a program",
 }
 
