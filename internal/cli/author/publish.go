@@ -26,9 +26,9 @@ OpenTofu, with signed packages. Configurations name the provider HOST/NAMESPACE/
 Checksums and signatures are verified before anything is written, and repeating the command changes nothing. A release
 that was published is never replaced. Addresses in the files are relative, so that DIR can be moved to another host.
 Links in DIR are not followed.`,
-		Example: `~ provider build ./notes -source registry.example.com/corp/notes -sign key.asc
-~ provider publish ./public -source registry.example.com/corp/notes -key key.asc
-~ provider publish ./public -source corp/notes -new-key key.asc`,
+		Example: `~ provider build ./notes -source example.com/corp/notes -sign key.asc
+~ provider publish public -source example.com/corp/notes -key key.asc
+~ provider publish public -source corp/notes -new-key key.asc`,
 		Setup: func(c *command.Call) command.Run {
 			var o publishOptions
 			c.Flags.StringVar(&o.source, "source", "",

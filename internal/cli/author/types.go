@@ -24,7 +24,7 @@ type typesOptions struct {
 
 func cmdTypes() *command.Command {
 	return &command.Command{
-		Name: "types", Short: "Generate the types of a provider's objects for a programming language",
+		Name: "types", Short: "Generate types of a provider's objects for editors",
 		Args: "[PROGRAM]", Mixed: true,
 		Long: `Write the types of the objects that a provider gets and returns, so that editors complete and check
 their attributes. PROGRAM is the folder of a program provider or a plugin, such as ./terraform-provider-demo. Without
