@@ -72,7 +72,8 @@ var noWriters = map[string]string{
 	"provider docs": "a folder that the command line names", "provider prepare": "it calls a program",
 	"provider publish": "a folder that the command line names, in which it follows no links",
 	"provider types":   "a file that the command line names",
-	"env list":         "an old name of workspace", "env new": "the same", "env select": "the same", "env delete": "the same",
+	"env list":         "an old name of workspace", "env new": "the same", "env select": "the same",
+	"env delete":     "the same",
 	"provider serve": "it calls a program", "provider test": "it calls a program", "store test": "it calls a program",
 }
 
