@@ -205,8 +205,8 @@ func parseShapes(list string) ([]shape, error) {
 	return found, nil
 }
 
-// prepare makes the folder of the measurement, with an empty CLI configuration in it, and finds the binaries. remove
-// removes the folder, even after an error.
+// prepare creates a temporary folder for the measurement with an empty CLI configuration, and finds the binaries. The
+// caller must call remove, which deletes the folder, even after an error.
 func (o *options) prepare(ctx context.Context) (remove func(), err error) {
 	if o.workDir, err = os.MkdirTemp("", "tombolo-bench-"); err != nil {
 		return func() {}, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -158,7 +159,7 @@ func (r *release) read(ctx context.Context, key *Key) error {
 	if err := r.verify(sums, key); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(keys(r.list)) {
+	for _, name := range slices.Sorted(maps.Keys(r.list)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

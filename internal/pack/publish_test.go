@@ -21,7 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pack"
 )
 
-// press makes small releases in the format of Build, for any versions and platforms.
+// press writes small releases in the format of Build, for any versions and platforms.
 type press struct {
 	t   *testing.T
 	dir string

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"maps"
 	"os"
 	"path"
@@ -39,8 +38,6 @@ func openSite(dir string) (*site, error) {
 }
 
 func (s *site) close() { s.root.Close() }
-
-func keys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 
 // plain returns an error if a name, or a folder above it, is a link.
 func (s *site) plain(name string) error {
@@ -129,7 +126,7 @@ func (s *site) compare(ctx context.Context, r *release) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path.Join(r.at, r.base+"_SHA256SUMS"), err)
 	}
-	for _, name := range slices.Sorted(keys(list)) {
+	for _, name := range slices.Sorted(maps.Keys(list)) {
 		if r.list[name] != list[name] {
 			return fmt.Errorf("version %s is published with another checksum of %s, or without it. Published releases "+
 				"are not replaced: raise the version in the manifest of the provider, or build the archives of all "+

@@ -87,7 +87,7 @@ func TestTypesAreAsRecorded(t *testing.T) {
 	}
 }
 
-// gen makes schemas whose names collide, are keywords, or differ only in case and separators.
+// gen returns random schemas, with names that collide, are keywords, or differ only in case and separators.
 type gen struct{ *rand.Rand }
 
 var names = []string{"a", "A", "a_b", "ab", "a-b", "a__b", "from", "class", "type", "self", "x1y", "x_1y", "__a", "_",
