@@ -132,19 +132,25 @@ func TestTheOrderOfPublishingDoesNotMatter(t *testing.T) {
 		if !strings.Contains(name, "/download/") {
 			continue
 		}
-		var d map[string]any
-		must(t, json.Unmarshal([]byte(text), &d))
-		for _, member := range []string{"download_url", "shasums_url", "shasums_signature_url"} {
-			at := filepath.ToSlash(filepath.Join(filepath.Dir(name), d[member].(string)))
-			if _, ok := want[at]; !ok {
-				t.Errorf("%s names %s, which is missing", name, at)
-			}
-		}
+		checkLinks(t, want, name, text)
 	}
 	var list struct{ Versions []struct{ Version string } }
 	must(t, json.Unmarshal([]byte(want["v1/providers/corp/demo/versions"]), &list))
 	if got := fmt.Sprint(list.Versions); got != "[{1.0.0} {1.9.0} {1.10.0} {2.0.0-beta1}]" {
 		t.Errorf("versions: %s", got)
+	}
+}
+
+// checkLinks checks that the files that a document of a package names are among those of the registry.
+func checkLinks(t *testing.T, registry map[string]string, name, text string) {
+	t.Helper()
+	var d map[string]any
+	must(t, json.Unmarshal([]byte(text), &d))
+	for _, member := range []string{"download_url", "shasums_url", "shasums_signature_url"} {
+		at := filepath.ToSlash(filepath.Join(filepath.Dir(name), d[member].(string)))
+		if _, ok := registry[at]; !ok {
+			t.Errorf("%s names %s, which is missing", name, at)
+		}
 	}
 }
 
@@ -317,4 +323,58 @@ func TestDiscoveryKeepsOtherServices(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
+}
+
+// countdown is a context that is canceled when it has been asked often enough.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Publishing is interrupted at every place that looks for it. What is there can be used, and the next attempt ends with
+// the same registry as an undisturbed one.
+func TestInterruptedPublishingIsCompletedByTheNext(t *testing.T) {
+	key, p := newKey(t), press{t, t.TempDir()}
+	p.release("1.0.0", map[string]string{"linux_amd64": "a", "darwin_arm64": "b"}, key)
+	p.release("1.1.0", map[string]string{"linux_amd64": "c"}, key)
+	whole := t.TempDir()
+	_, err := p.publish(whole, key)
+	must(t, err)
+	want := tree(t, whole)
+	for asked := range 1000 {
+		to := t.TempDir()
+		_, err := pack.Publish(&countdown{context.Background(), asked}, pack.PublishOptions{From: p.dir, Dir: to,
+			Source: provider(t, corp), Key: key})
+		if err == nil {
+			if asked < 5 {
+				t.Errorf("only %d places look for an interrupt", asked)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("canceled when asked %d times: %v", asked, err)
+		}
+		there := tree(t, to)
+		for name, text := range there {
+			if want[name] != text {
+				t.Errorf("canceled when asked %d times: %s differs from that of the complete registry", asked, name)
+			}
+			if strings.Contains(name, "/download/") {
+				checkLinks(t, there, name, text)
+			}
+		}
+		_, err = p.publish(to, key)
+		must(t, err)
+		if !maps.Equal(tree(t, to), want) {
+			t.Errorf("canceled when asked %d times: the next attempt makes another registry", asked)
+		}
+	}
+	t.Error("never completed")
 }
