@@ -223,7 +223,8 @@ func (l List) real() List {
 }
 
 // Errorf adds an error at a range (which may be nil); format and args are those of the detail. The first argument that
-// is an error becomes the Err of the new member; for errors of the operating system, advice follows the detail.
+// is an error becomes the Err of the new member; for errors of the operating system, advice follows the detail. An
+// argument that is a range becomes its Line.
 func (l List) Errorf(subject *hcl.Range, summary, format string, args ...any) List {
 	text, err := detail(format, args)
 	return append(l, &Diagnostic{Severity: Error, Summary: summary, Detail: text, Subject: subject, Err: err})
@@ -237,7 +238,7 @@ func (l List) Warnf(subject *hcl.Range, summary, format string, args ...any) Lis
 
 // detail returns the text of a problem, and the first of its arguments that is an error.
 func detail(format string, args []any) (text string, first error) {
-	text = fmt.Sprintf(format, args...)
+	text = fmt.Sprintf(format, lines(args)...)
 	for _, arg := range args {
 		if err, ok := arg.(error); ok {
 			text = join(text, SystemAdvice(err))
@@ -258,7 +259,7 @@ func (l List) AppendHCL(in hcl.Diagnostics) List {
 			severity = Warning
 		}
 		found := &Diagnostic{
-			Severity: severity, Summary: d.Summary, Detail: d.Detail,
+			Severity: severity, Summary: d.Summary, Detail: withoutColumns(d),
 			Subject: d.Subject, Context: d.Context,
 			Expression: d.Expression, EvalContext: d.EvalContext, Extra: d.Extra,
 		}

@@ -54,9 +54,7 @@ func TestScreens(t *testing.T) {
 				}
 			}
 			archive.Files = files
-			for _, colour := range []bool{true, false} {
-				got = append(got, screens(t, home, archive, colour)...)
-			}
+			got = screens(t, home, archive)
 			if *update {
 				archive.Files = append(files, got...)
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
@@ -72,38 +70,36 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// screens returns the final screens of a scene at all widths, without duplicates.
-func screens(t *testing.T, home string, archive *txtar.Archive, colour bool) (list []txtar.File) {
-	provider := filepath.Join(home, "testdata", "seen", "provider")
-	form := "colour"
-	if !colour {
-		form = "black and white"
-	}
-	for _, width := range seenWidths {
-		s := &scene{mistake: newMistake(t), provider: provider, width: width}
-		s.environ = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + s.dir,
-			"HTTPS_PROXY=http://127.0.0.1:1"}
-		if !colour {
-			s.environ = append(s.environ, "NO_COLOR=1")
+// screens returns the final screens of a scene, with and without colours, at all widths, without duplicates.
+func screens(t *testing.T, home string, archive *txtar.Archive) (list []txtar.File) {
+	var s *scene
+	for _, form := range []string{"colour", "black and white"} {
+		first := len(list)
+		for _, width := range seenWidths {
+			if s == nil || s.lastWrites() {
+				s = newScene(t, filepath.Join(home, "testdata", "seen", "provider"), archive)
+			}
+			text := []byte(s.last(width, form == "colour"))
+			if n := len(list); n > first && bytes.Equal(list[n-1].Data, text) {
+				list[n-1].Name += fmt.Sprintf(", %d", width)
+				continue
+			}
+			list = append(list, txtar.File{Name: fmt.Sprintf("in %s at %d", form, width), Data: text})
 		}
-		text := []byte(s.run(archive))
-		if n := len(list); n > 0 && bytes.Equal(list[n-1].Data, text) {
-			list[n-1].Name += fmt.Sprintf(", %d", width)
-			continue
-		}
-		list = append(list, txtar.File{Name: fmt.Sprintf("in %s at %d", form, width), Data: text})
 	}
 	return list
 }
 
-// scene is an archive that runs at a terminal.
+// scene is an archive whose last command runs at a terminal.
 type scene struct {
 	*mistake
-	provider string // the folder with the scenes' provider
-	width    int
+	command []string // the last one
 }
 
-func (s *scene) run(archive *txtar.Archive) string {
+// newScene runs all commands of an archive but the last one. The folder provider holds the scenes' provider.
+func newScene(t *testing.T, provider string, archive *txtar.Archive) *scene {
+	s := &scene{mistake: newMistake(t)}
+	s.environ = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm", "HOME=" + s.dir, "HTTPS_PROXY=http://127.0.0.1:1"}
 	for _, f := range archive.Files {
 		s.sections[f.Name] = f.Data
 		if f.Name != "commands" && f.Name[0] != '@' {
@@ -112,20 +108,32 @@ func (s *scene) run(archive *txtar.Archive) string {
 	}
 	if bytes.Contains(txtar.Format(archive), []byte(" \"cloud_")) {
 		s.environ = append(s.environ, "TOMBOLO_PROGRAM_PROVIDERS=cloud=./cloud")
-		if err := os.CopyFS("cloud", os.DirFS(s.provider)); err != nil {
-			s.t.Fatal(err)
+		if err := os.CopyFS("cloud", os.DirFS(provider)); err != nil {
+			t.Fatal(err)
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(string(s.sections["commands"])), "\n")
 	for _, line := range lines[:len(lines)-1] {
 		line, fails := strings.CutPrefix(line, "! ")
 		if text := s.line(line); text != "" && strings.HasSuffix(text, "[exit 0]\n") == fails {
-			s.t.Fatalf("%s: %s", line, text)
+			t.Fatalf("%s: %s", line, text)
 		}
 	}
-	words, err := splitWords(lines[len(lines)-1])
-	if err != nil || words[0] != "tombolo" {
-		s.t.Fatalf("the last command is %q (%v)", words, err)
+	var err error
+	if s.command, err = splitWords(lines[len(lines)-1]); err != nil || s.command[0] != "tombolo" {
+		t.Fatalf("the last command is %q (%v)", s.command, err)
+	}
+	return s
+}
+
+// lastWrites reports whether the last command may change what it shows when it is repeated.
+func (s *scene) lastWrites() bool { return s.command[1] == "apply" || s.command[1] == "destroy" }
+
+// last runs the last command and returns its final screen.
+func (s *scene) last(width int, colour bool) string {
+	environ := slices.Clone(s.environ)
+	if !colour {
+		environ = append(environ, "NO_COLOR=1")
 	}
 	out := &watched{dir: s.dir}
 	in, err := os.Open(os.DevNull)
@@ -134,12 +142,12 @@ func (s *scene) run(archive *txtar.Archive) string {
 	}
 	defer in.Close()
 	a := &command.App{
-		Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", Environ: s.environ, StartDir: s.dir},
-		In:           command.NewInput(in), Out: out, Err: out, OutTerminal: true, Width: s.width,
-		Size: func() (columns, rows int) { return s.width, 40 },
+		Surroundings: engine.Surroundings{Program: "tombolo", Title: "Tombolo", Environ: environ, StartDir: s.dir},
+		In:           command.NewInput(in), Out: out, Err: out, OutTerminal: true, Width: width,
+		Size: func() (columns, rows int) { return width, 40 },
 	}
-	code := catchPanic(a, func() command.Outcome { return start(s.t.Context(), a, words[1:]) }).ExitCode()
-	terminal := screen{columns: s.width}
+	code := catchPanic(a, func() command.Outcome { return start(s.t.Context(), a, s.command[1:]) }).ExitCode()
+	terminal := screen{columns: width}
 	if err := terminal.draw(steady(s.clean(string(out.text)))); err != nil {
 		s.t.Fatal(err)
 	}

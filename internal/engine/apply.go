@@ -465,7 +465,7 @@ func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	created, since := "unknown", ""
 	if !i.Created.IsZero() {
 		created = i.Created.String()
-		since = " since " + created
+		since = " since " + i.Created.UTC().Format(time.DateTime+" UTC")
 	}
 	if found && machine != "" {
 		since += ", on the machine " + machine

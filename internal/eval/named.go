@@ -113,7 +113,7 @@ func (i *Instance) validateVariable(s *linking.Slot, val cty.Value, rng hcl.Rang
 		if r.status == statusFail {
 			diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Invalid value for variable",
 				Subject:    &rng,
-				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + c.Range.String() + ".",
+				Detail:     r.detail() + "\n\nThis was checked by the validation rule at " + diag.Line(c.Range) + ".",
 				Expression: c.Condition, EvalContext: ctx, Extra: Checked{"var", instanceAddr(i, "var."+s.Name)}})
 		}
 	}

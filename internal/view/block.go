@@ -182,16 +182,34 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 			hidden++
 			continue
 		}
+		from := r.Len()
 		r.warnings(a, depth+1, "")
 		r.lead(depth+1, a.op)
 		r.assign(memberName(n.names[i]), width)
 		r.value(a, depth+1, how{all: all || important(n.names[i])})
 		r.WriteByte('\n')
+		if depth == 1 && !all && n.identifies(a, n.names[i]) {
+			r.identity = append(r.identity, span{from, r.Len()})
+		}
 	}
 	r.hiddenCount(depth+1, hidden, "attribute")
 	r.nestedBlocks(n, depth+1, all, r.Len() == start)
 	r.pad(4 * depth)
 	r.WriteByte('}')
+}
+
+// identifies reports whether an attribute says which object changes rather than what: it does not change and is shown
+// nevertheless, its old value is replaced by one that the provider will choose, or the object disappears with its name.
+func (n *blockNode) identifies(a *node, name string) bool {
+	switch a.op {
+	case same:
+		return true
+	case update:
+		return a.kind == unknown && !a.replace
+	case remove:
+		return n.op == remove && important(name)
+	}
+	return false
 }
 
 // nestedBlocks writes the blocks inside of a block. An empty line precedes those of each name, unless the block has no

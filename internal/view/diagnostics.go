@@ -10,7 +10,6 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
-	"github.com/tombolo-iac/tombolo/internal/regex"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
@@ -30,12 +29,6 @@ func Diagnostics(o Options, list diag.List) string {
 	}
 	return b.String()
 }
-
-// placed matches a range of a source file.
-var placed = regex.Lazy(`(\.(?:tf|tofu|tombolo|tfvars|hcl|json)):([0-9]+),[0-9]+(?:-(?:[0-9]+,)?[0-9]+)?\b`)
-
-// linesOnly shortens the ranges of source files in a text to a file and a line, as editors and people write them.
-func linesOnly(text string) string { return placed().ReplaceAllString(text, "$1:$2") }
 
 // Annotations returns the lines that make a CI service show problems beside lines of files, or "" if the service does
 // not support them.
@@ -177,8 +170,8 @@ func (w diagnosticWriter) diagnostic(d tfjson.Diagnostic, below string, others i
 	if place := w.place(d); place != "" {
 		b.WriteString(place + "\n")
 	}
-	if d.Detail != "" {
-		b.WriteString(wrap(linesOnly(clean(d.Detail)), width) + "\n")
+	if text := strings.TrimRight(clean(d.Detail), "\n"); text != "" {
+		b.WriteString(wrap(text, width) + "\n")
 	}
 	if below != "" {
 		b.WriteString("\n" + below)

@@ -229,10 +229,12 @@ const openGroups = 64
 // keysOfGroup limits how many instance keys, or ranges of them, are listed for equal changes.
 const keysOfGroup = 20
 
-// alike is a change, with the changes of other instances that have the same text.
+// alike is a change, with the same changes of other instances.
 type alike struct {
 	first     *plan.Change
 	own, body string // the text with its headline, and without it
+	changed   string // the body without the attributes that identify the object
+	differ    bool   // the others have other values of these attributes
 	more      []*plan.Change
 }
 
@@ -243,20 +245,23 @@ func (w *planWriter) changes(list []*plan.Change) {
 	for _, c := range list {
 		start := w.Len()
 		w.WriteByte('\n')
+		w.identity = w.identity[:0]
 		body := w.change(c)
 		if !w.brief {
 			w.flush()
 			continue
 		}
-		g := &alike{first: c, own: string(w.Bytes()[start:]), body: string(w.Bytes()[start+1+body:])}
+		g := &alike{first: c, own: string(w.Bytes()[start:]), body: string(w.Bytes()[start+1+body:]),
+			changed: w.withoutIdentity(start + 1 + body)}
 		w.Truncate(start)
 		if len(open) > 0 && open[0].first.Object.Instance.AbsResource() != c.Object.Instance.AbsResource() {
 			w.groups(open)
 			open = open[:0]
 		}
-		i := slices.IndexFunc(open, func(o *alike) bool { return o.body == g.body && sameInstances(o.first, c) })
+		i := slices.IndexFunc(open, func(o *alike) bool { return o.changed == g.changed && sameInstances(o.first, c) })
 		switch {
 		case i >= 0:
+			open[i].differ = open[i].differ || open[i].body != g.body
 			open[i].more = append(open[i].more, c)
 			continue
 		case len(open) == openGroups:
@@ -266,6 +271,17 @@ func (w *planWriter) changes(list []*plan.Change) {
 		open = append(open, g)
 	}
 	w.groups(open)
+}
+
+// withoutIdentity returns the text from an offset on, without the attributes that identify the object.
+func (w *planWriter) withoutIdentity(from int) string {
+	var b strings.Builder
+	for _, part := range w.identity {
+		b.Write(w.Bytes()[from:part.from])
+		from = part.to
+	}
+	b.Write(w.Bytes()[from:])
+	return b.String()
 }
 
 // sameInstances reports whether two changes are of one resource and have the same reason, without details of a single
@@ -282,8 +298,11 @@ func (w *planWriter) groups(list []*alike) {
 	for _, g := range list {
 		w.WriteString(g.own)
 		if len(g.more) > 0 {
-			same := row{changes: g.more}
-			text := fmt.Sprintf("(and the same for %d more: %s)", len(g.more), same.addressOf(keysOfGroup))
+			same, what := row{changes: g.more}, "the same"
+			if g.differ {
+				what = "the same change"
+			}
+			text := fmt.Sprintf("(and %s for %d more: %s)", what, len(g.more), same.addressOf(keysOfGroup))
 			for line := range strings.SplitSeq(wrap(text, w.o.width()-len("  # ")-1), "\n") {
 				w.remark("%s", w.in(gray, line))
 			}

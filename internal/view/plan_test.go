@@ -54,6 +54,47 @@ func creations(n int, input func(i int) string) *plan.Plan {
 	return p
 }
 
+// Instances have identifiers of their own, which are no part of a change, and old values of what is computed again.
+func TestInstancesThatDifferOnlyByWhoTheyAreChangeTheSameWay(t *testing.T) {
+	terminal := func() (int, int) { return 80, 24 }
+	names := []string{"id", "name", "size", "address"}
+	types := map[string]cty.Type{}
+	for _, name := range names {
+		types[name] = cty.String
+	}
+	for differs, want := range map[string]int{"": 1, "id": 1, "name": 1, "address": 1, "size": 3} {
+		p := &plan.Plan{}
+		for i := range 3 {
+			before, after := map[string]cty.Value{}, map[string]cty.Value{}
+			for _, name := range names {
+				before[name] = cty.StringVal("old " + name)
+				if name == differs {
+					before[name] = cty.StringVal(fmt.Sprint(name, i))
+				}
+				after[name] = before[name]
+			}
+			after["size"], after["address"] = cty.StringVal("large"), cty.UnknownVal(cty.String)
+			o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x",
+				Name: "a"}}.Instance(addr.IntKey(i))}
+			p.Changes = append(p.Changes, &plan.Change{Object: o, PrevAddr: o.Instance, Action: plan.Update,
+				Type: cty.Object(types), Before: plan.Value{Value: cty.ObjectVal(before)},
+				After: plan.Value{Value: cty.ObjectVal(after)}})
+		}
+		var out bytes.Buffer
+		v := New(Options{Size: terminal, Out: &out})
+		v.Plan(p, nil)
+		v.Close()
+		more := "(and the same change for 2 more: t_x.a[1..2])"
+		if differs == "" {
+			more = "(and the same for 2 more: t_x.a[1..2])"
+		}
+		if got := strings.Count(out.String(), "will be updated"); got != want ||
+			strings.Contains(out.String(), more) != (want == 1) {
+			t.Errorf("%q differs: %d headlines, want %d:\n%s", differs, got, want, out.String())
+		}
+	}
+}
+
 func TestEqualInstancesAreWrittenOnceForPeople(t *testing.T) {
 	terminal := func() (int, int) { return 80, 24 }
 	for _, c := range []struct {

@@ -21,7 +21,12 @@ type renderer struct {
 	brief bool
 	// hide, if not nil, replaces secrets in values; see conceal.go.
 	hide func(string) (shown string, whole bool)
+	// identity holds the places of the attributes that identify an object: see blockNode.identifies.
+	identity []span
 }
+
+// span is a part of the rendered text.
+type span struct{ from, to int }
 
 // how controls how a part is written.
 type how struct {

@@ -274,8 +274,8 @@ func progressText(e event.Progress) string {
 
 func stoppingText(e event.Stopping, o Options) string {
 	if e.Now {
-		return "\nTwo interrupts received. Exiting immediately. Operations in progress stay in the journal, and the " +
-			"next command lists them.\n"
+		return "\n" + wrap("Two interrupts received. Exiting immediately. Operations in progress stay in the journal, "+
+			"and the next command lists them.", o.width()-1) + "\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 )
 
@@ -125,7 +126,7 @@ func noneSucceeded(failures hcl.Diagnostics) error {
 		}
 		fmt.Fprintf(&text, "- %s", failure.Summary)
 		if failure.Subject != nil {
-			fmt.Fprintf(&text, " (at %s)", failure.Subject)
+			fmt.Fprintf(&text, " (at %s)", diag.Line(*failure.Subject))
 		}
 		detail := failure.Detail
 		if mayQuoteSecret(failure) {

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/iteration"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
@@ -251,7 +252,8 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 	}
 	for _, reference := range Mentions(t) {
 		if name := reference.RootName(); !has(ctx.Variables, name) {
-			err := fmt.Errorf("vars map does not contain key %q, referenced at %s", name, reference[0].SourceRange())
+			err := fmt.Errorf("vars map does not contain key %q, referenced at %s", name,
+				diag.Line(reference[0].SourceRange()))
 			return cty.NilVal, function.NewArgError(1, unlessMarked(sourceMarks, err))
 		}
 	}
