@@ -29,7 +29,7 @@ const terraformVersion = "1.11.4"
 // minutes.
 const (
 	shortSample = 12
-	usualSample = 120
+	usualSample = 60
 )
 
 // liveRuns limits how often terraform runs a case without a stored answer before a difference counts.

@@ -219,7 +219,7 @@ func TestRecordedConsoleAnswersMatchTerraform(t *testing.T) {
 	n := 0
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
-			if n++; n%40 != 0 || len(e.input) > 1 {
+			if n++; n%200 != 0 || len(e.input) > 1 {
 				continue
 			}
 			got, err := terraform.ask(e)
@@ -245,7 +245,7 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 	n := 0
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
-			if n++; n%50 != 0 && len(e.input) == 1 {
+			if n++; n%200 != 0 && len(e.input) == 1 {
 				continue
 			}
 			got, err := o.ask(e)

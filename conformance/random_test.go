@@ -149,19 +149,19 @@ func runRandomWith(t *testing.T, h *harness, list []uint64, generate func(seed u
 const newerTerraform = "terraform-1.15.9"
 
 // randomSample is the default selection: seeds that are quick and use much of the language.
-var randomSample = []uint64{2, 5, 11, 12}
+var randomSample = []uint64{2, 11}
 
 // testsSample is the same for test files.
-var testsSample = []uint64{4, 8}
+var testsSample = []uint64{4}
 
 // mistakesSample is the same for mistakes.
-var mistakesSample = []uint64{1, 2, 4, 5, 27, 50, 86}
+var mistakesSample = []uint64{1, 27, 86}
 
 // statesSample is the same for states.
-var statesSample = []uint64{1, 2}
+var statesSample = []uint64{1}
 
 // unknownsSample is the same for unknown values.
-var unknownsSample = []uint64{1, 2, 3}
+var unknownsSample = []uint64{1, 2}
 
 // randomSeeds parses an environment variable: a number of seeds from 1 on, or "first-last".
 func randomSeeds(t *testing.T, name string, sample []uint64) (list []uint64) {

@@ -4,6 +4,9 @@ package team
 
 import (
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
@@ -11,7 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 )
 
-// A state in each backend is read from another configuration, plain and encrypted.
+// A state in each backend is read from another configuration: plain or encrypted, and both with TOMBOLO_TEAM_PAIRS=all.
 func TestStatesOfEachBackendAreReadByOthers(t *testing.T) {
 	all := map[string]place{
 		"local": {block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", t.TempDir()+"/terraform.tfstate")},
@@ -28,7 +31,11 @@ func TestStatesOfEachBackendAreReadByOthers(t *testing.T) {
 		env: append([]string{encryption.Variable + "=" + sealing}, all["pg"].env...)}
 	all["local sealed"] = place{block: fmt.Sprintf("backend \"local\" {\n  path = %q\n}", t.TempDir()+
 		"/terraform.tfstate"), env: []string{encryption.Variable + "=" + sealing}}
-	for name, p := range all {
+	for i, name := range slices.Sorted(maps.Keys(all)) { // each kind beside its sealed form
+		p := all[name]
+		if i%4 != 0 && i%4 != 3 && os.Getenv("TOMBOLO_TEAM_PAIRS") != "all" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			m := p.member(t, "tombolo", ours)
 			m.run("apply", "-auto-approve", "-no-color")

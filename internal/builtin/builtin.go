@@ -48,6 +48,8 @@ func New(o Options) provider.Provider {
 type terraform struct {
 	provider.Base
 	opts Options
+	// planned and applied are the types of the last objects.
+	planned, applied ctyfast.LastType
 }
 
 var dataBlock = &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -141,7 +143,7 @@ func (t *terraform) Plan(ctx context.Context, req provider.PlanRequest) provider
 	} else if !same {
 		planned["output"] = cty.UnknownVal(input.Type()) // even if the input was removed
 	}
-	resp.Planned = cty.ObjectVal(planned)
+	resp.Planned = t.planned.Share(cty.ObjectVal(planned))
 	return resp
 }
 
@@ -167,7 +169,7 @@ func (t *terraform) Apply(ctx context.Context, req provider.ApplyRequest) provid
 	}
 	vals["output"] = vals["input"]
 	vals["store"] = applyStore(vals["store"], ctyfast.Attr(req.Config, "store"))
-	return provider.ApplyResponse{State: cty.ObjectVal(vals), Private: req.PlannedPrivate}
+	return provider.ApplyResponse{State: t.applied.Share(cty.ObjectVal(vals)), Private: req.PlannedPrivate}
 }
 
 // Import implements provider.Provider: the id is used unchanged.

@@ -21,12 +21,12 @@ func TestDiskErrorAtEveryStoreCall(t *testing.T) {
 	tmpl, expected := template(t)
 	failures := 0
 	for n := 1; !t.Failed(); n++ {
-		if !full && n%5 != int(seed)%5 && n > 3 {
+		if !full && n%15 != int(seed)%15 && n > 3 {
 			continue
 		}
 		reached := false
 		for i, mode := range modes {
-			if !full && i != (n/5+int(seed))%len(modes) {
+			if !full && i != (n/15+int(seed))%len(modes) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s:%d", mode, n), func(t *testing.T) {

@@ -156,12 +156,12 @@ func (r *testProject) unlockByHand() {
 // each service.
 func TestKilledWithASharedState(t *testing.T) {
 	t.Parallel()
-	kills := 4
+	kills := 2
 	switch {
 	case full:
 		kills = 100
 	case testing.Short():
-		kills = 2
+		kills = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("TOMBOLO_CRASH_KILLS")); err == nil {
 		kills = n

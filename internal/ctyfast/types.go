@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -99,6 +100,21 @@ func (c *objectTypes) object(atys map[string]cty.Type, other []namedType) cty.Ty
 	}
 	c.bySchema[key] = objectType{atys, other, ty}
 	return ty
+}
+
+// LastType is the type of the last of several values, which mostly have the same one.
+type LastType struct{ p atomic.Pointer[cty.Type] }
+
+// Share returns a value, with the last type instead of its own if they are equal, so that its own needs no memory.
+func (l *LastType) Share(v cty.Value) cty.Value {
+	if last := l.p.Load(); last != nil {
+		if same, ok := Typed(v, *last); ok {
+			return same
+		}
+	}
+	ty := v.Type()
+	l.p.Store(&ty)
+	return v
 }
 
 // Typed returns a value with a type that equals its own, so that many values can share one.

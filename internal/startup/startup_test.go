@@ -23,7 +23,7 @@ func TestEachCollectionAdaptsTheSetting(t *testing.T) {
 	}
 }
 
-func TestLargeHeapsGrowByHalf(t *testing.T) {
+func TestLargeHeapsGrowByLess(t *testing.T) {
 	for live, want := range map[uint64]int{0: most, 1 << 20: most, 16 << 20: 200, 32 << 20: 100, 64 << 20: least,
 		1 << 40: least} {
 		if now := percent(live); now != want {

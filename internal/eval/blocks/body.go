@@ -38,7 +38,7 @@ type bodyAttr struct {
 	local bool     // refers to each, count, self or caller, so that instances differ
 	rng   hcl.Range
 	// seen is the type of the last evaluated value, if the schema leaves it open: instances share it.
-	seen *atomic.Pointer[cty.Type]
+	seen *ctyfast.LastType
 }
 
 // Compile compiles a body against a schema. Mismatches are reported by the evaluation.
@@ -68,7 +68,7 @@ func Compile(body hcl.Body, schema *provider.Block) *Body {
 		}
 		vars, a := funcs.Mentions(attr.Expr), schema.Attributes[name]
 		b.attrs = append(b.attrs, bodyAttr{name, attr.Expr, a.ImpliedType(), a.ConfigType(), mentionsLocal(vars),
-			attr.Range, &atomic.Pointer[cty.Type]{}})
+			attr.Range, &ctyfast.LastType{}})
 		b.traversals = append(b.traversals, vars...)
 	}
 	b.compileBlocks(groups, content)
@@ -263,13 +263,7 @@ func (a *bodyAttr) typed(v cty.Value) cty.Value {
 	if !ty.IsObjectType() && !ty.IsTupleType() {
 		return v
 	}
-	if seen := a.seen.Load(); seen != nil {
-		if same, ok := ctyfast.Typed(v, *seen); ok {
-			return same
-		}
-	}
-	a.seen.Store(&ty)
-	return v
+	return a.seen.Share(v)
 }
 
 // ConversionMessage returns the reason for a failed conversion, with the path within the value.

@@ -13,7 +13,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/iteration"
 )
 
@@ -588,7 +587,7 @@ func (e *jsonObject) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 			name := key.AsString()
 			if _, defined := values[name]; defined {
 				wrong(m, e.Expression, "Duplicate object attribute", "An attribute named %q was already defined at %s.",
-					name, diag.Line(places[name]))
+					name, places[name])
 				continue
 			}
 			values[name], places[name] = v, m.at
