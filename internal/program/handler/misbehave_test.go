@@ -61,8 +61,8 @@ var misbehaviours = map[string]func(v object) (code int){
 		fmt.Fprintln(os.Stderr, "the end")
 		return 1
 	},
-	"gigabytes": func(object) int {
-		gigabytes()
+	"half a gibibyte": func(object) int {
+		halfGibibyte()
 		fmt.Fprintln(os.Stderr, "the end")
 		return 1
 	},
@@ -171,10 +171,10 @@ func daemon() {
 	_ = cmd.Start()
 }
 
-// gigabytes prints 2 GiB to standard error.
-func gigabytes() {
+// halfGibibyte prints 512 MiB to standard error.
+func halfGibibyte() {
 	block := bytes.Repeat(append(bytes.Repeat([]byte("all work and no play "), 48), '\n'), 1<<10)
-	for sent := 0; sent < 2<<30; sent += len(block) {
+	for sent := 0; sent < 512<<20; sent += len(block) {
 		os.Stderr.Write(block)
 	}
 }

@@ -281,8 +281,8 @@ var sessionMisbehaviours = map[string]func(s *toySessionState, id int64, v objec
 		}
 		return false
 	},
-	"gigabytes": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
-		gigabytes()
+	"half a gibibyte": func(s *toySessionState, id int64, _ object, _ chan struct{}) bool {
+		halfGibibyte()
 		s.fail(id, 1, "the end", nil)
 		return true
 	},
