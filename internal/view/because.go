@@ -364,6 +364,17 @@ func changing(changes []*plan.Change) map[addr.ConfigResource]bool {
 	return some
 }
 
+// deletedOutside returns the objects that the plan's refresh did not find any more.
+func deletedOutside(p *plan.Plan) map[addr.Object]bool {
+	gone := map[addr.Object]bool{}
+	for _, c := range p.Drift {
+		if c.Action == plan.Delete {
+			gone[c.Object] = true
+		}
+	}
+	return gone
+}
+
 // inWords joins names as in a sentence.
 func inWords(names []string) string {
 	if len(names) < 2 {

@@ -189,7 +189,7 @@ func (r *renderer) block(n *blockNode, depth int, all bool) {
 		r.value(a, depth+1, how{all: all || important(n.names[i])})
 		r.WriteByte('\n')
 		if depth == 1 && !all && n.identifies(a, n.names[i]) {
-			r.identity = append(r.identity, span{from, r.Len()})
+			r.identify(from)
 		}
 	}
 	r.hiddenCount(depth+1, hidden, "attribute")

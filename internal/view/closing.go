@@ -333,7 +333,7 @@ func (w *planWriter) completedChanges(changes []*plan.Change) {
 	list := rows(tfjson.SortedChanges(changes), func(*plan.Change) string { return "" })
 	width := w.addressWidth(list)
 	for i := range list {
-		if i == mostDone {
+		if i == mostDone && i+1 < len(list) { // a note would need as much room as a last row
 			fmt.Fprintf(w, "  ... and %d more that are done\n", left(list[i:]))
 			break
 		}

@@ -49,7 +49,7 @@ func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
 	d := &Details{brief: writer(true), full: writer(false)}
 	changes := shownChanges(p)
 	for _, w := range []*planWriter{&d.brief, &d.full} {
-		w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
+		w.invocations, w.changing, w.gone = byTrigger(p.Invocations), changing(changes), deletedOutside(p)
 	}
 	d.why = reasons{w: &d.brief, counts: countsOf(p), followers: followers(changes, d.brief.schema)}
 	return d
@@ -71,8 +71,11 @@ func (d *Details) Change(c *plan.Change) Detail {
 	}
 	out.Headline, out.Remarks = headlines(head)
 	out.Because = d.brief.because(c)
-	if c.Action == plan.Update {
+	switch {
+	case c.Action == plan.Update:
 		out.Why = cmp.Or(out.Why, d.brief.differing(c))
+	case c.Action == plan.Create && d.brief.gone[c.Object]:
+		out.Why = cmp.Or(out.Why, "deleted outside of "+d.brief.o.title())
 	}
 	return out
 }

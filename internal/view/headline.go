@@ -102,6 +102,9 @@ func (w *planWriter) heading(c *plan.Change) {
 	if reason := reasonText(c); reason != "" {
 		w.remark("(%s)", reason)
 	}
+	if w.brief && c.Action == plan.Create && w.gone[c.Object] {
+		w.remark("(it was deleted outside of %s)", w.o.title())
+	}
 	if c.Action == plan.ForgetThenCreate {
 		w.remark("(the old object will not be destroyed: destroy = false)")
 	}
@@ -258,7 +261,9 @@ func (w *planWriter) changes(list []*plan.Change) {
 			w.groups(open)
 			open = open[:0]
 		}
-		i := slices.IndexFunc(open, func(o *alike) bool { return o.changed == g.changed && sameInstances(o.first, c) })
+		i := slices.IndexFunc(open, func(o *alike) bool {
+			return o.changed == g.changed && sameInstances(o.first, c) && w.gone[o.first.Object] == w.gone[c.Object]
+		})
 		switch {
 		case i >= 0:
 			open[i].differ = open[i].differ || open[i].body != g.body

@@ -22,12 +22,13 @@ const LeastMarkdown = 1000
 func Markdown(o Options, p *plan.Plan, schemas tfjson.Schemas, limit int, hash string) error {
 	var text bytes.Buffer
 	o.Secrets = cmp.Or(o.Secrets, &Secrets{})
-	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets})
+	page := func() (columns, rows int) { return defaultWidth, 1000 } // people read it: as short as in a terminal
+	v := New(Options{Out: &text, Automation: true, Program: o.Program, Title: o.Title, Secrets: o.Secrets, Size: page})
 	v.Plan(p, schemas)
 	v.Close()
 
 	title := fmt.Sprintf("### %s\n\n", markdownTitle(p)) + markdownChecks(o, p) + markdownDeferred(p)
-	list := markdownRows(p)
+	list := markdownRows(NewDetails(o, p, schemas), p)
 	plain := strings.Trim(text.String(), "\n")
 	end := ""
 	if hash != "" {
@@ -152,24 +153,46 @@ type markdownRow struct {
 }
 
 // markdownRows returns the rows of all changes that do something.
-func markdownRows(p *plan.Plan) (list []markdownRow) {
+func markdownRows(d *Details, p *plan.Plan) (list []markdownRow) {
 	changes := slices.DeleteFunc(slices.Clone(p.Changes), func(c *plan.Change) bool { return markdownAction(c) == "" })
-	groups := rows(tfjson.SortedChanges(changes), func(c *plan.Change) string {
-		why := reasonText(c)
-		if c.NotImported != nil {
-			why = "its optional import found no object"
-		}
-		if hasMoved(c) {
-			why = strings.TrimPrefix(why+"; moved from "+clean(c.PrevAddr.String()), "; ")
-		}
-		return why
-	})
+	groups := rows(tfjson.SortedChanges(changes), d.reason)
 	for i := range groups {
 		g := &groups[i]
-		text := fmt.Sprintf("| %s | %s | %s |\n", markdownAction(g.changes[0]), codeCell(g.address()), textCell(g.why))
+		why := strings.TrimSpace(g.why + " " + d.why.following(g))
+		text := fmt.Sprintf("| %s | %s | %s |\n", markdownAction(g.changes[0]), codeCell(g.address()), textCell(why))
 		list = append(list, markdownRow{text, len(g.changes)})
 	}
 	return list
+}
+
+// reason returns in a line why and how an object changes.
+func (d *Details) reason(c *plan.Change) string {
+	w := &d.brief
+	parts := []string{d.why.why(c)}
+	switch c.Action {
+	case plan.Update:
+		if causes := w.causes(c, compareBlock(w.schema(c), w.sides(c), nil)); causes != "" {
+			parts = append(parts, "because of changes to "+causes)
+		} else {
+			parts = append(parts, w.differing(c))
+		}
+	case plan.Read:
+		parts = append(parts, reasonText(c))
+	case plan.Create:
+		if w.gone[c.Object] {
+			parts = append(parts, "deleted outside of "+w.o.title())
+		}
+	}
+	if c.NotImported != nil {
+		parts = append(parts, "its optional import found no object")
+	}
+	if c.Importing != nil {
+		parts = append(parts, "imported from "+w.importedFrom(c.Importing))
+	}
+	if hasMoved(c) {
+		parts = append(parts, "moved from "+clean(c.PrevAddr.String()))
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(t string) bool { return t == "" }), "; ")
 }
 
 func markdownAction(c *plan.Change) string {

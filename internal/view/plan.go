@@ -27,6 +27,8 @@ type planWriter struct {
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
 	// changing are the resources that the plan changes.
 	changing map[addr.ConfigResource]bool
+	// gone are the objects that were deleted outside since the last apply.
+	gone map[addr.Object]bool
 }
 
 // flush writes the rendered text. The owner of the writer handles its errors: a view cannot report them.
@@ -49,7 +51,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	defer w.unread(p)
 	defer w.leftOut(p)
 	defer w.deferred(p)
-	w.invocations, w.changing = byTrigger(p.Invocations), changing(changes)
+	w.invocations, w.changing, w.gone = byTrigger(p.Invocations), changing(changes), deletedOutside(p)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
 		w.closing(p, nil)

@@ -58,11 +58,12 @@ func creations(n int, input func(i int) string) *plan.Plan {
 func TestInstancesThatDifferOnlyByWhoTheyAreChangeTheSameWay(t *testing.T) {
 	terminal := func() (int, int) { return 80, 24 }
 	names := []string{"id", "name", "size", "address"}
-	types := map[string]cty.Type{}
+	types := map[string]cty.Type{"input": cty.Object(map[string]cty.Type{"name": cty.String, "size": cty.String})}
 	for _, name := range names {
 		types[name] = cty.String
 	}
-	for differs, want := range map[string]int{"": 1, "id": 1, "name": 1, "address": 1, "size": 3} {
+	for differs, want := range map[string]int{"": 1, "id": 1, "name": 1, "address": 1, "size": 3, "input.name": 1,
+		"input.size": 3} {
 		p := &plan.Plan{}
 		for i := range 3 {
 			before, after := map[string]cty.Value{}, map[string]cty.Value{}
@@ -74,6 +75,12 @@ func TestInstancesThatDifferOnlyByWhoTheyAreChangeTheSameWay(t *testing.T) {
 				after[name] = before[name]
 			}
 			after["size"], after["address"] = cty.StringVal("large"), cty.UnknownVal(cty.String)
+			inner := map[string]cty.Value{"name": cty.StringVal("inner"), "size": cty.StringVal("small")}
+			if name, ok := strings.CutPrefix(differs, "input."); ok {
+				inner[name] = cty.StringVal(fmt.Sprint(name, i))
+			}
+			before["input"] = cty.ObjectVal(inner)
+			after["input"] = cty.ObjectVal(map[string]cty.Value{"name": inner["name"], "size": cty.StringVal("large")})
 			o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x",
 				Name: "a"}}.Instance(addr.IntKey(i))}
 			p.Changes = append(p.Changes, &plan.Change{Object: o, PrevAddr: o.Instance, Action: plan.Update,
@@ -91,6 +98,41 @@ func TestInstancesThatDifferOnlyByWhoTheyAreChangeTheSameWay(t *testing.T) {
 		if got := strings.Count(out.String(), "will be updated"); got != want ||
 			strings.Contains(out.String(), more) != (want == 1) {
 			t.Errorf("%q differs: %d headlines, want %d:\n%s", differs, got, want, out.String())
+		}
+	}
+}
+
+// Who reads that an object is created asks why, if there was one: only the objects that are gone have a reason.
+func TestObjectsThatWereDeletedOutsideSayThatTheyAreCreatedAgain(t *testing.T) {
+	for gone := range 1 << 4 {
+		p, want := creations(4, func(int) string { return "x" }), 0
+		for i, c := range p.Changes {
+			if gone&(1<<i) != 0 {
+				deleted := *c
+				deleted.Action, deleted.Before, deleted.After = plan.Delete, c.After, plan.Value{}
+				p.Drift, want = append(p.Drift, &deleted), want+1
+			}
+		}
+		var text, page bytes.Buffer
+		v := New(Options{Out: &text, Size: func() (int, int) { return 80, 24 }})
+		v.Plan(p, nil)
+		v.Close()
+		groups := min(want, 1) // they are shown once, apart from those that are new
+		if got := strings.Count(text.String(), "(it was deleted outside of Tombolo)"); got != groups {
+			t.Errorf("%04b: the reason is there %d times, want %d:\n%s", gone, got, groups, text.String())
+		}
+		if err := Markdown(Options{Out: &page}, p, nil, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		objects := 0
+		for line := range strings.Lines(page.String()) {
+			if address, found := strings.CutSuffix(strings.TrimSpace(line), "` | deleted outside of Tombolo |"); found {
+				names, more := named(strings.TrimPrefix(address, "| create | `"))
+				objects += len(names) + more
+			}
+		}
+		if objects != want {
+			t.Errorf("%04b: %d objects have the reason in the table, want %d:\n%s", gone, objects, want, page.String())
 		}
 	}
 }

@@ -21,12 +21,20 @@ type renderer struct {
 	brief bool
 	// hide, if not nil, replaces secrets in values; see conceal.go.
 	hide func(string) (shown string, whole bool)
-	// identity holds the places of the attributes that identify an object: see blockNode.identifies.
+	// identity holds the places of the parts that identify an object: see blockNode.identifies.
 	identity []span
 }
 
 // span is a part of the rendered text.
 type span struct{ from, to int }
+
+// identify notes that the text from an offset on says which object changes, and not what.
+func (r *renderer) identify(from int) {
+	for len(r.identity) > 0 && r.identity[len(r.identity)-1].from >= from {
+		r.identity = r.identity[:len(r.identity)-1]
+	}
+	r.identity = append(r.identity, span{from, r.Len()})
+}
 
 // how controls how a part is written.
 type how struct {
@@ -336,11 +344,15 @@ func (r *renderer) members(n *node, depth int, h how) {
 		}
 		inner := h
 		inner.all = h.all || important(n.names[i])
+		from := r.Len()
 		r.warnings(c, depth, "")
 		r.lead(depth, c.op)
 		r.assign(keys[i], width)
 		r.value(c, depth, inner)
 		r.WriteByte('\n')
+		if c.op == same && !h.all {
+			r.identify(from)
+		}
 	}
 	r.hiddenCount(depth, hidden, "attribute")
 }

@@ -18,9 +18,8 @@ import (
 
 var nativeWork = reflect.TypeFor[Work]()
 
-// Metered returns an expression with the same result, except that a text or a `for` expression that gets too large is
-// an error, and that a `for` expression ends with the Work of its functions. The original expression is not changed.
-// JSON strings are parsed for this purpose.
+// Metered returns an expression with the same result, except that a text or `for` expression that gets too large is an
+// error, and that a `for` expression ends with the Work of its functions. It parses JSON strings and changes nothing.
 func Metered(e hcl.Expression) hcl.Expression {
 	native, ok := e.(hclsyntax.Expression)
 	if !ok {

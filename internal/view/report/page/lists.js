@@ -25,12 +25,17 @@ function loss(row) {
     o.w ? el('span', { class: 'why' }, o.w) : null);
 }
 
+// problemText writes a problem. The line with marks below an excerpt is an element, since a narrow page, which wraps the
+// excerpt, does not show it.
+const problemText = (text) => text.split('\n').map((line) => (/^ *\^+$/.test(line) ? el('span', { class: 'marks' }, line + '\n') :
+  line + '\n'));
+
 // problems shows the errors before the warnings.
 function problems() {
   const list = [];
   const errors = (p) => (p.severity === 'error' ? 0 : 1);
   for (const p of [...(data.problems ?? [])].sort((a, b) => errors(a) - errors(b))) {
-    list.push(el('div', { class: 'note ' + p.severity }, el('pre', {}, p.text)));
+    list.push(el('div', { class: 'note ' + p.severity }, el('pre', {}, problemText(p.text))));
   }
   for (const n of data.notes ?? []) list.push(el('div', { class: 'note ' + n.level }, el('p', {}, n.text)));
   return list.length ? el('section', { class: 'notes', 'aria-label': 'Problems and notes' }, list) : null;
