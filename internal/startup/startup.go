@@ -4,8 +4,8 @@
 // Libraries allocate about 5 MB for their tables before main begins, and most of it stays in use. By default the
 // runtime first collects garbage at 4 MB, so every command paid for one or two collections that freed next to nothing,
 // and a run over a thousand objects for ten. With this package, the first collection runs when the heap has grown to
-// 12 MB, and each later one when it has grown by 32 MB or by two fifths, whichever comes last. A large heap is collected
-// more often than by default: a plan of 100 000 objects takes a fourth less memory, and hardly more time.
+// 12 MB, and each later one when it has grown by 32 MB or by two fifths, whichever comes last. A large heap is
+// collected more often than by default: a plan of 100 000 objects takes a fourth less memory, and hardly more time.
 // GOGC in the environment takes precedence.
 //
 // The package must import little: a package with fewer dependencies is initialized earlier.
