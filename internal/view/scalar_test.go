@@ -2,6 +2,9 @@ package view
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -48,4 +51,31 @@ func FuzzEmbedded(f *testing.F) {
 			t.Fatalf("%q is read as %#v, which is written as %q, %v", text, v, written, err)
 		}
 	})
+}
+
+// Whole numbers are written without the library, which decides how every number looks.
+func TestNumbersLookLikeThoseOfTheLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		precision := []uint{24, 53, 64, 512}[r.IntN(4)]
+		f := new(big.Float).SetPrec(precision).SetInt64((r.Int64() - r.Int64()) >> r.IntN(63))
+		if r.IntN(2) == 0 {
+			f.SetMantExp(f, r.IntN(90)-70)
+		}
+		if r.IntN(9) == 0 {
+			f.Neg(f)
+		}
+		if got, want := decimal(f), f.Text('f', -1); got != want {
+			t.Fatalf("got %s, want %s", got, want)
+		}
+	}
+	for _, n := range []int64{math.MinInt64, math.MaxInt64} {
+		for _, more := range []int64{-1, 0, 1} {
+			f := new(big.Float).SetPrec(512).SetInt64(n)
+			f.Add(f, big.NewFloat(float64(more)))
+			if got, want := decimal(f), f.Text('f', -1); got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+		}
+	}
 }
