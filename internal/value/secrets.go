@@ -393,9 +393,9 @@ func redact(text string, batches []batch, least int, shown map[string]bool) stri
 	end, copied := 0, 0 // end of the hidden part, and of the part in b
 	for i := 0; i+least <= len(text); i++ {
 		n := 0
-		for _, batch := range batches {
-			if batch.mayBegin(text[i : i+least]) {
-				n = max(n, batch.PrefixLength(text[i:]))
+		for k := range batches {
+			if of := &batches[k]; of.mayBegin(text[i : i+least]) {
+				n = max(n, of.PrefixLength(text[i:]))
 			}
 		}
 		if n == 0 || shown[text[i:i+n]] {
