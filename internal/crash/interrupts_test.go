@@ -129,9 +129,6 @@ func TestSignalDuringAPlanEndsIt(t *testing.T) {
 	for _, args := range [][]string{{"plan", "-out=p", "-input=false", "-no-color"}, applying} {
 		out, code := r.sayAfter(r.tombolo(args...), "data.external.d: Reading...", syscall.SIGTERM)
 		r.says(out, code, 1, "Interrupt received", "Planning was interrupted")
-		if n := strings.Count(out, "Error: "); n != 1 {
-			t.Errorf("one interrupt is %d errors:\n%s", n, out)
-		}
 	}
 	if s := r.read(); len(s.State.Resources())+len(s.InFlight) > 0 {
 		t.Errorf("something is left: %+v", s)

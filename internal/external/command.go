@@ -208,11 +208,7 @@ func (c *command) failure(res *program.Result, err error) *diag.Diagnostic {
 		if c.action != "" && c.action != "read" {
 			intro += "It may have changed something that is not in the state."
 		}
-		d := c.badEnd(res, intro)
-		if !stopped.Stuck {
-			d.Err = stopped.Err
-		}
-		return d
+		return c.badEnd(res, intro)
 	case err != nil:
 		return problem(sumExecution, fmt.Sprintf("The program %s was not run.\n\nProgram: %s\nState: %s", c.purpose(),
 			c.argv[0], err))

@@ -15,7 +15,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,9 +130,6 @@ func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, 
 	}
 	diags := p.walk.Diagnostics()
 	if err != nil && ctx.Err() != nil {
-		for _, d := range diags { // of calls that the interrupt ended
-			d.Follows = d.Follows || errors.Is(d.Err, provider.ErrStopping) || errors.Is(d.Err, context.Canceled)
-		}
 		diags = diags.Errorf(nil, "Planning was interrupted",
 			"The plan is incomplete, so it cannot be applied. The state is unchanged.").Because(context.Cause(ctx))
 	}

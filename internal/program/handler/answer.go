@@ -340,11 +340,7 @@ func (r *request) unanswered(err error) *diag.Diagnostic {
 		if !r.reads {
 			left = " It may already have changed something that is not in the state."
 		}
-		d := say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
-		if !stopped.Stuck {
-			d.Err = stopped.Err
-		}
-		return d
+		return say(sumStopped, "%s, but %s.%s", r.asked(), stopped, left)
 	}
 	return say(r.failed(), "%s, but %s.", r.asked(), r.quote(err.Error()))
 }
