@@ -10,8 +10,8 @@ export LC_ALL=C
 call=$(mktemp) && trap 'rm -f "$call"' EXIT
 param() { jq -r ".params.$1" "$call"; }
 
-# The output of a function is its result. Exit status 3 means an error whose data is the output; any other status except
-# 0 means that the result is unknown.
+# The output of a function is its result, on one line. Exit status 3 means an error whose data is the output; any other
+# status except 0 means that the result is unknown.
 open() { mkdir -p "$folder" && echo '{"features": ["workspaces"]}'; }
 
 workspaces() {
@@ -61,9 +61,10 @@ delete() { held && rm -f "$state" && echo '{}'; }
 
 while IFS= read -r line; do
   printf '%s' "$line" >"$call"
-  id=$(jq .id "$call") verb=$(jq -r .method "$call")
+  { IFS= read -r id && read -r verb && IFS= read -r workspace; } < <(
+    jq -r '(.id | tojson), .method, (.params.workspace // "")' "$call")
   [ "$id" = null ] && continue # a notification
-  state=${folder:-}/$(param 'workspace // ""').state lock=${state%.state}.lock
+  state=${folder:-}/$workspace.state lock=${state%.state}.lock
   case $verb in
     initialize) result='{"protocol": 1}' status=0 ;;
     open) folder=$(param 'config.folder // "NAME.states"') result=$(open) status=$? ;;
@@ -72,9 +73,9 @@ while IFS= read -r line; do
     *) result='' status=4 ;;
   esac
   case $status in
-    0) jq -cn --argjson id "$id" '{jsonrpc: "2.0", id: $id, result: input}' <<<"$result" ;;
-    3) jq -cn --argjson id "$id" '{jsonrpc: "2.0", id: $id, error: {code: 1, message: "refused", data: input}}' <<<"$result" ;;
+    0) printf '{"jsonrpc": "2.0", "id": %s, "result": %s}\n' "$id" "$result" ;;
+    3) printf '{"jsonrpc": "2.0", "id": %s, "error": {"code": 1, "message": "refused", "data": %s}}\n' "$id" "$result" ;;
     4) jq -cn --argjson id "$id" --arg verb "$verb" '{jsonrpc: "2.0", id: $id, error: {code: -32601, message: $verb}}' ;;
-    *) jq -cn --argjson id "$id" --arg m "status $status" '{jsonrpc: "2.0", id: $id, error: {code: 1, message: $m}}' ;;
+    *) printf '{"jsonrpc": "2.0", "id": %s, "error": {"code": 1, "message": "status %s"}}\n' "$id" "$status" ;;
   esac
 done
