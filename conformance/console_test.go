@@ -209,17 +209,18 @@ func TestEveryFunctionIsInTheConsoleCorpus(t *testing.T) {
 	}
 }
 
-// TestRecordedConsoleAnswersMatchTerraform compares every 40th recorded answer with terraform's.
+// TestRecordedConsoleAnswersMatchTerraform compares every 200th recorded answer with terraform's, or as
+// TOMBOLO_CONSOLE_EVERY says.
 func TestRecordedConsoleAnswersMatchTerraform(t *testing.T) {
 	all, err := loadTranscripts("testdata/console")
 	if err != nil {
 		t.Fatal(err)
 	}
 	terraform := newConsoleOracle(t)
-	n := 0
+	n, every := 0, envNumber(t, "TOMBOLO_CONSOLE_EVERY", 200)
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
-			if n++; n%200 != 0 || len(e.input) > 1 {
+			if n++; n%every != 0 || len(e.input) > 1 {
 				continue
 			}
 			got, err := terraform.ask(e)
@@ -242,10 +243,10 @@ func TestConsoleCommandAnswersAsTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := consoleOracle{t: t, binary: findTombolo(t), dirs: consoleFixture(t)}
-	n := 0
+	n, every := 0, envNumber(t, "TOMBOLO_CONSOLE_EVERY", 200)
 	for _, transcript := range all {
 		for _, e := range transcript.exchanges {
-			if n++; n%200 != 0 && len(e.input) == 1 {
+			if n++; n%every != 0 && len(e.input) == 1 {
 				continue
 			}
 			got, err := o.ask(e)

@@ -22,7 +22,7 @@ import (
 )
 
 // interruptedSample are seeds of test files with one signal, two, and one that is ignored.
-var interruptedSample = []uint64{2}
+var interruptedSample = []uint64{2, 10, 18}
 
 // TestRandomTestsInterrupted sends signals to the command test at random points of generated files. The time at which a
 // signal arrives depends on the machine, so only invariants are checked: everything that still exists in the provider's

@@ -375,6 +375,14 @@ func deletedOutside(p *plan.Plan) map[addr.Object]bool {
 	return gone
 }
 
+// again returns why an object is created that existed after the last apply, or "" for a new one.
+func (w *planWriter) again(c *plan.Change) string {
+	if c.Action == plan.Create && w.gone[c.Object] {
+		return "deleted outside of " + w.o.title()
+	}
+	return ""
+}
+
 // inWords joins names as in a sentence.
 func inWords(names []string) string {
 	if len(names) < 2 {

@@ -71,11 +71,11 @@ func (d *Details) Change(c *plan.Change) Detail {
 	}
 	out.Headline, out.Remarks = headlines(head)
 	out.Because = d.brief.because(c)
-	switch {
-	case c.Action == plan.Update:
+	switch c.Action {
+	case plan.Update:
 		out.Why = cmp.Or(out.Why, d.brief.differing(c))
-	case c.Action == plan.Create && d.brief.gone[c.Object]:
-		out.Why = cmp.Or(out.Why, "deleted outside of "+d.brief.o.title())
+	case plan.Create:
+		out.Why = cmp.Or(out.Why, d.brief.again(c))
 	}
 	return out
 }

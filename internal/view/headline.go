@@ -102,8 +102,8 @@ func (w *planWriter) heading(c *plan.Change) {
 	if reason := reasonText(c); reason != "" {
 		w.remark("(%s)", reason)
 	}
-	if w.brief && c.Action == plan.Create && w.gone[c.Object] {
-		w.remark("(it was deleted outside of %s)", w.o.title())
+	if again := w.again(c); w.brief && again != "" {
+		w.remark("(it was %s)", again)
 	}
 	if c.Action == plan.ForgetThenCreate {
 		w.remark("(the old object will not be destroyed: destroy = false)")

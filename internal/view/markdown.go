@@ -179,9 +179,7 @@ func (d *Details) reason(c *plan.Change) string {
 	case plan.Read:
 		parts = append(parts, reasonText(c))
 	case plan.Create:
-		if w.gone[c.Object] {
-			parts = append(parts, "deleted outside of "+w.o.title())
-		}
+		parts = append(parts, w.again(c))
 	}
 	if c.NotImported != nil {
 		parts = append(parts, "its optional import found no object")
