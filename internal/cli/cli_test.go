@@ -18,9 +18,6 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/programtest"
 )
 
-// roles holds the other programs that the test binary implements, by name.
-var roles = map[string]func(){}
-
 // commands are the commands of scripts that the test binary implements.
 var commands = map[string]func(){"tombolo": func() { os.Exit(Main()) }, "terraform": func() { os.Exit(Main()) },
 	"halfmove": halfMove}
@@ -30,10 +27,6 @@ var oracle string
 
 func TestMain(m *testing.M) {
 	programtest.UnderWildClock()
-	if role := roles[filepath.Base(os.Args[0])]; role != nil {
-		role()
-		return
-	}
 	if strings.HasSuffix(filepath.Base(os.Args[0]), ".test") {
 		programtest.UsualHangup()
 	}

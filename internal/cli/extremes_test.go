@@ -265,7 +265,10 @@ const (
 
 // endured is the result of a process that may be slow.
 type endured struct {
-	ran
+	code        int
+	out         string // both streams
+	took        time.Duration
+	megabyte    int64 // maximum memory
 	interrupted bool
 }
 

@@ -9,7 +9,7 @@ func Provider() *command.Command {
 	return &command.Command{
 		Name: "provider", Short: "Develop and publish providers",
 		Long: "Commands for developers of providers.",
-		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDocs(), cmdFromOpenAPI(), cmdNew(),
-			cmdPrepare(), cmdPublish(), cmdServe(), cmdTest(), cmdTypes()},
+		Members: []*command.Command{cmdBuild(), cmdCall(), cmdDev(), cmdDocs(), cmdFromOpenAPI(),
+			cmdNew(), cmdPrepare(), cmdPublish(), cmdServe(), cmdTest(), cmdTypes()},
 	}
 }

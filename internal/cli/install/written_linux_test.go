@@ -69,6 +69,7 @@ var noWriters = map[string]string{
 	"workspace show": "it reads", "completion": "it prints", "metadata functions": "it prints",
 	"login": "files of the user", "logout": "the same",
 	"provider build": "a folder that the command line names", "provider call": "it calls a program",
+	"provider dev":  "it runs another command",
 	"provider docs": "a folder that the command line names", "provider prepare": "it calls a program",
 	"provider publish": "a folder that the command line names, in which it follows no links",
 	"provider types":   "a file that the command line names",

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// around is the minimum number of characters of context on each side of a part, where available.
-	around = 16
+	// around is the minimum number of characters of context on each side of a part, where available. There are more, up
+	// to longest, if a word would be cut otherwise.
+	around, longest = 16, 28
 	// mostCells limits the table of the comparison, in elements. If it is exceeded, one part contains all changes.
 	mostCells = 1 << 20
 )
@@ -56,7 +57,7 @@ func words(text string) []string {
 	var list []string
 	start, inWord := 0, false
 	for i, r := range text {
-		word := unicode.IsLetter(r) || unicode.IsDigit(r)
+		word := inWords(r)
 		if i > start && !(word && inWord) {
 			list = append(list, text[start:i])
 			start = i
@@ -68,6 +69,8 @@ func words(text string) []string {
 	}
 	return list
 }
+
+func inWords(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // change is a run of words that is replaced by another.
 type change struct{ from, to, newFrom, newTo int }
@@ -137,7 +140,13 @@ func parts(before, after string, a, b []string, list []change) []Part {
 	characters, counted := 0, 0 // in before, up to that byte
 	for n, c := range list {
 		from, to := oldStarts[c.from], oldStarts[c.to]
-		lead, trail := ending(before[:from]), beginning(before[to:])
+		lead, trail := ending(before[:from], longest), beginning(before[to:], longest)
+		if n > 0 {
+			lead = ending(before[:from], room(before[oldStarts[list[n-1].to]:from]))
+		}
+		if n+1 < len(list) {
+			trail = beginning(before[to:], room(before[to:oldStarts[list[n+1].from]]))
+		}
 		characters += utf8.RuneCountInString(before[counted:from])
 		counted = from
 		out[n] = Part{
@@ -159,22 +168,47 @@ func starts(list []string) []int {
 	return out
 }
 
-// ending returns the last characters of a text.
-func ending(text string) string {
-	at := len(text)
-	for range around {
-		_, size := utf8.DecodeLastRuneInString(text[:at])
-		at -= size
-	}
-	return text[at:]
+// room returns the number of characters that each of two parts may have as context from the text between them.
+func room(between string) int {
+	return min(longest, max(around, utf8.RuneCountInString(between)/2))
 }
 
-// beginning returns the first characters of a text.
-func beginning(text string) string {
-	at := 0
-	for range around {
-		_, size := utf8.DecodeRuneInString(text[at:])
-		at += size
+// ending returns the last characters of a text, and more, up to most, if they would begin within a word.
+func ending(text string, most int) string {
+	at, cut := len(text), 0
+	var next rune
+	for n := 0; at > 0; n++ {
+		r, size := utf8.DecodeLastRuneInString(text[:at])
+		if n == around {
+			cut = at
+		}
+		if n >= around && !(inWords(r) && inWords(next)) {
+			return text[at:]
+		}
+		if n == most {
+			return text[cut:]
+		}
+		at, next = at-size, r
 	}
-	return text[:at]
+	return text
+}
+
+// beginning returns the first characters of a text, and more, up to most, if they would end within a word.
+func beginning(text string, most int) string {
+	at, cut := 0, 0
+	var last rune
+	for n := 0; at < len(text); n++ {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if n == around {
+			cut = at
+		}
+		if n >= around && !(inWords(r) && inWords(last)) {
+			return text[:at]
+		}
+		if n == most {
+			return text[:cut]
+		}
+		at, last = at+size, r
+	}
+	return text
 }

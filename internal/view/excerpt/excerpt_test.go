@@ -61,6 +61,31 @@ func TestReplacingThePartsYieldsTheNewText(t *testing.T) {
 	}
 }
 
+// The context has complete words, unless they are very long.
+func TestContextHasCompleteWords(t *testing.T) {
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var list []string
+		for range 40 {
+			list = append(list, strings.Repeat("é", 1+r.IntN(longest-around)))
+		}
+		at := r.IntN(len(list))
+		before := strings.Join(list, " ")
+		list[at] = "new"
+		for _, p := range Of(before, strings.Join(list, " ")) {
+			runes, end := []rune(before), p.At+utf8.RuneCountInString(p.Before)
+			if cuts(runes, p.At) || cuts(runes, end) {
+				t.Errorf("seed %d: %q, from character %d of %q, begins or ends within a word", seed, p.Before, p.At, before)
+			}
+		}
+	}
+}
+
+// cuts reports whether an offset is within a word.
+func cuts(text []rune, at int) bool {
+	return at > 0 && at < len(text) && inWords(text[at-1]) && inWords(text[at])
+}
+
 func TestLargeTextsAreComparedInBoundedTime(t *testing.T) {
 	text := func(word string) string { return strings.Repeat(word+" is ", 20000) }
 	a, b := "first "+text("old")+" last", "first "+text("new")+" last"
@@ -80,6 +105,6 @@ func ExampleOf() {
 		fmt.Printf("%d: %q\n    %q\n", p.At, p.Before, p.After)
 	}
 	// Output:
-	// 26: "install nginx=1.18 && systemctl re"
-	//     "install nginx=1.20 && systemctl re"
+	// 26: "install nginx=1.18 && systemctl restart"
+	//     "install nginx=1.20 && systemctl restart"
 }

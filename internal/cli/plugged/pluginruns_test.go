@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package plugged
 
 import (
 	"context"
@@ -246,7 +246,7 @@ func TestProviderInPython(t *testing.T) {
 		t.Skipf("needs a Python with grpcio: %s cannot serve gRPC: %v %s", python, err, out)
 	}
 	t.Parallel()
-	script, err := filepath.Abs("testdata/plugins/notes.py")
+	script, err := filepath.Abs("testdata/notes.py")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package plugged
 
 import (
 	"os"
@@ -18,7 +18,7 @@ var recipeLine = regexp.MustCompile(`(?m)^\s*(?:- )?(?:run: )?tombolo (\S.*)$`)
 
 // The commands of docs/ci.md work one after the other in a project.
 func TestRecipesForServicesWork(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "ci.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
