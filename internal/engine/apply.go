@@ -155,6 +155,7 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 			_ = pool.Close()
 		}
 	}()
+	p.LearnSecrets(pl)
 	settings := p.settings(variablesOf(pl, o.Ephemeral), p.functions(p.opts.Abort, funcs.Options{
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),

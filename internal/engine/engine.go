@@ -468,6 +468,7 @@ func (r *Run) plan(ctx context.Context, o PlanOptions, hooks *hook.Set) (out *pl
 			return nil, diags.Extend(problems)
 		}
 	}
+	p.learnVariables(o.Variables)
 	settings := p.settings(o.Variables, p.functions(asked, funcs.Options{PlanTime: now, Pure: true, Files: record}))
 	settings.VariableRanges, settings.StandIns = o.VariableRanges, o.StandIns
 	settings.Walked = o.Scope.walked(settings.Functions.Table)

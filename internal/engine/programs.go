@@ -70,7 +70,7 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 	if len(p.opts.Policies) == 0 || pl.Mode == plan.RefreshOnly {
 		return nil
 	}
-	p.learnSecrets(pl)
+	p.LearnSecrets(pl)
 	var document bytes.Buffer
 	if err := tfjson.Plan(&document, pl, pl.Prior(), p.config, p.Schemas(pl.Base, pl.Changes...)); err != nil {
 		return diag.FromError("The policies cannot be evaluated", err)
@@ -81,29 +81,40 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 	return diags
 }
 
-// learnSecrets adds the secrets of a plan that it has not used: a plan to destroy evaluates neither variables nor
-// outputs, but its document has them.
-func (p *Project) learnSecrets(pl *plan.Plan) {
-	marked := func(v cty.Value) cty.Value {
-		if v == cty.NilVal {
-			return v
-		}
-		return v.Mark(value.Sensitive)
+// LearnSecrets adds the secrets of a plan that this process has not made, or that the plan has not used: a plan to destroy
+// evaluates neither variables nor outputs, but its document has them.
+func (p *Project) LearnSecrets(pl *plan.Plan) {
+	given := map[string]cty.Value{}
+	for name, v := range pl.Variables {
+		given[name] = v.Value
 	}
+	p.learnVariables(given)
+	for _, o := range pl.Outputs {
+		if o.Sensitive || o.BeforeSensitive {
+			p.secrets.LearnOutput(sensitive(o.Before))
+			p.secrets.LearnOutput(sensitive(o.After))
+		}
+	}
+}
+
+// learnVariables adds the sensitive variables of the root module, with the given values or their defaults. A walk adds
+// those that it evaluates, but objects may have a copy of the others, or be read first.
+func (p *Project) learnVariables(given map[string]cty.Value) {
 	for name, v := range p.config.Root.Variables {
 		if !v.Sensitive {
 			continue
 		}
-		if v, diags := v.Convert(pl.Variables[name].Value); !diags.HasErrors() { // the default if it is not set
-			p.secrets.Learn(marked(v))
+		if v, diags := v.Convert(given[name]); !diags.HasErrors() { // the default if it is not set
+			p.secrets.Learn(sensitive(v))
 		}
 	}
-	for _, o := range pl.Outputs {
-		if o.Sensitive || o.BeforeSensitive {
-			p.secrets.LearnOutput(marked(o.Before))
-			p.secrets.LearnOutput(marked(o.After))
-		}
+}
+
+func sensitive(v cty.Value) cty.Value {
+	if v == cty.NilVal {
+		return v
 	}
+	return v.Mark(value.Sensitive)
 }
 
 func (p *Project) verdict(ctx context.Context, one Policy, document []byte) (diags diag.List) {

@@ -45,6 +45,7 @@ func (r *Run) Query(ctx context.Context, o QueryOptions) (out []*plan.List, diag
 		return nil, diags.Extend(problems)
 	}
 	now := time.Now()
+	p.learnVariables(o.Variables)
 	settings := p.settings(o.Variables, p.functions(ctx, funcs.Options{PlanTime: now, Pure: true,
 		Files: funcs.NewFileRecord(nil)}))
 	settings.VariableRanges = o.VariableRanges

@@ -391,8 +391,9 @@ func (p *planner) withNeeded() map[addr.AbsResourceInstance]bool {
 		a := queue[0]
 		queue = queue[1:]
 		for _, dep := range p.needs(a) {
+			near := commonPrefix(a.Module, dep.Module)
 			for _, needed := range all[dep] {
-				if !untouched[needed] && commonPrefix(a.Module, dep.Module) == commonPrefix(needed.Module, dep.Module) {
+				if !untouched[needed] && near.Contains(needed.Module) {
 					untouched[needed] = true
 					queue = append(queue, needed)
 				}

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -21,18 +22,20 @@ type chosenProvider struct {
 	as    addr.LocalProviderConfig
 	block *testfile.Provider
 	mock  *testfile.Mock // nil for a real one
+	// instance means that the run names one instance of the block, by its key.
+	instance bool
 }
 
 // chosen returns the provider configurations that a run gets from its file: those that it names, or all.
 func chosen(f *testfile.File, run *testfile.Run) (out []chosenProvider) {
 	for _, p := range f.Providers {
 		if len(run.Providers) == 0 {
-			out = append(out, chosenProvider{p.Addr(), p, p.Mock})
+			out = append(out, chosenProvider{as: p.Addr(), block: p, mock: p.Mock})
 			continue
 		}
 		for _, passed := range run.Providers {
 			if passed.InParent == p.Addr() {
-				out = append(out, chosenProvider{passed.InChild, p, p.Mock})
+				out = append(out, chosenProvider{passed.InChild, p, p.Mock, passed.Key != nil})
 			}
 		}
 	}
@@ -67,7 +70,7 @@ func (l *loaded) get(ctx context.Context, a *attempt) (*module, diag.List) {
 	b := &binding{attempt: a}
 	if list := chosen(a.file.file, a.run); len(list) > 0 {
 		for _, p := range list {
-			key += "|" + p.as.String() + "=" + p.block.Addr().String()
+			key += fmt.Sprintf("|%s=%s,%v", p.as, p.block.Addr(), p.instance)
 		}
 		key = a.file.file.Name + "|" + key
 		w.Providers = b.providers(list)
@@ -121,6 +124,9 @@ func (b *binding) providers(list []chosenProvider) func(*config.Config) []*confi
 			}
 			own := *p.block.ProviderConfig
 			own.LocalName, own.Alias = p.as.LocalName, p.as.Alias
+			if p.mock != nil && p.instance { // the instances of a mock are all the same
+				own.ForEach = nil
+			}
 			var iterators []string
 			if own.ForEach != nil {
 				own.ForEach = boundExpression{own.ForEach, b, nil}

@@ -43,8 +43,8 @@ type Secrets struct {
 	mu sync.Mutex
 	// texts are searched for in messages; values, which are longer, in the values of objects.
 	texts, values finder
-	// shown are the strings that the configuration declares nonsensitive, whose values are not hidden. They are stored
-	// in all of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next
+	// shown are the strings that the configuration declares nonsensitive, which are not hidden. They are stored in all
+	// of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next
 	// string creates new ones.
 	shown, shownAs map[string]bool
 	shared         bool
@@ -254,8 +254,7 @@ func (s *Secrets) addText(text string, least int) {
 	}
 }
 
-// Show adds values that the configuration declares nonsensitive: Values does not hide them. Parts with other marks are
-// ignored.
+// Show adds values that the configuration declares nonsensitive: they are not hidden. Parts with other marks are ignored.
 func (s *Secrets) Show(v cty.Value) {
 	switch {
 	case s == nil || v == cty.NilVal || v.IsMarked() || !v.IsKnown() || v.IsNull():
@@ -273,7 +272,7 @@ func (s *Secrets) ShowTexts(list ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range list {
-		if len(text) < minValue || s.shownAs[text] {
+		if len(text) < minSecret || s.shownAs[text] {
 			continue
 		}
 		switch {
@@ -355,7 +354,12 @@ func (s *Secrets) Redact(text string) string {
 	if s == nil || len(text) < minSecret {
 		return text
 	}
-	return redact(text, s.search(&s.texts), minSecret, nil)
+	list := s.search(&s.texts)
+	if len(list) == 0 {
+		return text
+	}
+	shown, _ := s.exceptions()
+	return redact(text, list, minSecret, shown)
 }
 
 // Values returns a function that replaces the secrets in values, and the same for many of them. whole reports whether
@@ -368,10 +372,7 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 	if len(list) == 0 {
 		return nil
 	}
-	s.mu.Lock()
-	shown, shownAs := s.shown, s.shownAs
-	s.shared = true
-	s.mu.Unlock()
+	shown, shownAs := s.exceptions()
 	return func(text string) (string, bool) {
 		if len(text) < minValue || shownAs[text] {
 			return text, false
@@ -379,6 +380,14 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 		text = redact(text, list, minValue, shown)
 		return text, strings.TrimSpace(text) == Withholding
 	}
+}
+
+// exceptions returns the strings that are not hidden, in all of their forms and unchanged.
+func (s *Secrets) exceptions() (shown, shownAs map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared = true
+	return s.shown, s.shownAs
 }
 
 // Withholding replaces a secret.

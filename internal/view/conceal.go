@@ -1,6 +1,7 @@
 package view
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -232,12 +233,27 @@ func (o Options) learnUntyped(object *state.Object) {
 				part = cty.NilVal
 				break
 			}
-			if part = member(part, name, step); part == cty.NilVal {
+			if part = member(withoutType(part), name, step); part == cty.NilVal {
 				break
 			}
 		}
-		o.learn(part, []cty.Path{{}})
+		o.learn(withoutType(part), []cty.Path{{}})
 	}
+}
+
+// withoutType returns the value of an attribute of any type, which is stored beside its type.
+func withoutType(v cty.Value) cty.Value {
+	if v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || len(v.Type().AttributeTypes()) != 2 ||
+		!v.Type().HasAttribute("value") || !v.Type().HasAttribute("type") {
+		return v
+	}
+	ty := v.GetAttr("type")
+	text, err := ctyjson.Marshal(ty, ty.Type())
+	var is cty.Type
+	if err != nil || json.Unmarshal(text, &is) != nil {
+		return v
+	}
+	return v.GetAttr("value")
 }
 
 // member returns the part of an object or tuple at a step, or NilVal.

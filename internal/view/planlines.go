@@ -103,15 +103,11 @@ type summaryLine struct {
 	UnreadBySetting []string `json:"unread_by_setting,omitempty"`
 }
 
-// forgotten returns the number of objects that are removed from the state and not destroyed, or nil for tools without
-// this member.
-func (l *lines) forgotten(p *plan.Plan) *int {
+// forgotten returns a number of objects that are removed from the state and not destroyed, or nil for tools without this
+// member.
+func (l *lines) forgotten(n int) *int {
 	if !l.o.countsForgotten() {
 		return nil
-	}
-	n := 0
-	if p != nil {
-		n = p.Summary().Forget
 	}
 	return &n
 }
@@ -178,7 +174,7 @@ func (l *lines) Plan(p *plan.Plan, _ tfjson.Schemas) {
 	s := p.Summary()
 	l.info("Plan:"+l.o.summary(p), "change_summary", "changes",
 		summaryLine{Add: s.Add, Change: s.Change, Import: s.Import, Remove: s.Destroy, Invoke: l.invoked(s.Invoke),
-			Forget:    l.forgotten(p),
+			Forget:    l.forgotten(s.Forget),
 			Operation: "plan",
 			LeftOut:   leftOutLines(p), Deferred: deferredLines(p), Unread: unreadLines(p.Unread),
 			UnreadBySetting: unreadLines(p.UnreadBySetting)})
@@ -224,9 +220,9 @@ func (l *lines) Applied(e Ending) {
 		operation = "destroy"
 	}
 	if l.o.Command != "refresh" {
-		l.info(completed(l.o, p, done), "change_summary", "changes",
-			summaryLine{Add: done.add, Change: done.change, Import: imports(p), Remove: done.destroy,
-				Invoke: l.invoked(done.invoke), Failed: done.failed, Forget: l.forgotten(p),
+		l.info(completed(l.o, e, done), "change_summary", "changes",
+			summaryLine{Add: done.add, Change: done.change, Import: e.imported(), Remove: done.destroy,
+				Invoke: l.invoked(done.invoke), Failed: done.failed, Forget: l.forgotten(e.forgotten()),
 				Operation: operation})
 	}
 	if operation == "destroy" {

@@ -41,7 +41,6 @@ type text struct {
 	refreshed int
 	grouped   bool                              // progress lines are in a group
 	halves    map[addr.AbsResourceInstance]bool // replaced objects without a completed operation
-	plans     []*plan.Plan                      // those shown or announced: an apply may have several rounds
 }
 
 func newText(o Options) *text {
@@ -365,14 +364,11 @@ func (t *text) Applied(e Ending) {
 		return
 	}
 	t.mu.Lock()
-	done, plans := t.done, t.plans
+	done := t.done
 	t.mu.Unlock()
-	if e.Plan != nil && !slices.Contains(plans, e.Plan) {
-		plans = append(slices.Clip(plans), e.Plan)
-	}
 	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
-	w.WriteString("\n" + w.in(bold, w.in(green, completed(t.o, e.Plan, done))) + "\n" + t.timing(t.ledger.Of(nil)))
-	if list := t.accomplished(plans); len(list) > 0 {
+	w.WriteString("\n" + w.in(bold, w.in(green, completed(t.o, e, done))) + "\n" + t.timing(t.ledger.Of(nil)))
+	if list := t.accomplished(e.plans()); len(list) > 0 {
 		w.WriteByte('\n')
 		w.completedChanges(list)
 	}
@@ -422,9 +418,9 @@ func (t *text) outputs(s *state.State) string {
 }
 
 // completed returns the sentence at the end of an apply or destroy.
-func completed(o Options, p *plan.Plan, done counts) string { return ended(o, p, done, "complete") }
+func completed(o Options, e Ending, done counts) string { return ended(o, e, done, "complete") }
 
-func ended(o Options, p *plan.Plan, done counts, how string) string {
+func ended(o Options, e Ending, done counts, how string) string {
 	invoked := ""
 	switch {
 	case done.failed > 0:
@@ -432,26 +428,19 @@ func ended(o Options, p *plan.Plan, done counts, how string) string {
 	case done.invoke > 0:
 		invoked = fmt.Sprintf(" Actions: %d invoked.", done.invoke)
 	}
-	if p != nil && p.Mode == plan.Destroy && o.Command != "apply" {
+	if e.Plan != nil && e.Plan.Mode == plan.Destroy && o.Command != "apply" {
 		return fmt.Sprintf("Destroy %s! Resources: %d destroyed.%s", how, done.destroy, invoked)
 	}
 	imported := ""
-	if n := imports(p); n > 0 {
+	if n := e.imported(); n > 0 {
 		imported = fmt.Sprintf("%d imported, ", n)
 	}
 	forgotten := ""
-	if p != nil && how == "complete" && o.countsForgotten() && p.Summary().Forget > 0 {
-		forgotten = fmt.Sprintf(", %d forgotten", p.Summary().Forget)
+	if n := e.forgotten(); n > 0 && how == "complete" && o.countsForgotten() {
+		forgotten = fmt.Sprintf(", %d forgotten", n)
 	}
 	return fmt.Sprintf("Apply %s! Resources: %s%d added, %d changed, %d destroyed%s.%s", how, imported, done.add,
 		done.change, done.destroy, forgotten, invoked)
-}
-
-func imports(p *plan.Plan) int {
-	if p == nil {
-		return 0
-	}
-	return p.Summary().Import
 }
 
 // Tell shows a message of the command.
@@ -466,18 +455,22 @@ func (t *text) Tell(s Notice) {
 }
 
 // Incomplete shows what was done, what failed, what was not attempted, and what to do next. A run that failed before
-// its first operation needs no balance.
+// its first operation has no balance, unless the problem is one object's.
 func (t *text) Incomplete(e Ending) {
 	t.flush()
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()
 	b := t.ledger.Of(e.Plan)
-	if b.From.IsZero() {
+	idle := b.From.IsZero()
+	if idle && !slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool {
+		return d.Severity == diag.Error && d.Address != ""
+	}) {
 		return
 	}
+	b.Done = append(t.accomplished(e.Earlier), b.Done...)
 	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
-	w.WriteString("\n" + w.in(bold, w.in(red, ended(t.o, e.Plan, done, "incomplete"))) + "\n" + t.timing(b))
+	w.WriteString("\n" + w.in(bold, w.in(red, ended(t.o, e, done, "incomplete"))) + "\n" + t.timing(b))
 	w.balance(b, e)
 	next := ""
 	if !t.o.Automation {
@@ -494,7 +487,11 @@ func (t *text) Incomplete(e Ending) {
 		}
 		next = fmt.Sprintf(" %s %q to continue with the rest.", first, command)
 	}
-	w.paragraph("%s%s", e.kept(), next)
+	kept := "No object was changed."
+	if !idle {
+		kept = e.kept()
+	}
+	w.paragraph("%s%s", kept, next)
 	t.write(t.o.Out, w.String())
 }
 

@@ -19,6 +19,7 @@ package view
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +179,8 @@ type View interface {
 
 // Ending is how an apply ended.
 type Ending struct {
+	// Earlier are the plans of earlier rounds, which were applied without errors.
+	Earlier []*plan.Plan
 	// Plan is the plan that was applied.
 	Plan *plan.Plan
 	// State is the stored state.
@@ -187,6 +190,30 @@ type Ending struct {
 	Where string
 	// Saved means that the plan came from a file, which cannot be applied again.
 	Saved bool
+}
+
+// count returns a number of changes in the plans of all rounds.
+func (e Ending) count(of func(plan.Summary) int) (n int) {
+	for _, p := range e.plans() {
+		n += of(p.Summary())
+	}
+	return n
+}
+
+// plans returns the plans of all rounds.
+func (e Ending) plans() []*plan.Plan {
+	if e.Plan == nil {
+		return e.Earlier
+	}
+	return append(slices.Clip(e.Earlier), e.Plan)
+}
+
+func (e Ending) imported() int {
+	return e.count(func(s plan.Summary) int { return s.Import })
+}
+
+func (e Ending) forgotten() int {
+	return e.count(func(s plan.Summary) int { return s.Forget })
 }
 
 // NextStep describes what the user of the plan command can do with the plan.

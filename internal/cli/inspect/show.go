@@ -250,6 +250,7 @@ func (w *shown) showPlan(ctx context.Context, c *command.Call, name string) comm
 		return c.End(diags)
 	}
 	defer project.Close()
+	project.LearnSecrets(pl)
 	prior := pl.Prior()
 	all := project.Schemas(prior, pl.Changes...)
 	if w.markdown {

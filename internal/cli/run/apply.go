@@ -102,6 +102,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 		}
 		if pl == nil || pl.Errored || diags.HasErrors() {
 			c.Report(diags.Extend(s.report(pl, diags, nil)))
+			s.halt(diags)
 			return command.Failed
 		}
 		if !approved && pl.Applyable() {
@@ -109,6 +110,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 			diags = nil
 			if ok, problems := approve(s.ctx, c, pl); !ok {
 				c.Report(problems)
+				s.halt(problems)
 				return command.Failed
 			}
 		}
@@ -120,6 +122,7 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 		}
 		c.Report(diags)
 		c.Tell("\nRound %d is complete. Planning what was deferred.\n", done.Count(pl))
+		s.applied = append(s.applied, pl)
 		s.warnings, s.options.ForceReplace = nil, engine.Unreplaced(s.options.ForceReplace, pl)
 	}
 }
@@ -150,7 +153,7 @@ func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
 		diags = diags.Numbered()
 	}
 	c.Report(diags)
-	ending := view.Ending{Plan: pl, State: after, Problems: diags, Saved: s.saved, Where: s.stateName()}
+	ending := view.Ending{Earlier: s.applied, Plan: pl, State: after, Problems: diags, Saved: s.saved, Where: s.stateName()}
 	switch {
 	case incomplete:
 		c.View().Incomplete(ending)
@@ -161,6 +164,19 @@ func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
 		return command.Failed
 	}
 	return command.Done
+}
+
+// halt shows what earlier rounds have done, if there were any, when no further one is applied.
+func (s *session) halt(problems diag.List) {
+	last := len(s.applied) - 1
+	if last < 0 {
+		return
+	}
+	ending := view.Ending{Earlier: s.applied[:last], Plan: s.applied[last], State: s.run.State(), Problems: problems,
+		Where: s.stateName()}
+	if s.release() {
+		s.call.View().Incomplete(ending)
+	}
 }
 
 // stateName returns the location of the state for people, or "" if it is unknown.

@@ -25,7 +25,8 @@ type session struct {
 	running *command.Running
 	project *engine.Project
 	run     *engine.Run
-	saved   bool // the plan is from a file
+	saved   bool         // the plan is from a file
+	applied []*plan.Plan // in earlier rounds
 	// recorder records the events for a report, or is nil.
 	recorder *report.Recorder
 	// warnings are those of the preparation. They are shown with those of the plan, below it, where users see them.
