@@ -215,7 +215,8 @@ func (r *removedDecl) setFrom(expr hcl.Expression) diag.List {
 			kind = "Resource"
 		}
 		diags = diags.Errorf(index.SrcRange.Ptr(), kind+" instance keys not allowed",
-			"A removed block applies to all instances. Remove the key.%s", onlyOwn)
+			"A removed block applies to all instances. Remove the key, or move the block to a file whose name "+
+				"ends in \".tombolo\", which other tools do not read: there, it may name one instance.")
 	}
 	r.calls, r.Resource = target.Module.Config().Calls(), target.Resource
 	return diags.Extend(r.checkMode())

@@ -81,8 +81,8 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 	return diags
 }
 
-// LearnSecrets adds the secrets of a plan that this process has not made, or that the plan has not used: a plan to destroy
-// evaluates neither variables nor outputs, but its document has them.
+// LearnSecrets adds the secrets of a plan that this process has not made, or that the plan has not used: a plan to
+// destroy evaluates neither variables nor outputs, but its document has them.
 func (p *Project) LearnSecrets(pl *plan.Plan) {
 	given := map[string]cty.Value{}
 	for name, v := range pl.Variables {

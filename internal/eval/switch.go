@@ -35,7 +35,7 @@ func expandEnabled(expr hcl.Expression, ctx *hcl.EvalContext, validating bool) (
 	}
 	if why != "" {
 		return none, blocks.Problem(expr, ctx, "Invalid enabled argument",
-			`The value of "enabled" %s. It must be true or false, and the same in every run.`, why)
+			`The value of "enabled" %s. It must be true or false.`, why)
 	}
 	if on {
 		none.Keys = []addr.Key{addr.NoKey}

@@ -180,17 +180,18 @@ func (s *Set) one(ctx context.Context, h Hook, e Event, d Document, o addr.Objec
 		problem.Address = o.String()
 		at += " of " + problem.Address
 	}
-	problem.Detail = fmt.Sprintf("The hook for the event %s failed: %s %s", at,
+	problem.Detail = fmt.Sprintf("The hook for the event %s failed: %s%s", at,
 		sentence(s.o.Secrets.Redact(err.Error())), then)
 	return append(diags, problem).Because(context.Cause(ctx))
 }
 
-// sentence ends a text with a full stop, or with a newline if the text ends with output of a program.
+// sentence ends a text before a further sentence: with a full stop, or with an empty line if the text ends with output
+// of a program.
 func sentence(text string) string {
 	if strings.Contains(text, "\n") {
-		return text + "\n\n"
+		return strings.TrimRight(text, "\n") + "\n\n"
 	}
-	return strings.TrimSuffix(text, ".") + "."
+	return strings.TrimSuffix(text, ".") + ". "
 }
 
 // run runs the program of a hook until it ends.

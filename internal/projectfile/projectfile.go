@@ -13,6 +13,7 @@ package projectfile
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -165,6 +166,9 @@ func Load(dir string) (File, diag.List) {
 	path := filepath.Join(dir, Name)
 	src, err := regular.Read(path, MaxSize)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && dangling(path):
+		return File{}, diag.List{}.Errorf(nil, "Failed to read the project file", "%s is a link to a file that does "+
+			"not exist. Remove it, or restore that file.", Name)
 	case errors.Is(err, fs.ErrNotExist):
 		return File{}, nil
 	case errors.Is(err, regular.ErrKind) || errors.Is(err, regular.ErrSize):
@@ -174,6 +178,12 @@ func Load(dir string) (File, diag.List) {
 		return File{}, diag.List{}.Errorf(nil, "Failed to read the project file", "%s cannot be read: %s.", Name, err)
 	}
 	return Parse(Name, src)
+}
+
+// dangling reports whether a missing file is a link, whose settings and policies must not be ignored.
+func dangling(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // Parse reads the text of a project file. It reports all problems, each with its range.

@@ -163,3 +163,14 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A link to nothing is an error: otherwise the policies of the file would be ignored.
+func TestLinkToAMissingFileIsReported(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("missing.hcl", filepath.Join(dir, projectfile.Name)); err != nil {
+		t.Skipf("needs symbolic links: %s", err)
+	}
+	if _, diags := projectfile.Load(dir); !strings.Contains(fmt.Sprint(diags), "is a link to a file") {
+		t.Errorf("Load reports %v", diags)
+	}
+}

@@ -44,8 +44,8 @@ type Secrets struct {
 	// texts are searched for in messages; values, which are longer, in the values of objects.
 	texts, values finder
 	// shown are the strings that the configuration declares nonsensitive, which are not hidden. They are stored in all
-	// of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next
-	// string creates new ones.
+	// of their forms, and in shownAs unchanged. The maps are not modified once a search uses them: the next string
+	// creates new ones.
 	shown, shownAs map[string]bool
 	shared         bool
 	// plain are the strings in arguments of ephemeral resources that are not secret themselves. Their values are
@@ -254,7 +254,8 @@ func (s *Secrets) addText(text string, least int) {
 	}
 }
 
-// Show adds values that the configuration declares nonsensitive: they are not hidden. Parts with other marks are ignored.
+// Show adds values that the configuration declares nonsensitive: they are not hidden. Parts with other marks are
+// ignored.
 func (s *Secrets) Show(v cty.Value) {
 	switch {
 	case s == nil || v == cty.NilVal || v.IsMarked() || !v.IsKnown() || v.IsNull():

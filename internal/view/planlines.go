@@ -103,8 +103,8 @@ type summaryLine struct {
 	UnreadBySetting []string `json:"unread_by_setting,omitempty"`
 }
 
-// forgotten returns a number of objects that are removed from the state and not destroyed, or nil for tools without this
-// member.
+// forgotten returns a number of objects that are removed from the state and not destroyed, or nil for tools without
+// this member.
 func (l *lines) forgotten(n int) *int {
 	if !l.o.countsForgotten() {
 		return nil

@@ -153,7 +153,8 @@ func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
 		diags = diags.Numbered()
 	}
 	c.Report(diags)
-	ending := view.Ending{Earlier: s.applied, Plan: pl, State: after, Problems: diags, Saved: s.saved, Where: s.stateName()}
+	ending := view.Ending{Earlier: s.applied, Plan: pl, State: after, Problems: diags, Saved: s.saved,
+		Where: s.stateName()}
 	switch {
 	case incomplete:
 		c.View().Incomplete(ending)

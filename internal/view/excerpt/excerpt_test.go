@@ -75,7 +75,8 @@ func TestContextHasCompleteWords(t *testing.T) {
 		for _, p := range Of(before, strings.Join(list, " ")) {
 			runes, end := []rune(before), p.At+utf8.RuneCountInString(p.Before)
 			if cuts(runes, p.At) || cuts(runes, end) {
-				t.Errorf("seed %d: %q, from character %d of %q, begins or ends within a word", seed, p.Before, p.At, before)
+				t.Errorf("seed %d: %q, from character %d of %q, begins or ends within a word", seed, p.Before, p.At,
+					before)
 			}
 		}
 	}
