@@ -53,7 +53,8 @@ func newExporter(o Options) (*exporter, error) {
 	case "", "http/json", "http/protobuf":
 	default:
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q; only \"http/json\" and \"http/protobuf\" are "+
-			"supported. Set it to one of them, and the endpoint to the collector's port for HTTP, usually 4318", protocol)
+			"supported. Set it to one of them, and the endpoint to the collector's port for HTTP, usually 4318",
+			protocol)
 	}
 	e := &exporter{timeout: defaultTimeout, version: o.Version, headers: http.Header{}}
 	var err error
