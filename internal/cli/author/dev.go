@@ -33,7 +33,7 @@ command is still running, it is interrupted first.
 
 Hidden files, states, and the folders node_modules and __pycache__ are not watched. If a file changes during three
 successive runs, such as the log of a program, its changes count only while no command runs.`,
-		Exits: "0  Ctrl-C ended it.\n1  The command could not be started, or the files could not be watched.",
+		Exits:   "0  Ctrl-C ended it.\n1  The command could not be started, or the files could not be watched.",
 		Example: "~ provider dev ./notes\n~ provider dev -run \"provider test ./notes\" ./notes",
 		Setup: func(c *command.Call) command.Run {
 			line := c.Flags.String("run", "plan", "The `COMMAND` to run, without the name of the program.")
