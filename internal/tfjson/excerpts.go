@@ -220,6 +220,9 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 		x.visible = !e.anySecret() || isTest(name) && !bytes.Contains(x.source, []byte("variables"))
 		return
 	}
+	if acceptsDrift(x.file.Body) {
+		return
+	}
 	cover := func(body hcl.Body) {
 		attrs, diags := body.JustAttributes()
 		if diags.HasErrors() {
@@ -247,6 +250,13 @@ func (e *Excerpts) coverValues(x *excerpt, name string, whole bool) {
 			}
 		}
 	}
+}
+
+// acceptsDrift reports whether a file consists of blocks with accepted drift, which hold no values.
+func acceptsDrift(body hcl.Body) bool {
+	native, ok := body.(*hclsyntax.Body)
+	return ok && len(native.Attributes) == 0 && len(native.Blocks) > 0 &&
+		!slices.ContainsFunc(native.Blocks, func(b *hclsyntax.Block) bool { return b.Type != "accept" })
 }
 
 // coverOther covers other content in variable files: blocks, whose labels may be values after a forgotten equals sign,

@@ -39,7 +39,7 @@ func (r Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "      Until %s: %s\n", o.By.lastDay(), oneLine(o.By.Reason))
 	}
 	if len(r.Unused) > 0 {
-		b.WriteString("\nThese are accepted and did not drift:\n\n")
+		b.WriteString("\nThese acceptances cover nothing that drifted:\n\n")
 	}
 	for _, a := range r.Unused {
 		fmt.Fprintf(&b, "  %s (until %s)\n", view.Clean(a.Objects.String()), a.lastDay())
