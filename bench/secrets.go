@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +15,7 @@ import (
 // secretsMain implements "bench secrets". It measures how much longer the plan of a change of n objects takes, with its
 // text, if the run knows secrets that it has to hide. A project whose variable is sensitive is compared with one in
 // which the same variable is not. The two are measured in pairs, alternately first, so that both see the same machine;
-// the result is the median of the pairs' ratios.
+// the medians are compared.
 func secretsMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench secrets", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -62,17 +61,10 @@ func secretsMain(ctx context.Context, args []string, stdout, stderr io.Writer) e
 // pairs are the samples of plans without secrets and with them, in pairs.
 type pairs struct{ without, with cell }
 
-// growth returns the median of the percentages by which a measure grows.
+// growth returns the percentage by which the median of a measure grows. The median of the pairs' growths would be that of
+// one order: the second plan of a pair finds the machine in another state than the first.
 func (p pairs) growth(of func(sample) time.Duration) float64 {
-	var list []float64
-	for i, s := range p.without.Samples {
-		list = append(list, 100*(float64(of(p.with.Samples[i]))/float64(of(s))-1))
-	}
-	slices.Sort(list)
-	if half := len(list) / 2; len(list)%2 == 0 {
-		return (list[half-1] + list[half]) / 2
-	}
-	return list[len(list)/2]
+	return 100 * (float64(middle(p.with.Samples, of))/float64(middle(p.without.Samples, of)) - 1)
 }
 
 func (p pairs) medians(of func(sample) time.Duration) string {
