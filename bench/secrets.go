@@ -61,8 +61,8 @@ func secretsMain(ctx context.Context, args []string, stdout, stderr io.Writer) e
 // pairs are the samples of plans without secrets and with them, in pairs.
 type pairs struct{ without, with cell }
 
-// growth returns the percentage by which the median of a measure grows. The median of the pairs' growths would be that of
-// one order: the second plan of a pair finds the machine in another state than the first.
+// growth returns the percentage by which the median of a measure grows. The median of the pairs' growths would be that
+// of one order: the second plan of a pair finds the machine in another state than the first.
 func (p pairs) growth(of func(sample) time.Duration) float64 {
 	return 100 * (float64(middle(p.with.Samples, of))/float64(middle(p.without.Samples, of)) - 1)
 }
