@@ -359,8 +359,11 @@ func (s *Secrets) Redact(text string) string {
 	if len(list) == 0 {
 		return text
 	}
-	shown, _ := s.exceptions()
-	return redact(text, list, minSecret, shown)
+	return redact(text, list, minSecret, func(found string) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.shown[found]
+	})
 }
 
 // Values returns a function that replaces the secrets in values, and the same for many of them. whole reports whether
@@ -373,29 +376,24 @@ func (s *Secrets) Values() func(text string) (shown string, whole bool) {
 	if len(list) == 0 {
 		return nil
 	}
-	shown, shownAs := s.exceptions()
+	s.mu.Lock()
+	shown, shownAs := s.shown, s.shownAs
+	s.shared = true
+	s.mu.Unlock()
 	return func(text string) (string, bool) {
 		if len(text) < minValue || shownAs[text] {
 			return text, false
 		}
-		text = redact(text, list, minValue, shown)
+		text = redact(text, list, minValue, func(found string) bool { return shown[found] })
 		return text, strings.TrimSpace(text) == Withholding
 	}
-}
-
-// exceptions returns the strings that are not hidden, in all of their forms and unchanged.
-func (s *Secrets) exceptions() (shown, shownAs map[string]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shared = true
-	return s.shown, s.shownAs
 }
 
 // Withholding replaces a secret.
 const Withholding = "(sensitive value)"
 
-// redact replaces the secrets in batches, except for those in shown.
-func redact(text string, batches []batch, least int, shown map[string]bool) string {
+// redact replaces the secrets in batches, except for those that shown selects.
+func redact(text string, batches []batch, least int, shown func(found string) bool) string {
 	if len(batches) == 0 {
 		return text
 	}
@@ -408,7 +406,7 @@ func redact(text string, batches []batch, least int, shown map[string]bool) stri
 				n = max(n, of.PrefixLength(text[i:]))
 			}
 		}
-		if n == 0 || shown[text[i:i+n]] {
+		if n == 0 || shown(text[i:i+n]) {
 			continue
 		}
 		if i >= end {

@@ -462,7 +462,7 @@ func (t *text) Incomplete(e Ending) {
 	done := t.done
 	t.mu.Unlock()
 	b := t.ledger.Of(e.Plan)
-	idle := b.From.IsZero()
+	idle := b.From.IsZero() && len(e.Earlier) == 0
 	if idle && !slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Address != ""
 	}) {
@@ -478,7 +478,7 @@ func (t *text) Incomplete(e Ending) {
 		switch {
 		case e.Saved:
 			command = t.o.program() + " plan"
-		case e.Plan.Mode == plan.Destroy && t.o.Command != "apply":
+		case e.Plan != nil && e.Plan.Mode == plan.Destroy && t.o.Command != "apply":
 			command = t.o.program() + " destroy"
 		}
 		first := "Correct the errors above, and run"

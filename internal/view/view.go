@@ -181,7 +181,7 @@ type View interface {
 type Ending struct {
 	// Earlier are the plans of earlier rounds, which were applied without errors.
 	Earlier []*plan.Plan
-	// Plan is the plan that was applied.
+	// Plan is the plan that was applied, or nil if the run ended between two rounds.
 	Plan *plan.Plan
 	// State is the stored state.
 	State    *state.State

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/host/process/group"
 )
 
 const (
@@ -63,7 +64,7 @@ type development struct {
 	during  map[string]int // during how many successive runs a file has changed
 }
 
-// version tells two versions of a file apart.
+// version is the size of a file and the time of its last change: if one differs, the file has changed.
 type version struct {
 	size  int64
 	mtime time.Time
@@ -104,6 +105,7 @@ func (d *development) run(ctx context.Context) diag.List {
 func (d *development) start(ctx context.Context) (<-chan struct{}, error) {
 	cmd := exec.CommandContext(ctx, d.own, d.args...)
 	cmd.Stdout, cmd.Stderr = d.call.Out, d.call.Err
+	group.Lead(cmd, false) // the interrupt of the terminal would be its second one, which aborts what is in flight
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -169,12 +169,10 @@ func (s *session) finish(pl *plan.Plan, diags diag.List) command.Outcome {
 
 // halt shows what earlier rounds have done, if there were any, when no further one is applied.
 func (s *session) halt(problems diag.List) {
-	last := len(s.applied) - 1
-	if last < 0 {
+	if len(s.applied) == 0 {
 		return
 	}
-	ending := view.Ending{Earlier: s.applied[:last], Plan: s.applied[last], State: s.run.State(), Problems: problems,
-		Where: s.stateName()}
+	ending := view.Ending{Earlier: s.applied, State: s.run.State(), Problems: problems, Where: s.stateName()}
 	if s.release() {
 		s.call.View().Incomplete(ending)
 	}
