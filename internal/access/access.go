@@ -90,6 +90,14 @@ func (a *Access) Slot() (release func(), err error) {
 	return release, nil
 }
 
+// Stopped returns why the run is being stopped, or nil. Nothing new must begin then.
+func (a *Access) Stopped() error {
+	if a.until.Err() == nil {
+		return nil
+	}
+	return context.Cause(a.until)
+}
+
 // CutOff reports whether a failed call may have been interrupted: calls are cancelled, or the run is being stopped and
 // the provider reports that a context has ended.
 func (a *Access) CutOff(failed diag.List) bool {
@@ -185,12 +193,14 @@ func (Deferral) Error() string { return "deferred by the provider" }
 func (a *Access) Open(b *eval.Block, key addr.Key, cfg addr.AbsProviderConfig, prov provider.Provider,
 	config cty.Value, marks value.MarkedPaths, client provider.ClientCapabilities) (cty.Value, error) {
 	of := Of{cfg.Provider, addr.Object{Instance: b.Addr().Instance(key)}}
-	leave, err := a.Enter(of)
+	turn, err := a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
+	defer turn.Leave()
 	v, diags, later := a.ephemerals.Open(b.Addr().Instance(key), prov, b.Slot.Type.Block, config, client)
-	leave(diags)
+	turn.Answered(diags)
+	turn.Leave()
 	if later != provider.NotDeferred {
 		return cty.DynamicVal, Deferral{later}
 	}

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -22,56 +21,93 @@ func (o Of) call() patience.Call {
 	return patience.Call{Provider: o.Provider, Type: o.Object.Instance.Resource.Type}
 }
 
-// Enter waits until another call to a service may run, like Slot. The returned function must be called with the
-// problems of the call at its end; further calls of it do nothing.
-func (a *Access) Enter(of Of) (leave func(diag.List), err error) {
-	waited := false
-	done := func() {
+// Turn is the turn of an operation to call the service behind a provider: its slot, and its place in the limits of the
+// project.
+type Turn struct {
+	a     *Access
+	of    Of
+	slot  func()
+	limit func(diag.List)
+}
+
+// Enter waits until another call to a service may run, like Slot, and returns its turn, which must be left at the end
+// of the operation.
+func (a *Access) Enter(of Of) (*Turn, error) {
+	t := &Turn{a: a, of: of}
+	return t, t.enter()
+}
+
+func (t *Turn) enter() error {
+	a, waited := t.a, false
+	defer func() {
 		if waited {
-			a.events.Send(event.WaitingDone{Object: of.Object})
+			a.events.Send(event.WaitingDone{Object: t.of.Object})
 		}
-	}
-	defer func() { done() }()
-	passed, err := a.gate.Enter(a.until, of.call(), func(why string) {
+	}()
+	limit, err := a.gate.Enter(a.until, t.of.call(), func(why string) {
 		waited = true
-		a.events.Send(event.Waiting{Object: of.Object, Why: why})
+		a.events.Send(event.Waiting{Object: t.of.Object, Why: why})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	release, err := a.Slot()
+	slot, err := a.Slot()
 	if err != nil {
-		passed(nil)
-		return nil, err
+		limit(nil)
+		return err
 	}
-	var once sync.Once
-	return func(problems diag.List) {
-		once.Do(func() { release(); passed(problems) })
-	}, nil
+	t.slot, t.limit = slot, limit
+	return nil
+}
+
+// Answered ends the call with its problems, so that another call to the service may run if a limit of the project
+// delays it. The turn keeps its slot for what else belongs to the operation.
+func (t *Turn) Answered(problems diag.List) {
+	if t.limit != nil {
+		t.limit(problems)
+		t.limit = nil
+	}
+}
+
+// Leave ends the turn. A turn can be left more than once.
+func (t *Turn) Leave() {
+	t.Answered(nil)
+	if t.slot != nil {
+		t.slot()
+		t.slot = nil
+	}
+}
+
+// Again waits before another attempt, as the verdict on the last one requires, and then for another turn: other
+// operations can use the slot meanwhile. After an error, the turn has been left.
+func (t *Turn) Again(attempt int, v patience.Verdict) error {
+	t.Leave()
+	if err := t.a.pause(t.of, attempt, v); err != nil {
+		return err
+	}
+	return t.enter()
 }
 
 // Ask performs a call that only reads, and repeats it if that may help. The function gets the number of the attempt,
 // from 1, and returns its problems.
 func (a *Access) Ask(of Of, call func(attempt int) diag.List) error {
-	leave, err := a.Enter(of)
+	turn, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
-	a.Repeat(of, leave, call)
+	a.Repeat(turn, call)
 	return nil
 }
 
-// Repeat is like Ask, for a caller that has already called Enter.
-func (a *Access) Repeat(of Of, leave func(diag.List), call func(attempt int) diag.List) {
+// Repeat is like Ask, for a caller that has already called Enter. The turn has been left when it returns.
+func (a *Access) Repeat(turn *Turn, call func(attempt int) diag.List) {
+	defer turn.Leave()
 	for attempt := 1; ; attempt++ {
 		problems := call(attempt)
-		leave(problems)
-		v := a.Decide(of, attempt, problems)
-		if !v.Again || a.Pause(of, attempt, v) != nil {
-			return
-		}
-		var err error
-		if leave, err = a.Enter(of); err != nil {
+		turn.Answered(problems)
+		turn.Leave()
+		v := a.Decide(turn.of, attempt, problems)
+		if !v.Again || turn.Again(attempt, v) != nil {
 			return // the problems of the last attempt are reported
 		}
 	}
@@ -85,8 +121,8 @@ func (a *Access) Decide(of Of, attempt int, problems diag.List) patience.Verdict
 	return v
 }
 
-// Pause waits until the next attempt, or until the run is being stopped.
-func (a *Access) Pause(of Of, attempt int, v patience.Verdict) error {
+// pause waits until the next attempt, or until the run is being stopped.
+func (a *Access) pause(of Of, attempt int, v patience.Verdict) error {
 	a.events.Send(event.Waiting{Object: of.Object, Why: a.walk.Inputs.Secrets.Redact(v.Why), For: v.Wait,
 		Attempt: attempt + 1, Attempts: a.gate.Attempts(of.call())})
 	defer a.events.Send(event.WaitingDone{Object: of.Object})

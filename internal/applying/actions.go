@@ -285,11 +285,11 @@ func (a *applier) storedCaller(inst addr.AbsResourceInstance) (cty.Value, error)
 func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, schema *provider.Schema,
 	config cty.Value) error {
 	of := access.Of{Provider: i.Provider.Provider, Object: addr.Object{Instance: i.Action}}
-	leave, err := a.Enter(of)
+	turn, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
-	defer leave(nil)
+	defer turn.Leave()
 	op := ""
 	if !schema.StateOnly {
 		var planned []byte
@@ -309,6 +309,7 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 		Client: access.Client, Progress: func(message string) {
 			a.opts.Events.Send(event.ActionProgress{Invocation: i, Message: a.opts.Secrets.Redact(message)})
 		}})
+	turn.Answered(resp.Diagnostics)
 	failure := ""
 	for _, d := range resp.Diagnostics {
 		if d.Severity == diag.Error && failure == "" {

@@ -164,6 +164,8 @@ type site struct {
 	breaks int
 	gate   *patience.Gate
 	waves  []applying.Wave
+	slots  int             // calls at once while applying; 0 means 4
+	until  context.Context // nothing begins after its end; nil means that it does not end
 }
 
 func newSite(t *testing.T) *site {
@@ -223,9 +225,16 @@ func (s *site) run(src string) (*plan.Plan, applying.Counts, diag.List) {
 		s.t.Fatal(err)
 	}
 	w := &watched{Journal: journal, h: s.h, names: map[string]string{}, left: s.breaks}
-	counts, diags := applying.Run(ctx, ctx, prog, p, registry.NewPool(), w, applying.Options{
-		Settings: settings(funcs.Options{}, s.gate),
-		RunID:    "run", Waves: s.waves})
+	set := settings(funcs.Options{}, s.gate)
+	if s.slots > 0 {
+		set.Parallelism = s.slots
+	}
+	until := ctx
+	if s.until != nil {
+		until = s.until
+	}
+	counts, diags := applying.Run(until, ctx, prog, p, registry.NewPool(), w, applying.Options{
+		Settings: set, RunID: "run", Waves: s.waves})
 	if err := journal.Close(ctx); err != nil {
 		s.t.Fatal(err)
 	}

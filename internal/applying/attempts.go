@@ -3,7 +3,6 @@ package applying
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/access"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/patience"
@@ -13,27 +12,23 @@ import (
 
 // attempts performs a call that changes an object, and repeats it if that may help and can do no harm. Each attempt is
 // a separate operation in the journal, and its result is durable before the next one begins. The first attempt has its
-// intent, op, and its slot, leave; intent writes the intent of another one. It returns the last response with its
-// operation, which is "" if its result is already recorded.
-func (a *applier) attempts(of access.Of, op string, leave func(diag.List), intent func() (string, error),
+// intent, op, and its turn; intent writes the intent of another one. It returns the last response with its operation,
+// which is "" if its result is already recorded. The turn keeps its slot, unless another attempt could not begin.
+func (a *applier) attempts(of access.Of, op string, turn *access.Turn, intent func() (string, error),
 	call func(op string) provider.ApplyResponse,
 	repeatable func(provider.ApplyResponse, patience.Verdict) bool) (provider.ApplyResponse, string) {
 	for attempt := 1; ; attempt++ {
 		resp := call(op)
-		leave(resp.Diagnostics)
+		turn.Answered(resp.Diagnostics)
 		v := a.Decide(of, attempt, resp.Diagnostics)
 		if op == "" || !v.Again || !repeatable(resp, v) {
 			return resp, op
 		}
-		if a.result(op) != nil || a.Pause(of, attempt, v) != nil {
+		if a.result(op) != nil || turn.Again(attempt, v) != nil {
 			return resp, ""
 		}
 		var err error
-		if leave, err = a.Enter(of); err != nil {
-			return resp, ""
-		}
 		if op, err = intent(); err != nil {
-			leave(nil)
 			return resp, ""
 		}
 	}

@@ -20,21 +20,24 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// provision runs the provisioners of a new object. It is tainted in the state until the last of them has ended; the
-// intent makes that durable before the first one begins.
+// provisioned reports whether provisioners belong to the change, which are those of a new object.
+func (w *writing) provisioned() bool {
+	return w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0
+}
+
+// provision runs the provisioners of a new object in the turn that created it, so that no other object is created while
+// they wait. The object is tainted in the state until the last of them has ended; the intent makes that durable before
+// the first one begins.
 func (w *writing) provision(v cty.Value) error {
-	list := w.b.Slot.When(config.WhenCreate)
-	if w.action != plan.Create || len(list) == 0 {
+	if !w.provisioned() {
 		return nil
 	}
-	release, err := w.a.Slot()
-	if err != nil {
+	if err := w.a.Stopped(); err != nil {
 		return err
 	}
-	defer release()
 	self := w.marked(v)
-	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning,
-		diag.List) {
+	list := w.b.Slot.When(config.WhenCreate)
+	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
 		return w.b.Provisioner(p, w.inst.Key, self)
 	}, func() ([]state.Edit, error) {
 		o, err := w.object(v, w.private, state.Ready)

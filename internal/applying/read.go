@@ -57,19 +57,19 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 func (w *writing) readData(hooks *hooked) (cty.Value, error) {
 	a, b, c := w.a, w.b, w.c
 	of := access.Of{Provider: c.Provider.Provider, Object: c.Object}
-	leave, err := a.Enter(of)
+	turn, err := a.Enter(of)
 	if err != nil {
 		return cty.NilVal, err
 	}
 	if err := hooks.begin(); err != nil {
-		leave(nil)
+		turn.Leave()
 		return cty.NilVal, err
 	}
 	var v cty.Value
 	var failed error
 	a.operation(c.Object, plan.Read, event.ID{}, func() (event.ID, bool) {
 		var resp provider.ReadDataResponse
-		a.Repeat(of, leave, func(int) diag.List {
+		a.Repeat(turn, func(int) diag.List {
 			resp = w.prov.ReadData(a.Calls, provider.ReadDataRequest{Object: c.Object, Type: w.inst.Resource.Type,
 				Config: w.config, Meta: w.meta, Client: access.Client})
 			return resp.Diagnostics

@@ -98,11 +98,11 @@ type deletion struct {
 func (d *deletion) delete() error {
 	a, o, c := d.a, d.o, d.c
 	null, of := cty.NullVal(d.rt.Block.ImpliedType()), access.Of{Provider: c.Provider.Provider, Object: o}
-	leave, err := a.Enter(of)
+	turn, err := a.Enter(of)
 	if err != nil {
 		return err
 	}
-	defer leave(nil)
+	defer turn.Leave()
 	if err := d.hooks.begin(); err != nil {
 		return err
 	}
@@ -126,7 +126,8 @@ func (d *deletion) delete() error {
 		if op, failed = intent(); failed != nil {
 			return event.ID{}, false
 		}
-		resp, op := a.attempts(of, op, leave, intent, call, always)
+		resp, op := a.attempts(of, op, turn, intent, call, always)
+		turn.Leave()
 		failed = a.removed(o, c, d.rt, d.stored, op, resp)
 		return event.ID{}, failed == nil
 	})

@@ -14,7 +14,6 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/access"
-	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/hook"
@@ -243,11 +242,11 @@ func (w *writing) shown(v cty.Value) plan.Value {
 // it is known.
 func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 	of := access.Of{Provider: w.c.Provider.Provider, Object: w.c.Object}
-	leave, err := w.a.Enter(of)
+	turn, err := w.a.Enter(of)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	defer leave(nil)
+	defer turn.Leave()
 	if err := hooks.begin(); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -269,7 +268,10 @@ func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 	var result cty.Value
 	var failed error
 	w.a.operation(w.c.Object, w.action, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
-		resp, op := w.a.attempts(of, op, leave, intent, w.call, w.repeatable)
+		resp, op := w.a.attempts(of, op, turn, intent, w.call, w.repeatable)
+		if !w.provisioned() {
+			turn.Leave() // other calls can begin while the result is made durable
+		}
 		result, failed = w.conclude(op, resp)
 		if failed == nil {
 			if failed = w.provision(result); failed != nil { // the object exists, so its postconditions can be checked
@@ -346,7 +348,7 @@ func (w *writing) storedForm() []byte {
 
 // status returns the status of the object after a successful call.
 func (w *writing) status() state.Status {
-	if w.action == plan.Create && len(w.b.Slot.When(config.WhenCreate)) > 0 {
+	if w.provisioned() {
 		return state.Tainted // until its last provisioner has ended
 	}
 	return state.Ready

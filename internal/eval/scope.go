@@ -453,6 +453,9 @@ func (i *Instance) Assert(c *config.Condition, src []byte, table map[string]func
 		diags = append(diags, &diag.Diagnostic{Severity: diag.Error, Summary: "Test assertion failed", Detail: text,
 			Subject: &rng, Expression: c.Condition, EvalContext: ctx, Extra: Failed{}})
 	}
+	for n, d := range diags {
+		diags[n] = i.walk.hide(d)
+	}
 	return diags
 }
 
