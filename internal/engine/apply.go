@@ -156,7 +156,9 @@ func (r *Run) perform(ctx context.Context, prog *linking.Program, b based, o App
 		}
 	}()
 	p.LearnSecrets(pl)
-	settings := p.settings(variablesOf(pl, o.Ephemeral), p.functions(p.opts.Abort, funcs.Options{
+	variables := variablesOf(pl, o.Ephemeral)
+	p.learnVariables(variables)
+	settings := p.settings(variables, p.functions(p.opts.Abort, funcs.Options{
 		PlanTime: pl.Created, Files: funcs.NewFileRecord(pl.FunctionResults), Work: funcs.NewWorkWithGrace(until,
 			p.opts.Abort),
 	}))

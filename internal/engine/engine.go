@@ -150,6 +150,7 @@ type Project struct {
 	diags     diag.List
 	store     state.Store
 	secrets   *value.Secrets                 // secrets that programs and providers must not show
+	learned   *atomic.Pointer[plan.Plan]     // the last plan whose secrets were added to them
 	answers   *atomic.Pointer[program.Spool] // the spool for responses of programs, once the state is locked
 	gate      *patience.Gate                 // its knowledge about services is kept for later runs
 }
@@ -188,7 +189,8 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	}
 	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
 		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[program.Spool]{},
-		gate: patience.New(o.Patience)}
+		learned: &atomic.Pointer[plan.Plan]{},
+		gate:    patience.New(o.Patience)}
 	if p.store == nil {
 		p.store = localStore(o.Dir)
 	}

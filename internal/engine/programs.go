@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hiding"
 	"github.com/tombolo-iac/tombolo/internal/hook"
 	"github.com/tombolo-iac/tombolo/internal/policy"
 	"github.com/tombolo-iac/tombolo/internal/projectfile"
@@ -22,6 +23,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -84,11 +86,21 @@ func (p *Project) evaluatePolicies(ctx context.Context, pl *plan.Plan) (diags di
 // LearnSecrets adds the secrets of a plan that this process has not made, or that the plan has not used: a plan to
 // destroy evaluates neither variables nor outputs, but its document has them.
 func (p *Project) LearnSecrets(pl *plan.Plan) {
+	if p.learned.Swap(pl) == pl {
+		return
+	}
 	given := map[string]cty.Value{}
 	for name, v := range pl.Variables {
 		given[name] = v.Value
 	}
 	p.learnVariables(given)
+	schemas := p.Schemas(nil, pl.Changes...)
+	hiding.Plan(p.secrets, pl, func(a addr.Provider, r addr.Resource) *provider.Block {
+		if rt := schemas.ResourceType(a, r); rt != nil {
+			return rt.Block
+		}
+		return nil
+	})
 	for _, o := range pl.Outputs {
 		if o.Sensitive || o.BeforeSensitive {
 			p.secrets.LearnOutput(sensitive(o.Before))
@@ -97,11 +109,11 @@ func (p *Project) LearnSecrets(pl *plan.Plan) {
 	}
 }
 
-// learnVariables adds the sensitive variables of the root module, with the given values or their defaults. A walk adds
+// learnVariables adds the secret variables of the root module, with the given values or their defaults. A walk adds
 // those that it evaluates, but objects may have a copy of the others, or be read first.
 func (p *Project) learnVariables(given map[string]cty.Value) {
 	for name, v := range p.config.Root.Variables {
-		if !v.Sensitive {
+		if !v.Sensitive && !v.Ephemeral {
 			continue
 		}
 		if v, diags := v.Convert(given[name]); !diags.HasErrors() { // the default if it is not set

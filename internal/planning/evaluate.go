@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
+	"github.com/tombolo-iac/tombolo/internal/hiding"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -130,7 +131,7 @@ func (v *viewer) object(b *eval.Block, key addr.Key) (cty.Value, error) {
 		if err := v.walk.Report(diags); err != nil {
 			return cty.DynamicVal, err
 		}
-		hideStored(v.walk.Inputs.Secrets, b.Slot.Type, stored)
+		hiding.Stored(v.walk.Inputs.Secrets, b.Slot.Type.Block, stored)
 		up := inst.UpgradeState(v.calls, provider.UpgradeStateRequest{
 			Type: a.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{
 				JSON: stored.Attributes, Flat: stored.Flat},

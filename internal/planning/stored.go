@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/hiding"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
@@ -70,7 +71,7 @@ func (p *planner) upgraded(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 			"The state of %s was written by a later version of the provider %s than the selected one. Select that "+
 				"version, or a later one.", o, cfg.Provider.ForDisplay()))
 	}
-	hideStored(p.opts.Secrets, rt, stored)
+	hiding.Stored(p.opts.Secrets, rt.Block, stored)
 	up := inst.UpgradeState(p.calls, provider.UpgradeStateRequest{
 		Type: o.Instance.Resource.Type, Version: stored.SchemaVersion, Stored: provider.StoredObject{
 			JSON: stored.Attributes, Flat: stored.Flat},

@@ -320,3 +320,21 @@ func lookup(v cty.Value, path cty.Path) (found cty.Value, at cty.Path, ok bool) 
 	}
 	return v, path, true
 }
+
+// StepName returns the name of a member or the text of a key or index. The result is false for one that is not known.
+func StepName(step cty.PathStep) (string, bool) {
+	switch step := step.(type) {
+	case cty.GetAttrStep:
+		return step.Name, true
+	case cty.IndexStep:
+		switch {
+		case !step.Key.IsKnown() || step.Key.IsNull():
+			return "", false
+		case step.Key.Type() == cty.String:
+			return step.Key.AsString(), true
+		case step.Key.Type() == cty.Number:
+			return step.Key.AsBigFloat().Text('f', -1), true
+		}
+	}
+	return "", false
+}

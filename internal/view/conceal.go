@@ -1,14 +1,14 @@
 package view
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/hiding"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -124,150 +124,23 @@ func (r *renderer) name(key string) string {
 	return key
 }
 
-// learnPlan adds the sensitive values of a plan to the known secrets, and the values that its configuration declares as
-// nonsensitive to the exceptions.
+// learnPlan adds the secrets of a plan to the known ones.
 func (o Options) learnPlan(p *plan.Plan, schemas tfjson.Schemas) {
-	if o.ShowSensitive {
-		return
-	}
-	o.Secrets.ShowTexts(p.Nonsensitive...)
-	for _, v := range p.Variables {
-		if v.Sensitive {
-			o.learn(v.Value, []cty.Path{{}})
-		}
-	}
-	for _, c := range slices.Concat(p.Changes, p.Drift) {
-		b := blockOf(schemas, c.Provider.Provider, c.Object.Instance.Resource)
-		for _, v := range []plan.Value{c.Before, c.After} {
-			o.learnObject(b, v.Value, v.Sensitive)
-		}
-	}
-	for _, out := range p.Outputs {
-		if out.Sensitive || out.BeforeSensitive {
-			o.learnOutput(out.Before)
-			o.learnOutput(out.After)
-		}
-	}
-	for _, i := range p.Invocations {
-		o.learn(i.Config.Value, i.Config.Sensitive)
+	if !o.ShowSensitive {
+		hiding.Plan(o.Secrets, p, blocksOf(schemas))
 	}
 }
 
-// learnOutput adds a sensitive output. A collection is skipped: it is sensitive because of one part, and which part is
-// not known.
-func (o Options) learnOutput(v cty.Value) {
-	if v != cty.NilVal && v.Type().IsPrimitiveType() {
-		o.learn(v, []cty.Path{{}})
-	}
-}
-
-func (o Options) learn(v cty.Value, paths []cty.Path) {
-	if v != cty.NilVal && len(paths) > 0 {
-		o.Secrets.Add(v, paths)
-	}
-}
-
-func (o Options) learnObject(b *provider.Block, v cty.Value, paths []cty.Path) {
-	if v == cty.NilVal || v.IsNull() {
-		return
-	}
-	if b != nil && v.IsKnown() && b.HasSensitive() {
-		paths = value.SensitivePaths(b, v, paths)
-	}
-	o.learn(v, paths)
-}
-
-// learnState adds the sensitive values of a state to the known secrets. An object that does not match its schema is
-// skipped; the code that shows it reports the problem.
+// learnState adds the secrets of a state to the known ones.
 func (o Options) learnState(s *state.State, schemas tfjson.Schemas) {
-	if o.ShowSensitive {
-		return
+	if !o.ShowSensitive {
+		hiding.State(o.Secrets, s, blocksOf(schemas))
 	}
-	for _, name := range s.OutputNames() {
-		if out := s.Output(name); out.Sensitive {
-			o.learnOutput(out.Value)
-		}
-	}
-	for _, r := range s.Resources() {
-		for _, key := range r.Keys() {
-			instance := r.Instances[key]
-			objects := slices.Collect(maps.Values(instance.Deposed))
-			for _, object := range append(objects, instance.Current) {
-				o.learnStored(r, object, schemas)
-			}
-		}
-	}
-}
-
-func (o Options) learnStored(r *state.Resource, object *state.Object, schemas tfjson.Schemas) {
-	if object == nil {
-		return
-	}
-	b := blockOf(schemas, r.Manager(object).Provider, r.Addr.Resource)
-	if schemas == nil && len(object.Sensitive) > 0 {
-		o.learnUntyped(object)
-	}
-	if b == nil || len(object.Sensitive) == 0 && !b.HasSensitive() {
-		return
-	}
-	if v, err := object.Value(b.ImpliedType()); err == nil {
-		o.learnObject(b, v, object.Sensitive)
-	}
-}
-
-// learnUntyped adds the sensitive values of an object that is decoded without its schema, so that maps are objects.
-func (o Options) learnUntyped(object *state.Object) {
-	ty, err := ctyjson.ImpliedType(object.Attributes)
-	if err != nil {
-		return
-	}
-	v, err := object.Value(ty)
-	if err != nil {
-		return
-	}
-	for _, path := range object.Sensitive {
-		part := v
-		for _, step := range path {
-			name, ok := stepName(step)
-			if !ok || part.IsNull() || !part.IsKnown() {
-				part = cty.NilVal
-				break
-			}
-			if part = member(withoutType(part), name, step); part == cty.NilVal {
-				break
-			}
-		}
-		o.learn(withoutType(part), []cty.Path{{}})
-	}
-}
-
-// withoutType returns the value of an attribute of any type, which is stored beside its type.
-func withoutType(v cty.Value) cty.Value {
-	if v == cty.NilVal || v.IsNull() || !v.Type().IsObjectType() || len(v.Type().AttributeTypes()) != 2 ||
-		!v.Type().HasAttribute("value") || !v.Type().HasAttribute("type") {
-		return v
-	}
-	ty := v.GetAttr("type")
-	text, err := ctyjson.Marshal(ty, ty.Type())
-	var is cty.Type
-	if err != nil || json.Unmarshal(text, &is) != nil {
-		return v
-	}
-	return v.GetAttr("value")
-}
-
-// member returns the part of an object or tuple at a step, or NilVal.
-func member(v cty.Value, name string, step cty.PathStep) cty.Value {
-	switch ty := v.Type(); {
-	case ty.IsObjectType() && ty.HasAttribute(name):
-		return v.GetAttr(name)
-	case ty.IsTupleType():
-		if index, ok := step.(cty.IndexStep); ok && v.HasIndex(index.Key).True() {
-			return v.Index(index.Key)
-		}
-	}
-	return cty.NilVal
 }
 
 // LearnState adds the sensitive values of a state to the known secrets, as far as they can be found without schemas.
 func LearnState(o Options, s *state.State) { o.learnState(s, nil) }
+
+func blocksOf(schemas tfjson.Schemas) hiding.Blocks {
+	return func(p addr.Provider, r addr.Resource) *provider.Block { return blockOf(schemas, p, r) }
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -85,7 +86,7 @@ func pathSetOf(paths []cty.Path) *pathSet {
 	for _, p := range paths {
 		at := root
 		for _, step := range p {
-			name, ok := stepName(step)
+			name, ok := value.StepName(step)
 			if !ok {
 				break
 			}
@@ -100,23 +101,6 @@ func pathSetOf(paths []cty.Path) *pathSet {
 		at.here = true
 	}
 	return root
-}
-
-func stepName(step cty.PathStep) (string, bool) {
-	switch step := step.(type) {
-	case cty.GetAttrStep:
-		return step.Name, true
-	case cty.IndexStep:
-		switch {
-		case !step.Key.IsKnown() || step.Key.IsNull():
-			return "", false
-		case step.Key.Type() == cty.String:
-			return step.Key.AsString(), true
-		case step.Key.Type() == cty.Number:
-			return step.Key.AsBigFloat().Text('f', -1), true
-		}
-	}
-	return "", false
 }
 
 func (p *pathSet) at(name string) *pathSet {

@@ -54,7 +54,7 @@ func place(path cty.Path) string {
 		case cty.GetAttrStep:
 			name = step.Name
 		case cty.IndexStep:
-			if key, ok := stepName(step); ok && strings.HasPrefix(key, "k") {
+			if key, ok := value.StepName(step); ok && strings.HasPrefix(key, "k") {
 				name = key
 			}
 		}
