@@ -76,10 +76,11 @@ type Counts struct{ Added, Changed, Destroyed, Imported, Forgotten, Invoked int 
 // provider calls.
 func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, providers access.Providers,
 	journal state.Journal, o Options) (Counts, diag.List) {
+	asked := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &applier{
-		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel,
+		prog: prog, plan: p, providers: providers, journal: journal, opts: o, stop: cancel, asked: asked,
 		until: ctx, waves: newWaves(o.Waves),
 		byBlock:     map[addr.AbsResource]map[addr.Key]*plan.Change{},
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
@@ -135,6 +136,7 @@ type applier struct {
 	stop      context.CancelFunc
 	walk      *eval.Walk
 	byBlock   map[addr.AbsResource]map[addr.Key]*plan.Change
+	asked     context.Context // ends when the run is asked to stop
 	until     context.Context // when it ends, nothing new starts
 	waves     []*wave
 	unsettled *linking.Selection   // interrupted creations, which the plan does not touch

@@ -21,7 +21,7 @@ func (a *applier) problems(err error) diag.List {
 	if lost := o.lost(); lost != nil {
 		diags = o.remaining(diags.AppendError("State lock lost", fmt.Errorf("%w. No new operation was started after "+
 			"that. The next run recovers the results of this one", lost)))
-	} else if err != nil && !diags.HasErrors() {
+	} else if err != nil && (!diags.HasErrors() || a.asked.Err() != nil) {
 		diags = o.remaining(diags.Errorf(nil, "Apply was interrupted",
 			"Running operations were finished and recorded in the state; no new operation was started.").Because(err))
 	}

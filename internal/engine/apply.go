@@ -465,7 +465,7 @@ func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	if who == "" {
 		who = "Someone without a name"
 	}
-	created, since := "unknown", ""
+	created, since := "unknown", " for an unknown time"
 	if !i.Created.IsZero() {
 		created = i.Created.String()
 		since = " since " + i.Created.UTC().Format(time.DateTime+" UTC")
@@ -477,7 +477,7 @@ func heldLock(err error, i *state.LockInfo) (string, *diag.Advice) {
 	if purpose != "" {
 		since += fmt.Sprintf(", for the operation %q", purpose)
 	}
-	return fmt.Sprintf("%s holds the lock%s. No two runs can write the state at the same time.", who, since),
+	return fmt.Sprintf("%s has held the lock%s. No two runs can write the state at the same time.", who, since),
 		diag.Advise("Wait for the other run, for example with %s. If you are sure that it is dead, use %s with the "+
 			"ID below.\n\nError message: %s\nLock Info:\n  ID:        %s\n  Path:      %s\n  Operation: %s\n  Who:    "+
 			"   %s\n  Version:   %s\n  Created:   %s\n  Info:      %s", diag.Means("-lock-timeout=60s"),

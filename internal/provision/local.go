@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,14 +66,22 @@ func runLocal(ctx context.Context, req Request, tell func(line string)) error {
 	var stopped *program.StoppedError
 	switch {
 	case errors.As(err, &stopped):
-		err = fmt.Errorf("%w\nOutput: %s", err, output)
+		err = withOutput(err, "\n", output)
 	case err == nil && res.ExitCode != 0:
-		err = fmt.Errorf("%s. Output: %s", res.State, output)
+		err = withOutput(errors.New(res.State), ". ", output)
 	}
 	if err != nil {
 		return &commandError{command, err}
 	}
 	return nil
+}
+
+// withOutput adds the output of a command to its error, if there is any.
+func withOutput(err error, separator string, output []byte) error {
+	if len(bytes.TrimSpace(output)) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w%sOutput: %s", err, separator, output)
 }
 
 func interpreter(v cty.Value) []string {

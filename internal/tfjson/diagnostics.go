@@ -24,6 +24,8 @@ type Diagnostic struct {
 	Snippet  *Snippet `json:"snippet,omitempty"`
 	// Origin is the deprecated output value that a warning is about.
 	Origin string `json:"deprecation_origin_description,omitempty"`
+	// Within is the module or resource instance that was being evaluated, for texts.
+	Within string `json:"-"`
 }
 
 // Range is a part of a source file.
@@ -93,7 +95,7 @@ func Diagnostics(list diag.List, sources map[string][]byte) []Diagnostic {
 
 func (e *Excerpts) diagnostic(d *diag.Diagnostic) Diagnostic {
 	out := Diagnostic{Severity: d.Severity.String(), Summary: d.Summary, Detail: d.Text(diag.Program),
-		Address: d.Address, Code: d.Code()}
+		Address: d.Address, Code: d.Code(), Within: d.Within}
 	if deprecation, ok := extra[diag.Deprecation](d); ok {
 		out.Origin = deprecation.Origin
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
+	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -19,20 +20,50 @@ type reasons struct {
 	w *planWriter
 	// counts holds, by resource, its present number of instances.
 	counts map[addr.AbsResource]int
-	// followers holds, by resource, the changes whose configuration depends on it.
-	followers map[addr.ConfigResource][]*plan.Change
+	// modules are the module instances that still have objects; calls holds the number of instances by call.
+	modules map[addr.ModuleInstance]bool
+	calls   map[addr.ModuleInstance]int
+	// followers holds, by the last of the replaced objects that they may depend on, the changes that depend on these.
+	followers map[*plan.Change][]follower
+}
+
+func (w *planWriter) reasons(p *plan.Plan, changes []*plan.Change) reasons {
+	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
+	if !p.Partial() && !p.Errored && len(p.LeftOut)+len(p.Deferred) == 0 {
+		r.modules, r.calls = remaining(p)
+	}
+	return r
+}
+
+// follower is a change whose configuration depends on replaced objects, one or several of a resource.
+type follower struct {
+	change *plan.Change
+	of     int
 }
 
 func (r *reasons) why(c *plan.Change) string {
-	a := c.Object.Instance
 	if c.Object.Deposed != "" {
 		return "remains from an unfinished replacement"
 	}
+	if c.Action == plan.Forget && (c.Reason == plan.DeleteBecauseNoResource || c.Reason == plan.DeleteBecauseNoModule) {
+		return notDestroyed
+	}
+	if why := r.base(c); why != "" || c.Action != plan.Forget {
+		return why
+	}
+	return notDestroyed
+}
+
+const notDestroyed = "not destroyed: destroy = false"
+
+// base returns the reason of why, without that a forgotten object is not destroyed.
+func (r *reasons) base(c *plan.Change) string {
+	a := c.Object.Instance
 	switch c.Reason {
 	case plan.DeleteBecauseNoResource:
 		return "no longer configured"
 	case plan.DeleteBecauseNoModule:
-		return clean(a.Module.String()) + " is no longer configured"
+		return r.noModule(a.Module)
 	case plan.DeleteBecauseEachKey:
 		return "no longer a key of for_each"
 	case plan.DeleteBecauseCountIndex:
@@ -56,10 +87,51 @@ func (r *reasons) why(c *plan.Change) string {
 	if c.Action.IsReplace() {
 		return r.forcing(c)
 	}
-	if c.Action == plan.Forget {
-		return "not destroyed: destroy = false"
-	}
 	return ""
+}
+
+// noModule explains why a module instance does not exist any more. Other instances of the same call show that only its
+// key is gone.
+func (r *reasons) noModule(m addr.ModuleInstance) string {
+	steps := m.Steps()
+	for i, s := range steps {
+		parent := addr.ModuleInstanceOf(steps[:i]...)
+		if r.modules[parent.Child(s.Call, s.Key)] {
+			continue // this one still exists
+		}
+		call := clean(parent.Child(s.Call, addr.NoKey).String())
+		n, counted := r.calls[parent.Child(s.Call, addr.NoKey)]
+		switch _, number := s.Key.Int(); {
+		case !counted:
+		case number:
+			return fmt.Sprintf("count of %s is now %d", call, n)
+		case !s.Key.IsNone():
+			return clean(s.Key.String()) + " is no longer a key of for_each of " + call
+		}
+		break
+	}
+	return clean(m.String()) + " is no longer configured"
+}
+
+// remaining returns the module instances with objects that a plan keeps, and, by module call with several instances, the
+// number that its count has at least.
+func remaining(p *plan.Plan) (modules map[addr.ModuleInstance]bool, calls map[addr.ModuleInstance]int) {
+	modules, calls = map[addr.ModuleInstance]bool{}, map[addr.ModuleInstance]int{}
+	for _, c := range p.Changes {
+		if c.Action == plan.Delete || c.Action == plan.Forget {
+			continue
+		}
+		for m := c.Object.Instance.Module; !m.IsRoot() && !modules[m]; {
+			modules[m] = true
+			parent, last, _ := m.Parent()
+			if index, ok := last.Key.Int(); ok || !last.Key.IsNone() {
+				call := parent.Child(last.Call, addr.NoKey)
+				calls[call] = max(calls[call], index+1)
+			}
+			m = parent
+		}
+	}
+	return modules, calls
 }
 
 // forcing returns the first two of the differences that made an update impossible.
@@ -155,7 +227,7 @@ func (c lossCause) text(r *renderer) string {
 	}
 	switch n.kind {
 	case scalar:
-		return oneSide(n.before) + " -> " + oneSide(n.after)
+		return bothSides(n.before, n.after)
 	case unknown:
 		if n.was != nil && n.was.kind == scalar {
 			if was := r.conceal(n.was); was.kind == scalar {
@@ -197,24 +269,98 @@ func (c lossCause) text(r *renderer) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.verb))
 		}
 	}
+	if len(parts) > 0 && (n.kind == mapping || n.kind == object) {
+		if some := n.changedNames(r); some != "" {
+			return some
+		}
+	}
 	if len(parts) == 0 {
 		return "changes"
 	}
 	return strings.Join(parts, ", ")
 }
 
+// changedNames returns the names of the members that change, if these are few.
+func (n *node) changedNames(r *renderer) string {
+	const most = 3
+	var names []string
+	for i, child := range n.children {
+		if child.op != same {
+			names = append(names, memberName(r.name(n.names[i])))
+		}
+	}
+	if len(names) > most {
+		return ""
+	}
+	verb := " change"
+	if len(names) == 1 {
+		verb = " changes"
+	}
+	return inWords(names) + verb
+}
+
+// mostOfSide is the maximum number of characters of a scalar in a reason.
+const mostOfSide = 30
+
+// bothSides writes a change of a scalar in a few characters. Of long texts, it shows where they begin to differ.
+func bothSides(before, after cty.Value) string {
+	if !isText(before) || !isText(after) {
+		return oneSide(before) + " -> " + oneSide(after)
+	}
+	const context = 8
+	a, b := unitsOf(before.AsString()), unitsOf(after.AsString())
+	if max(len(a), len(b)) <= mostOfSide {
+		return oneSide(before) + " -> " + oneSide(after)
+	}
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	head, tail = max(0, head-context), max(0, tail-context)
+	side := func(units []string) string {
+		return shortened(units[head:len(units)-tail], head > 0, tail > 0)
+	}
+	return side(a) + " -> " + side(b)
+}
+
 // oneSide writes a scalar in a few characters, without its middle if it is longer.
 func oneSide(v cty.Value) string {
-	const most = 30
-	if isAbsent(v) {
+	switch {
+	case isAbsent(v):
 		return "null"
+	case isText(v):
+		return shortened(unitsOf(v.AsString()), false, false)
 	}
-	text := literal(v)
-	if utf8.RuneCountInString(text) <= most {
-		return text
+	return literal(v)
+}
+
+// shortened writes a part of a text, without its middle if it is long. before and after report whether something
+// precedes and follows it.
+func shortened(units []string, before, after bool) string {
+	const end = 10
+	text := strings.Join(units, "")
+	if len(units) > mostOfSide {
+		text = strings.Join(units[:mostOfSide-end], "") + "..." + strings.Join(units[len(units)-end:], "")
 	}
-	runes := []rune(text)
-	return string(runes[:most/2]) + "..." + string(runes[len(runes)-most/2+3:])
+	return quoted(ellipsis(before) + text + ellipsis(after))
+}
+
+// unitsOf splits a text into characters. The mark of a hidden secret is one.
+func unitsOf(text string) []string {
+	var units []string
+	for text != "" {
+		size := len(value.Withholding)
+		if !strings.HasPrefix(text, value.Withholding) {
+			_, size = utf8.DecodeRuneInString(text)
+		}
+		units = append(units, text[:size])
+		text = text[size:]
+	}
+	return units
 }
 
 // countsOf returns the present number of instances of resources with count. It is not known for a targeted or failed
@@ -239,17 +385,21 @@ func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 	return counts
 }
 
-// followers returns, by resource, the updates and replacements whose configuration is unknown until the resource has
-// changed. An attribute that a provider cannot compute is unknown only for that reason.
-func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block,
-) map[addr.ConfigResource][]*plan.Change {
-	by := map[addr.ConfigResource][]*plan.Change{}
+// followers returns the updates and replacements whose configuration is unknown until replaced objects exist again. An
+// attribute that a provider cannot compute is unknown only for that reason.
+func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block) map[*plan.Change][]follower {
+	by, replaced := map[*plan.Change][]follower{}, nearbyOf(changes, func(c *plan.Change) bool {
+		return c.Action.IsReplace()
+	})
 	for _, c := range changes {
 		if c.Action != plan.Update && !c.Action.IsReplace() || len(c.Dependencies) == 0 || !waits(schema(c), c) {
 			continue
 		}
 		for _, d := range c.Dependencies {
-			by[d] = append(by[d], c)
+			if of := replaced.of(d, c.Object.Instance.Module); len(of) > 0 && d != c.Object.Instance.Config() {
+				last := of[len(of)-1]
+				by[last] = append(by[last], follower{c, len(of)})
+			}
 		}
 	}
 	return by
@@ -274,16 +424,35 @@ func (r *reasons) following(row *row) string {
 	if row.outcome != replaced {
 		return ""
 	}
-	resource := row.changes[0].Object.Instance.AbsResource()
-	list := slices.DeleteFunc(slices.Clone(r.followers[resource.Config()]), func(c *plan.Change) bool {
-		return c.Object.Instance.AbsResource() == resource
-	})
-	if len(list) == 0 {
+	var exact, vague []*plan.Change
+	for _, c := range row.changes {
+		for _, f := range r.followers[c] {
+			if f.of > len(row.changes) {
+				vague = append(vague, f.change) // it depends on objects of other rows, or on these
+			} else {
+				exact = append(exact, f.change)
+			}
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		list []*plan.Change
+		with string
+	}{{exact, "it"}, {vague, "some of these"}} {
+		if len(p.list) > 0 {
+			parts = append(parts, change(p.list)+" with "+p.with)
+		}
+	}
+	if len(parts) == 0 {
 		return ""
 	}
+	return "(" + strings.Join(parts, "; ") + ")"
+}
+
+// change returns the first few names of objects that change, with the verb.
+func change(list []*plan.Change) string {
 	const shown = 3
 	var names []string
-	verb := "changes"
 	groups := rows(list, func(*plan.Change) string { return "" })
 	for i := range groups {
 		if i == shown {
@@ -292,10 +461,10 @@ func (r *reasons) following(row *row) string {
 		}
 		names = append(names, groups[i].address())
 	}
-	if len(list) > 1 {
-		verb = "change"
+	if len(list) == 1 {
+		return inWords(names) + " changes"
 	}
-	return "(" + inWords(names) + " " + verb + " with it)"
+	return inWords(names) + " change"
 }
 
 // causes returns the names of the objects whose changes are the only reason for an update, or "" if the object's own
@@ -305,16 +474,45 @@ func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
 		return ""
 	}
 	const shown = 3
-	var names []string
+	var names, others []string
 	for _, d := range c.Dependencies {
-		if w.changing[d] {
-			names = append(names, clean(d.String()))
+		list := w.changing.of(d, c.Object.Instance.Module)
+		if len(list) == 0 {
+			continue
 		}
+		if open := slices.DeleteFunc(slices.Clone(list), settled); len(open) > 0 {
+			names = append(names, commonName(open))
+		} else {
+			others = append(others, commonName(list))
+		}
+	}
+	if len(names) == 0 {
+		names = others // by way of a data source
 	}
 	if len(names) > shown {
 		names = append(names[:shown], fmt.Sprintf("%d more", len(names)-shown))
 	}
 	return inWords(names)
+}
+
+// settled reports whether everything about an object after its change is known, so that no value that depends on it is
+// unknown for its sake.
+func settled(c *plan.Change) bool {
+	return c.Action == plan.Update && c.After.Value != cty.NilVal && ctyfast.WhollyKnown(c.After.Value)
+}
+
+// commonName returns the address of one object, or of what several instances of a resource have in common.
+func commonName(list []*plan.Change) string {
+	first := list[0].Object
+	if len(list) == 1 {
+		return clean(first.String())
+	}
+	for _, c := range list {
+		if c.Object.Instance.Module != first.Instance.Module {
+			return clean(first.Instance.Config().String())
+		}
+	}
+	return clean(first.Instance.AbsResource().String())
 }
 
 // onlyWaits reports whether all differences in the parts that a configuration decides are unknown values.
@@ -353,15 +551,11 @@ func (n *node) onlyWaits() bool {
 	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.onlyWaits() })
 }
 
-// changing returns the resources that a plan changes, and whose dependents may therefore have unknown values.
-func changing(changes []*plan.Change) map[addr.ConfigResource]bool {
-	some := make(map[addr.ConfigResource]bool, len(changes))
-	for _, c := range changes {
-		if fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read {
-			some[c.Object.Instance.AbsResource().Config()] = true
-		}
-	}
-	return some
+// changing returns the changes of a plan that may make values of dependents unknown.
+func changing(changes []*plan.Change) *nearby {
+	return nearbyOf(changes, func(c *plan.Change) bool {
+		return fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read
+	})
 }
 
 // deletedOutside returns the objects that the plan's refresh did not find any more.

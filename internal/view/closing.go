@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,8 +21,9 @@ import (
 const (
 	// indexAbove is the number of changes above which a plan has an index.
 	indexAbove = 20
-	// keysOfRow is the maximum number of instance keys, or ranges of them, in a row.
-	keysOfRow = 3
+	// keysOfRow is the maximum number of instance keys, or ranges of them, in a row; keysOfLoss is that in a row about
+	// objects that are lost.
+	keysOfRow, keysOfLoss = 3, 20
 	// maxRows limits the index and the closing block. The details are complete.
 	maxRows = 100
 )
@@ -77,6 +79,7 @@ type row struct {
 	outcome outcome
 	changes []*plan.Change
 	why     string
+	keys    int // how many are shown; 0 means keysOfRow
 }
 
 // rows groups changes with the same text into rows, ordered by fate and then as the changes are. why returns a short
@@ -99,7 +102,7 @@ func withRow(list []row, f outcome, c *plan.Change, why string) []row {
 		list[n-1].changes = append(list[n-1].changes, c)
 		return list
 	}
-	return append(list, row{f, []*plan.Change{c}, why})
+	return append(list, row{outcome: f, changes: []*plan.Change{c}, why: why})
 }
 
 // takes reports whether a change belongs to the row.
@@ -111,7 +114,7 @@ func (r *row) takes(c *plan.Change, f outcome, why string) bool {
 }
 
 // address returns the addresses of a row: web[0..4], or web["a"], ["b"] and 3 more.
-func (r *row) address() string { return r.addressOf(keysOfRow) }
+func (r *row) address() string { return r.addressOf(cmp.Or(r.keys, keysOfRow)) }
 
 // addressOf is like address, with up to shown keys.
 func (r *row) addressOf(shown int) string {
@@ -139,7 +142,7 @@ func keyList(keys []addr.Key, shown int) string {
 			}
 			last++
 		}
-		if len(parts) == shown {
+		if len(parts) == shown && i+1 < len(keys) { // a note would need as much room as one key
 			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(keys)-i)
 		}
 		switch last - i {
@@ -207,8 +210,14 @@ func (w *planWriter) closing(p *plan.Plan, changes []*plan.Change) {
 	if len(lost)+len(bare) == 0 {
 		return
 	}
-	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
+	r := w.reasons(p, changes)
 	list := rows(lost, r.why)
+	for i := range list {
+		list[i].keys = keysOfLoss
+		if w.o.IndexOnly { // nothing else names them
+			list[i].keys = len(list[i].changes)
+		}
+	}
 	for _, c := range tfjson.SortedChanges(bare) {
 		list = withRow(list, unprotected, c, "prevent_destroy no longer holds")
 	}
@@ -243,7 +252,7 @@ func (w *planWriter) addressWidth(list []row) (width int) {
 func (w *planWriter) wordedRow(r *row, word string, width int) {
 	address := r.address()
 	w.word(r.outcome, word, wordWidth)
-	w.WriteString("   " + address)
+	w.WriteString("   " + w.foldedKeys(address, wordWidth+5))
 	switch {
 	case r.why == "":
 	case utf8.RuneCountInString(address) <= width && w.fits(width, r.why):
@@ -255,6 +264,22 @@ func (w *planWriter) wordedRow(r *row, word string, width int) {
 		return
 	}
 	w.WriteByte('\n')
+}
+
+// foldedKeys divides a list of keys into lines if it is too long for the one at the indentation.
+func (w *planWriter) foldedKeys(address string, indent int) string {
+	const more = 2
+	var b strings.Builder
+	column := indent
+	for i, part := range strings.SplitAfter(address, "], ") {
+		if i > 0 && column+utf8.RuneCountInString(part) >= w.o.width() {
+			b.WriteString("\n" + strings.Repeat(" ", indent+more))
+			column = indent + more
+		}
+		b.WriteString(part)
+		column += utf8.RuneCountInString(part)
+	}
+	return strings.ReplaceAll(b.String(), " \n", "\n")
 }
 
 // fits reports whether a reason fits in the third column.
@@ -280,7 +305,7 @@ const mostDone = 10
 // balance writes the outcome of an apply: the objects that are done, those that failed, each with its error, and those
 // that were not attempted, with the objects that blocked them.
 func (w *planWriter) balance(b balance.Balance, e Ending) {
-	if len(b.Done)+len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
+	if len(b.Done)+len(b.Broken)+len(b.Failed)+len(b.Open)+len(b.Half)+len(b.Untried) == 0 {
 		return
 	}
 	w.WriteByte('\n')
@@ -292,15 +317,22 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 		}
 		return ""
 	}
+	halted := slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool { return d.Code() == interrupted })
 	waited := func(o addr.Object) string {
-		if cause, ok := b.Cause[o]; ok {
-			return "it waited for " + clean(cause.String())
+		switch cause, ok := b.Cause[o]; {
+		case ok:
+			return "waited for " + clean(cause.String())
+		case halted:
+			return "interrupted before it began"
 		}
 		return ""
 	}
 	with := func(texts ...string) string {
 		return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "; ")
 	}
+	w.unfinished("Failed", b.Broken, func(o addr.Object) string {
+		return with(errors[o.Instance.String()], "its operations succeeded")
+	})
 	w.unfinished("Failed", b.Failed, func(o addr.Object) string { return with(errors[o.Instance.String()], now(o)) })
 	w.unfinished("In flight", b.Open, func(o addr.Object) string {
 		return with(errors[o.Instance.String()], "its outcome is not known", now(o))
@@ -317,12 +349,13 @@ func (w *planWriter) balance(b balance.Balance, e Ending) {
 func errorsOf(problems diag.List) map[string]string {
 	out, list := map[string]string{}, problems.OnlyErrors().Sorted()
 	for _, d := range list {
-		if d.Address == "" || out[d.Address] != "" {
+		at := cmp.Or(d.Address, d.Within)
+		if at == "" || out[at] != "" {
 			continue
 		}
-		out[d.Address] = cleanLine(d.Summary)
+		out[at] = cleanLine(d.Summary)
 		if d.Number > 0 {
-			out[d.Address] = fmt.Sprintf("error %d: %s", d.Number, out[d.Address])
+			out[at] = fmt.Sprintf("error %d: %s", d.Number, out[at])
 		}
 	}
 	return out

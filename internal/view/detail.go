@@ -51,7 +51,7 @@ func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
 	for _, w := range []*planWriter{&d.brief, &d.full} {
 		w.invocations, w.changing, w.gone = byTrigger(p.Invocations), changing(changes), deletedOutside(p)
 	}
-	d.why = reasons{w: &d.brief, counts: countsOf(p), followers: followers(changes, d.brief.schema)}
+	d.why = d.brief.reasons(p, changes)
 	return d
 }
 
@@ -118,7 +118,7 @@ func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
 	}
 	var out []addr.ConfigResource
 	for _, dep := range c.Dependencies {
-		if w.changing[dep] {
+		if len(w.changing.of(dep, c.Object.Instance.Module)) > 0 {
 			out = append(out, dep)
 		}
 	}

@@ -224,8 +224,12 @@ func similar(n int, what string) string {
 // place returns the location of the problem, with the source lines and the values of the operands.
 func (w diagnosticWriter) place(d tfjson.Diagnostic) string {
 	var b strings.Builder
-	if d.Address != "" {
-		b.WriteString("  with " + cleanLine(d.Address))
+	about := d.Address
+	if about == "" && strings.Contains(d.Within, "[") { // the source does not show which instance it is
+		about = d.Within
+	}
+	if about != "" {
+		b.WriteString("  with " + cleanLine(about))
 		if d.Range == nil {
 			b.WriteString("\n")
 			return b.String()

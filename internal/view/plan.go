@@ -25,8 +25,8 @@ type planWriter struct {
 	schemas tfjson.Schemas
 	// invocations are the triggered actions, by the object that triggers them.
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
-	// changing are the resources that the plan changes.
-	changing map[addr.ConfigResource]bool
+	// changing are the changes of the plan that others may wait for.
+	changing *nearby
 	// gone are the objects that were deleted outside since the last apply.
 	gone map[addr.Object]bool
 }
@@ -290,7 +290,7 @@ func (w *planWriter) drift(p *plan.Plan) bool {
 			}
 		}
 		n := compareBlock(w.schema(c), w.sides(c), counts)
-		if w.brief && n.op != same {
+		if n.op != same {
 			n = compareBlock(w.schema(c), w.sides(c), nil) // what is left out would look unchanged
 		}
 		marksAlone := n.op == same && c.Action == plan.Update && p.Mode == plan.RefreshOnly
@@ -391,7 +391,7 @@ func (w *planWriter) legend(changes []*plan.Change) {
 			w.WriteString(w.sign(l.action) + " " + l.text + "\n")
 		}
 	}
-	if used[plan.Forget] && w.o.Size != nil { // text for scripts has no such line
+	if used[plan.Forget] {
 		w.WriteString(w.sign(plan.Forget) + " forget (no longer managed, but not destroyed)\n")
 	}
 }

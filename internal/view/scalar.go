@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -32,11 +33,45 @@ func (r *renderer) scalar(n *node, depth int, h how) {
 	case create:
 		r.WriteString(r.literal(n.after))
 	case update:
-		r.WriteString(r.literal(n.before) + " -> " + r.literal(n.after))
+		before, after := r.literals(n.before, n.after)
+		r.WriteString(before + " -> " + after)
 	default:
 		r.WriteString(r.literal(n.before) + r.nullNote(n, h))
 	}
 	r.WriteString(r.replaceNote(n))
+}
+
+// literals returns the two sides of a change as texts. Of two long ones, it leaves out what both begin and end with,
+// because what is left out in the middle of each could be what changes.
+func (r *renderer) literals(before, after cty.Value) (string, string) {
+	if !r.brief || !isText(before) || !isText(after) ||
+		max(len(before.AsString()), len(after.AsString())) < hugeText {
+		return r.literal(before), r.literal(after)
+	}
+	a, b := []rune(before.AsString()), []rune(after.AsString())
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	head, tail = equalPart(head), equalPart(tail)
+	side := func(text []rune) string {
+		text = text[head : len(text)-tail]
+		return ellipsis(head > 0) + r.literal(cty.StringVal(string(text))) + ellipsis(tail > 0)
+	}
+	return side(a), side(b)
+}
+
+// equalPart returns how many of n equal characters are left out: all of many, except for some as context.
+func equalPart(n int) int {
+	const context = 40
+	if n <= 2*context {
+		return 0
+	}
+	return n - context
 }
 
 // Limits above which a terminal shows only the beginning and end of a value: characters of a one-line text, lines of
@@ -55,7 +90,7 @@ func (r *renderer) literal(v cty.Value) string {
 	if len(runes) <= textHead+textTail {
 		return literal(v)
 	}
-	left := fmt.Sprintf("... (%d of %d characters; \"show -full\" has all) ...", len(runes)-textHead-textTail,
+	left := fmt.Sprintf("... (%d of %d characters; -full shows all) ...", len(runes)-textHead-textTail,
 		len(runes))
 	return quoted(string(runes[:textHead])) + r.in(gray, left) + quoted(string(runes[len(runes)-textTail:]))
 }
@@ -74,7 +109,7 @@ func (r *renderer) wholeText(lines []string, depth int) {
 	}
 	write(lines[:linesHead])
 	r.pad(4 * (depth + 1))
-	note := fmt.Sprintf("# (%d of %d lines hidden: \"show -full\" has all)", len(lines)-2*linesHead, len(lines))
+	note := fmt.Sprintf("# (%d of %d lines hidden: -full shows all)", len(lines)-2*linesHead, len(lines))
 	r.WriteString(r.in(gray, note) + "\n")
 	write(lines[len(lines)-linesHead:])
 }
@@ -161,7 +196,55 @@ func parseEmbedded(v cty.Value) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	parsed, err := ctyjson.Unmarshal(raw, ty)
-	return parsed, err == nil
+	return parsed, err == nil && !repeatsKeys(raw)
+}
+
+// repeatsKeys reports whether an object in a valid JSON text has a key twice: a value has only the last of them.
+func repeatsKeys(raw []byte) bool {
+	type level struct {
+		keys map[string]bool // nil for an array
+		key  bool            // a key is next
+	}
+	var levels []level
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		top := len(levels) - 1
+		if text, ok := token.(string); ok && top >= 0 && levels[top].key {
+			if levels[top].keys[text] {
+				return true
+			}
+			levels[top].keys[text], levels[top].key = true, false
+			continue
+		}
+		if token == json.Delim('}') || token == json.Delim(']') {
+			levels, top = levels[:top], top-1
+		} else if top >= 0 {
+			levels[top].key = levels[top].keys != nil
+		}
+		switch token {
+		case json.Delim('{'):
+			levels = append(levels, level{map[string]bool{}, true})
+		case json.Delim('['):
+			levels = append(levels, level{})
+		default:
+			if top >= 0 {
+				levels[top].key = levels[top].keys != nil
+			}
+		}
+	}
+}
+
+// besideJSON describes how two JSON texts with the same value differ.
+func besideJSON(before, after cty.Value) string {
+	var a, b bytes.Buffer
+	if json.Compact(&a, []byte(before.AsString())) == nil && json.Compact(&b, []byte(after.AsString())) == nil &&
+		bytes.Equal(a.Bytes(), b.Bytes()) {
+		return "whitespace changes"
+	}
+	return "the order of its keys or the form of its values changes"
 }
 
 // embedded writes strings with structured content, and returns false if neither side has any.
@@ -179,6 +262,9 @@ func (r *renderer) embedded(n *node, depth int, h how) bool {
 		strings.TrimSpace(before.value.AsString()) == strings.TrimSpace(after.value.AsString()):
 		return false // the difference would not be visible
 	case n.op == update && before.function != "" && before.function == after.function:
+		if before.function == "jsonencode" {
+			before.beside = besideJSON(n.before, n.after)
+		}
 		r.bothEmbedded(compareDynamic(sides{before: before.value, after: after.value}), before, depth,
 			r.replaceNote(n))
 	case n.op == update && (before.function != "" || after.function != ""):
@@ -365,7 +451,7 @@ type structure struct {
 // within returns the structured content of a text. For scripts and logs, only JSON counts.
 func (r *renderer) within(v cty.Value) structure {
 	if parsed, ok := parseEmbedded(v); ok {
-		return structure{"jsonencode", "whitespace changes", parsed}
+		return structure{"jsonencode", "", parsed}
 	}
 	if !r.brief || !isText(v) || len(v.AsString()) > maxStructure {
 		return structure{}

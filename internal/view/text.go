@@ -273,8 +273,8 @@ func progressText(e event.Progress) string {
 
 func stoppingText(e event.Stopping, o Options) string {
 	if e.Now {
-		return "\n" + wrap("Two interrupts received. Exiting immediately. Operations in progress stay in the journal, "+
-			"and the next command lists them.", o.width()-1) + "\n"
+		return "\n" + wrap("Two interrupts received. Exiting immediately. Operations that do not end now stay in the "+
+			"journal, and the next command lists them.", o.width()-1) + "\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,
@@ -367,7 +367,7 @@ func (t *text) Applied(e Ending) {
 	done := t.done
 	t.mu.Unlock()
 	w := planWriter{renderer: renderer{style: t.style}, o: t.o}
-	w.WriteString("\n" + w.in(bold, w.in(green, completed(t.o, e, done))) + "\n" + t.timing(t.ledger.Of(nil)))
+	w.WriteString("\n" + w.in(bold, w.in(green, completed(t.o, e, done))) + "\n" + t.timing(t.ledger.Of(nil, nil)))
 	if list := t.accomplished(e.plans()); len(list) > 0 {
 		w.WriteByte('\n')
 		w.completedChanges(list)
@@ -394,7 +394,7 @@ func (t *text) Applied(e Ending) {
 // those that need none, such as moves.
 func (t *text) accomplished(plans []*plan.Plan) (list []*plan.Change) {
 	for _, p := range plans {
-		list = append(list, t.ledger.Of(p).Done...)
+		list = append(list, t.ledger.Of(p, nil).Done...)
 		for _, c := range p.Changes {
 			if f := fateOf(c); f == forgotten || c.Action == plan.NoOp && (f == taken || f == moved) {
 				list = append(list, c)
@@ -461,7 +461,8 @@ func (t *text) Incomplete(e Ending) {
 	t.mu.Lock()
 	done := t.done
 	t.mu.Unlock()
-	b := t.ledger.Of(e.Plan)
+	errors := errorsOf(e.Problems)
+	b := t.ledger.Of(e.Plan, func(o addr.Object) bool { return errors[o.Instance.String()] != "" })
 	idle := b.From.IsZero() && len(e.Earlier) == 0
 	if idle && !slices.ContainsFunc(e.Problems, func(d *diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Address != ""
@@ -482,7 +483,7 @@ func (t *text) Incomplete(e Ending) {
 			command = t.o.program() + " destroy"
 		}
 		first := "Correct the errors above, and run"
-		if len(b.Failed)+len(b.Open)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
+		if len(b.Failed)+len(b.Broken)+len(b.Open)+len(b.Half) == 0 && !slices.ContainsFunc(e.Problems, failure) {
 			first = "Run"
 		}
 		next = fmt.Sprintf(" %s %q to continue with the rest.", first, command)

@@ -58,6 +58,7 @@ func (p *planning) flags(c *command.Call) {
 	p.limits(c)
 	c.ProgressFlags()
 	c.SecretsFlag()
+	c.FullFlag()
 	c.DeprecationFlag()
 }
 

@@ -2,7 +2,7 @@
 //
 //	var l balance.Ledger
 //	l.Send(e)                  // each event of the run
-//	b := l.Of(plan)            // at its end
+//	b := l.Of(plan, nil)       // at its end
 //
 // A Ledger is safe for concurrent use. It stores a few bytes for each operation of the run.
 package balance
@@ -99,6 +99,8 @@ func (l *Ledger) end(e event.OperationDone) {
 type Balance struct {
 	// Done are the changes whose operations all succeeded.
 	Done []*plan.Change
+	// Broken are the objects whose operations all succeeded, but not the checks after them.
+	Broken []addr.Object
 	// Failed are the objects with a failed operation.
 	Failed []addr.Object
 	// Open are the objects with an operation that began, and whose outcome is not known.
@@ -107,7 +109,7 @@ type Balance struct {
 	Half []addr.Object
 	// Untried are the objects with planned operations, none of which was attempted.
 	Untried []addr.Object
-	// Cause maps each object that could not proceed to a failed or open object that it depends on.
+	// Cause maps each object that could not proceed to a failed, open or broken object that it depends on.
 	Cause map[addr.Object]addr.Object
 	// From is when the first operation began, or zero if none did.
 	From time.Time
@@ -115,8 +117,9 @@ type Balance struct {
 	Slowest []Timed
 }
 
-// Of returns the balance of a plan. If p is nil, it has only the durations.
-func (l *Ledger) Of(p *plan.Plan) Balance {
+// Of returns the balance of a plan. If p is nil, it has only the durations. wrong reports whether there is an error about
+// an object; nil means that there is none about objects whose operations succeeded.
+func (l *Ledger) Of(p *plan.Plan, wrong func(addr.Object) bool) Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := Balance{From: l.from, Slowest: slices.Clone(l.slowest)}
@@ -141,13 +144,17 @@ func (l *Ledger) Of(p *plan.Plan) Balance {
 				open = true
 			}
 		}
-		stuck[i] = bad || open
+		whole := ended == len(wanted)
+		broken := whole && wrong != nil && wrong(c.Object)
+		stuck[i] = bad || open || broken
 		switch {
+		case broken:
+			b.Broken = append(b.Broken, c.Object)
 		case bad:
 			b.Failed = append(b.Failed, c.Object)
 		case open:
 			b.Open = append(b.Open, c.Object)
-		case ended == len(wanted):
+		case whole:
 			b.Done = append(b.Done, c)
 		case ended == 0:
 			b.Untried = append(b.Untried, c.Object)

@@ -85,7 +85,7 @@ func TestBalanceListsEachChangeOnce(t *testing.T) {
 			}
 		}
 		run.Wait()
-		got := l.Of(p)
+		got := l.Of(p, nil)
 		var ended []addr.Object
 		for _, c := range got.Done {
 			ended = append(ended, c.Object)
@@ -120,7 +120,7 @@ func TestBalanceNamesCausesOfUntriedChanges(t *testing.T) {
 	bad := p.Changes[0]
 	l.Send(event.OperationStart{Object: bad.Object, Action: plan.Create})
 	l.Send(event.OperationDone{Object: bad.Object, Action: plan.Create, Failed: true})
-	b := l.Of(p)
+	b := l.Of(p, nil)
 	for i, want := range []bool{false, true, true, false, true, true} {
 		if cause, got := b.Cause[p.Changes[i].Object]; got != want || got && cause != bad.Object {
 			t.Errorf("%s waited for %v: %v, want %v", p.Changes[i].Object, cause, got, want)
@@ -139,7 +139,7 @@ func TestTheSlowestAreKept(t *testing.T) {
 			Elapsed: time.Duration(i) * time.Second})
 	}
 	l.Send(event.OperationStart{Object: object(99, addr.Data), Planning: true})
-	b := l.Of(nil)
+	b := l.Of(nil, nil)
 	if len(b.Slowest) != 5 || b.Slowest[0].Elapsed != 49*time.Second || b.Slowest[4].Elapsed != 45*time.Second {
 		t.Errorf("got %v", b.Slowest)
 	}

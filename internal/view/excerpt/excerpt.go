@@ -52,21 +52,33 @@ func Of(before, after string) []Part {
 	return parts(before, after, a, b, joined(a, changes))
 }
 
-// words splits a text at the beginning and end of each word; every other character is an element of its own.
+// words splits a text at the beginning and end of each word; every other character is an element of its own, and so is
+// every character of a word that is too long to be shown as a whole, such as base64 text.
 func words(text string) []string {
 	var list []string
-	start, inWord := 0, false
-	for i, r := range text {
-		word := inWords(r)
-		if i > start && !(word && inWord) {
-			list = append(list, text[start:i])
-			start = i
+	start, length := 0, 0 // of the present word
+	end := func(at int) {
+		if length > longest {
+			for start < at {
+				_, size := utf8.DecodeRuneInString(text[start:])
+				list = append(list, text[start:start+size])
+				start += size
+			}
+		} else if start < at {
+			list = append(list, text[start:at])
 		}
-		inWord = word
+		start, length = at, 0
 	}
-	if start < len(text) {
-		list = append(list, text[start:])
+	for i, r := range text {
+		if word := inWords(r); !word || length == 0 {
+			end(i)
+			if !word {
+				continue
+			}
+		}
+		length++
 	}
+	end(len(text))
 	return list
 }
 

@@ -3,6 +3,7 @@ package excerpt
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,6 +98,34 @@ func TestLargeTextsAreComparedInBoundedTime(t *testing.T) {
 	list = Of(text("x")+"a"+text("y"), text("x")+"b"+text("y"))
 	if len(list) != 1 || utf8.RuneCountInString(list[0].Before) > 2*around+20 {
 		t.Errorf("one word in the middle: %d parts", len(list))
+	}
+}
+
+// A change within a word of thousands of characters, or in a text whose script has no spaces, is shown with its
+// surroundings and not with the whole word.
+func TestChangesWithinLongWordsAreFound(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		letters := []rune([]string{"0123456789abcdef", "ABCDEFGHIJabcdefghij0123456789", "日本語の文"}[r.IntN(3)])
+		before := make([]rune, 100+r.IntN(3000))
+		for i := range before {
+			before[i] = letters[r.IntN(len(letters))]
+		}
+		after := slices.Clone(before)
+		changes := 1 + r.IntN(3)
+		for range changes {
+			after[r.IntN(len(after))] = 'Z'
+		}
+		a, b := string(before), string(after)
+		list := Of(a, b)
+		if got := apply(t, a, list); got != b {
+			t.Fatalf("seed %d: the parts %+v of %q give %q, want %q", seed, list, a, got, b)
+		}
+		for _, p := range list {
+			if n := utf8.RuneCountInString(p.Before); n > changes*(2*longest+1) && len(before) < 1000 {
+				t.Errorf("seed %d: %d changed characters are shown with %d others: %q", seed, changes, n, p.Before)
+			}
+		}
 	}
 }
 

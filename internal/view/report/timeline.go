@@ -132,7 +132,7 @@ func (d *document) applied(o Options, p *plan.Plan, at map[*plan.Change]int) {
 	for c, i := range at {
 		objects[c.Object] = i
 	}
-	b := o.Run.ledger.Of(p)
+	b := o.Run.ledger.Of(p, nil)
 	mark := func(outcome string, list []addr.Object) {
 		for _, object := range list {
 			d.Objects[objects[object]].Outcome = outcome

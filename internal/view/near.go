@@ -1,0 +1,58 @@
+package view
+
+import (
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/plan"
+)
+
+// nearby finds the changes to instances of a resource that another object may depend on. Dependencies name resources
+// without keys, and a module call cannot depend on itself: an object in module.m["a"] depends on nothing in
+// module.m["b"].
+type nearby struct {
+	all map[addr.ConfigResource][]*plan.Change
+	// at holds the same changes by the keys of the first calls of their modules.
+	at     map[within][]*plan.Change
+	filled map[depth]bool
+}
+
+type within struct {
+	resource addr.ConfigResource
+	module   addr.ModuleInstance // the first calls, with their keys
+}
+
+type depth struct {
+	resource addr.ConfigResource
+	calls    int
+}
+
+func nearbyOf(changes []*plan.Change, chosen func(*plan.Change) bool) *nearby {
+	n := &nearby{all: map[addr.ConfigResource][]*plan.Change{}, at: map[within][]*plan.Change{},
+		filled: map[depth]bool{}}
+	for _, c := range changes {
+		if chosen(c) {
+			r := c.Object.Instance.Config()
+			n.all[r] = append(n.all[r], c)
+		}
+	}
+	return n
+}
+
+// of returns the changes of a resource that an object in a module may depend on, in the order of the plan.
+func (n *nearby) of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change {
+	if len(n.all[r]) == 0 || m.IsRoot() {
+		return n.all[r]
+	}
+	steps, calls := m.Steps(), r.Module.Calls()
+	same := 0
+	for same < min(len(steps), len(calls)) && steps[same].Call == calls[same] {
+		same++
+	}
+	if level := (depth{r, same}); !n.filled[level] {
+		n.filled[level] = true
+		for _, c := range n.all[r] {
+			k := within{r, addr.ModuleInstanceOf(c.Object.Instance.Module.Steps()[:same]...)}
+			n.at[k] = append(n.at[k], c)
+		}
+	}
+	return n.at[within{r, addr.ModuleInstanceOf(steps[:same]...)}]
+}
