@@ -79,7 +79,7 @@ func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machi
 			return nil, fmt.Errorf("interrupted while connecting to %s", c.Machine.Host)
 		case errors.As(err, &permanent):
 			return nil, permanent.error
-		case last == nil || limit.Err() == nil: // an attempt that was cut short says less than its predecessor
+		case last == nil || !cutShort(limit, err): // an attempt that was cut short says less than its predecessor
 			last = err
 		}
 		select {
@@ -90,6 +90,15 @@ func Connect(ctx context.Context, c *Connection, tell func(text string)) (*Machi
 			return nil, fmt.Errorf("timeout - last error: %w", last)
 		}
 	}
+}
+
+// cutShort reports whether an attempt failed because of the end of a context. A connection can notice that a moment
+// before the context does.
+func cutShort(limit context.Context, err error) bool {
+	const moment = 100 * time.Millisecond
+	var slow net.Error
+	deadline, ok := limit.Deadline()
+	return limit.Err() != nil || ok && errors.As(err, &slow) && slow.Timeout() && time.Until(deadline) < moment
 }
 
 // dialer returns a function that connects once, and the description of an attempt; done releases the resources of both.

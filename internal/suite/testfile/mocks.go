@@ -181,7 +181,7 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.AtPlan = r.atPlan(content.Attributes, atPlan)
 	a := content.Attributes["target"]
 	if a == nil {
-		r.errorf(b.DefRange, "Missing target attribute", "A %s block needs the argument target, the address of the "+
+		r.errorf(b.DefRange, "Missing target attribute", "An %s block needs the argument target, the address of the "+
 			"object that it overrides.",
 			b.Type)
 		return list
@@ -194,12 +194,12 @@ func (r *reader) override(list []*Override, b *hcl.Block, atPlan bool) []*Overri
 	o.Target = t
 	if !o.suits() {
 		what := map[Kind]string{Resource: "resources", Data: "data sources", Module: "modules"}[o.Kind]
-		r.errorf(o.TargetRange, "Invalid override target", "A %s block is for %s, and %s is not one.", b.Type, what, t)
+		r.errorf(o.TargetRange, "Invalid override target", "An %s block is for %s, and %s is not one.", b.Type, what, t)
 		return list
 	}
 	for _, first := range list {
 		if first.Kind == o.Kind && first.Target.String() == t.String() {
-			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "A %s block for %s already exists at %s.",
+			r.errorf(b.DefRange, fmt.Sprintf("Duplicate %s block", b.Type), "An %s block for %s already exists at %s.",
 				b.Type, t, first.Range)
 			return list
 		}
