@@ -2,6 +2,7 @@
 package hiding
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -101,7 +102,9 @@ func (h hider) stored(r *state.Resource, object *state.Object) {
 		return
 	}
 	if b := h.blocks(r.Manager(object).Provider, r.Addr.Resource); b != nil {
-		Stored(h.secrets, b, object)
+		if len(object.Sensitive) > 0 || object.Flat != nil || holdsSensitive(b, object.Attributes) {
+			Stored(h.secrets, b, object)
+		}
 	} else if len(object.Sensitive) > 0 {
 		h.untyped(object)
 	}
@@ -147,6 +150,29 @@ func Stored(secrets *value.Secrets, b *provider.Block, stored *state.Object) {
 			}
 		}
 	}
+}
+
+// holdsSensitive reports whether an object may have a value for an attribute or block that the schema b declares as
+// sensitive. Most types with such attributes have many objects without a value for them, which need not be decoded.
+func holdsSensitive(b *provider.Block, object []byte) bool {
+	attributes, blocks := b.Sensitive()
+	for _, list := range [][]string{attributes, blocks} {
+		for _, name := range list {
+			key := []byte(`"` + name + `":`)
+			for rest := object; ; {
+				_, after, found := bytes.Cut(rest, key)
+				if !found {
+					break
+				}
+				value := bytes.TrimLeft(after, " \t\r\n")
+				if !bytes.HasPrefix(value, []byte("null")) && !bytes.HasPrefix(value, []byte("[]")) {
+					return true
+				}
+				rest = after
+			}
+		}
+	}
+	return false
 }
 
 // untyped adds the sensitive values of an object that is decoded without its schema, so that maps are objects.
