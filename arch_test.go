@@ -247,6 +247,7 @@ var alone = map[string]string{
 	"internal/view/digest":          "a writer with a clock, which knows no plans or views",
 	"internal/view/drift":           "turns a plan into documents, and knows no commands or flags",
 	"internal/view/excerpt":         "a pure algorithm on strings",
+	"internal/view/nearby":          "a pure algorithm on addresses",
 	"internal/world":                "a fake cloud, for benchmarks and many tests",
 	"internal/wire/plugin5":         "generated",
 	"internal/wire/wiretest":        "tests of other packages use it",

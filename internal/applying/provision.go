@@ -37,9 +37,10 @@ func (w *writing) provision(v cty.Value) error {
 	}
 	self := w.marked(v)
 	list := w.b.Slot.When(config.WhenCreate)
-	return w.a.provisioning(w.c.Object, w.c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
+	configOf := func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
 		return w.b.Provisioner(p, w.inst.Key, self)
-	}, func() ([]state.Edit, error) {
+	}
+	return w.a.provisioning(w.c.Object, w.c.Provider, list, configOf, func() ([]state.Edit, error) {
 		o, err := w.object(v, w.private, state.Ready)
 		if err != nil {
 			return nil, err

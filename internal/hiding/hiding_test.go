@@ -38,8 +38,7 @@ func TestStoredSecretsAreHiddenBeforeUpgrades(t *testing.T) {
 	}
 }
 
-// TestTheSecretsOfAStateAreFound gives objects random values for attributes and blocks, sensitive ones and others, and
-// looks for the sensitive ones.
+// TestTheSecretsOfAStateAreFound searches for the sensitive values of objects with random attributes and blocks.
 func TestTheSecretsOfAStateAreFound(t *testing.T) {
 	block := &provider.Block{
 		Attributes: map[string]*provider.Attribute{
@@ -48,7 +47,8 @@ func TestTheSecretsOfAStateAreFound(t *testing.T) {
 			"list":   {Type: cty.List(cty.String), Optional: true, Sensitive: true},
 		},
 		Blocks: map[string]*provider.NestedBlock{"deep": {Nesting: provider.NestingList, Block: provider.Block{
-			Attributes: map[string]*provider.Attribute{"secret": {Type: cty.String, Optional: true, Sensitive: true}}}}},
+			Attributes: map[string]*provider.Attribute{
+				"secret": {Type: cty.String, Optional: true, Sensitive: true}}}}},
 	}
 	a, diags := addr.ParseInstance("thing.a")
 	if diags.HasErrors() {
@@ -68,7 +68,8 @@ func TestTheSecretsOfAStateAreFound(t *testing.T) {
 			return cty.StringVal(text)
 		}
 		public := []cty.Value{word("public"), cty.NullVal(cty.String),
-			cty.ObjectVal(map[string]cty.Value{"secret": cty.NullVal(cty.String), "list": cty.ListValEmpty(cty.String)}),
+			cty.ObjectVal(map[string]cty.Value{"secret": cty.NullVal(cty.String),
+				"list": cty.ListValEmpty(cty.String)}),
 			cty.ObjectVal(map[string]cty.Value{"secret": word("public")})}[r.IntN(4)]
 		list := []cty.Value{cty.NullVal(cty.List(cty.String)), cty.ListValEmpty(cty.String)}[r.IntN(2)]
 		if r.IntN(2) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/value"
+	"github.com/tombolo-iac/tombolo/internal/view/nearby"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -113,8 +114,8 @@ func (r *reasons) noModule(m addr.ModuleInstance) string {
 	return clean(m.String()) + " is no longer configured"
 }
 
-// remaining returns the module instances with objects that a plan keeps, and, by module call with several instances, the
-// number that its count has at least.
+// remaining returns the module instances with objects that a plan keeps, and, by module call with several instances,
+// the number that its count has at least.
 func remaining(p *plan.Plan) (modules map[addr.ModuleInstance]bool, calls map[addr.ModuleInstance]int) {
 	modules, calls = map[addr.ModuleInstance]bool{}, map[addr.ModuleInstance]int{}
 	for _, c := range p.Changes {
@@ -388,15 +389,16 @@ func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 // followers returns the updates and replacements whose configuration is unknown until replaced objects exist again. An
 // attribute that a provider cannot compute is unknown only for that reason.
 func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block) map[*plan.Change][]follower {
-	by, replaced := map[*plan.Change][]follower{}, nearbyOf(changes, func(c *plan.Change) bool {
-		return c.Action.IsReplace()
-	})
+	by := map[*plan.Change][]follower{}
+	replaced := nearby.New(slices.DeleteFunc(slices.Clone(changes), func(c *plan.Change) bool {
+		return !c.Action.IsReplace()
+	}))
 	for _, c := range changes {
 		if c.Action != plan.Update && !c.Action.IsReplace() || len(c.Dependencies) == 0 || !waits(schema(c), c) {
 			continue
 		}
 		for _, d := range c.Dependencies {
-			if of := replaced.of(d, c.Object.Instance.Module); len(of) > 0 && d != c.Object.Instance.Config() {
+			if of := replaced.Of(d, c.Object.Instance.Module); len(of) > 0 && d != c.Object.Instance.Config() {
 				last := of[len(of)-1]
 				by[last] = append(by[last], follower{c, len(of)})
 			}
@@ -476,7 +478,7 @@ func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
 	const shown = 3
 	var names, others []string
 	for _, d := range c.Dependencies {
-		list := w.changing.of(d, c.Object.Instance.Module)
+		list := w.changing.Of(d, c.Object.Instance.Module)
 		if len(list) == 0 {
 			continue
 		}
@@ -552,10 +554,14 @@ func (n *node) onlyWaits() bool {
 }
 
 // changing returns the changes of a plan that may make values of dependents unknown.
-func changing(changes []*plan.Change) *nearby {
-	return nearbyOf(changes, func(c *plan.Change) bool {
-		return fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read
-	})
+func changing(changes []*plan.Change) *nearby.Index {
+	var list []*plan.Change
+	for _, c := range changes {
+		if fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read {
+			list = append(list, c)
+		}
+	}
+	return nearby.New(list)
 }
 
 // deletedOutside returns the objects that the plan's refresh did not find any more.

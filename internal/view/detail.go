@@ -118,7 +118,7 @@ func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
 	}
 	var out []addr.ConfigResource
 	for _, dep := range c.Dependencies {
-		if len(w.changing.of(dep, c.Object.Instance.Module)) > 0 {
+		if len(w.changing.Of(dep, c.Object.Instance.Module)) > 0 {
 			out = append(out, dep)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/nearby"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/state"
@@ -26,7 +27,7 @@ type planWriter struct {
 	// invocations are the triggered actions, by the object that triggers them.
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
 	// changing are the changes of the plan that others may wait for.
-	changing *nearby
+	changing *nearby.Index
 	// gone are the objects that were deleted outside since the last apply.
 	gone map[addr.Object]bool
 }

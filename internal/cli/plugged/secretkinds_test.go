@@ -257,8 +257,7 @@ func newAviary(t *testing.T, seed int64) *aviary {
 	return a
 }
 
-// set gives a variable its value in one of the ways that there are. It returns the declaration, with a default if that
-// is the way.
+// set chooses how a variable gets its value: from the environment, a file or its default. It returns the declaration.
 func (a *aviary) set(name, text, declared string) string {
 	expr := text
 	if !strings.ContainsAny(text[:1], "[{") {

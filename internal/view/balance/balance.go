@@ -117,8 +117,8 @@ type Balance struct {
 	Slowest []Timed
 }
 
-// Of returns the balance of a plan. If p is nil, it has only the durations. wrong reports whether there is an error about
-// an object; nil means that there is none about objects whose operations succeeded.
+// Of returns the balance of a plan. If p is nil, it has only the durations. wrong reports whether there is an error
+// about an object; nil means that there is none about objects whose operations succeeded.
 func (l *Ledger) Of(p *plan.Plan, wrong func(addr.Object) bool) Balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,14 +1,17 @@
-package view
+// Package nearby finds the changes of a plan that an object may depend on. Dependencies name resources without keys,
+// and a module call cannot depend on itself: an object in module.m["a"] depends on nothing in module.m["b"].
+//
+//	index := nearby.New(changes)
+//	list := index.Of(dependency, object.Instance.Module)
+package nearby
 
 import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// nearby finds the changes to instances of a resource that another object may depend on. Dependencies name resources
-// without keys, and a module call cannot depend on itself: an object in module.m["a"] depends on nothing in
-// module.m["b"].
-type nearby struct {
+// Index holds changes by their resources. It must not be used concurrently.
+type Index struct {
 	all map[addr.ConfigResource][]*plan.Change
 	// at holds the same changes by the keys of the first calls of their modules.
 	at     map[within][]*plan.Change
@@ -25,20 +28,19 @@ type depth struct {
 	calls    int
 }
 
-func nearbyOf(changes []*plan.Change, chosen func(*plan.Change) bool) *nearby {
-	n := &nearby{all: map[addr.ConfigResource][]*plan.Change{}, at: map[within][]*plan.Change{},
+// New returns an index of changes.
+func New(changes []*plan.Change) *Index {
+	n := &Index{all: map[addr.ConfigResource][]*plan.Change{}, at: map[within][]*plan.Change{},
 		filled: map[depth]bool{}}
 	for _, c := range changes {
-		if chosen(c) {
-			r := c.Object.Instance.Config()
-			n.all[r] = append(n.all[r], c)
-		}
+		r := c.Object.Instance.Config()
+		n.all[r] = append(n.all[r], c)
 	}
 	return n
 }
 
-// of returns the changes of a resource that an object in a module may depend on, in the order of the plan.
-func (n *nearby) of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change {
+// Of returns the changes of a resource that an object in a module may depend on, in the order of the plan.
+func (n *Index) Of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change {
 	if len(n.all[r]) == 0 || m.IsRoot() {
 		return n.all[r]
 	}
