@@ -224,6 +224,9 @@ type ImportRequest struct {
 	ID       string
 	Identity cty.Value // cty.NilVal if the id is used
 	Client   ClientCapabilities
+	// Config, if set, evaluates the configuration of the object, without marks; cty.NilVal after an error. It is not
+	// part of the protocol: mocks of tests make up the object from it.
+	Config func() cty.Value
 }
 
 // ImportedObject is one object that an import found.

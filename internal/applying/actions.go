@@ -2,7 +2,6 @@ package applying
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,8 +141,7 @@ func (a *applier) action(n *graph.Node, b *eval.Block) error {
 func (a *applier) invokeAll(list []*plan.Invocation, caller cty.Value) error {
 	for _, i := range list {
 		err := a.invoke(i, caller)
-		if errors.Is(err, eval.ErrReported) && i.Trigger != nil && i.Trigger.Event == plan.AfterCreate &&
-			i.Trigger.OnFailure == string(config.ActionTaint) {
+		if err != nil && taints(i) {
 			if err := a.taint(i.Trigger.Resource); err != nil {
 				return err
 			}
@@ -153,6 +151,45 @@ func (a *applier) invokeAll(list []*plan.Invocation, caller cty.Value) error {
 		}
 	}
 	return nil
+}
+
+// taints reports whether the object that triggers an action is created again if the action fails.
+func taints(i *plan.Invocation) bool {
+	return i.Trigger != nil && i.Trigger.Event == plan.AfterCreate && i.Trigger.OnFailure == string(config.ActionTaint)
+}
+
+// complete records that the change of an object is done: the next plan does not repeat it, with what it triggers.
+func (a *applier) complete(inst addr.AbsResourceInstance) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done[inst] = true
+}
+
+// passed records that an invocation needs no further attention, whatever its result.
+func (a *applier) passed(i *plan.Invocation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.invoked[i] = true
+}
+
+// uninvoked returns the invocations that a stopped run has left out, and that the next plan does not have, because the
+// changes that trigger them are done.
+func (a *applier) uninvoked() (list []*plan.Invocation) {
+	for _, i := range a.plan.Invocations {
+		if i.Trigger != nil && !i.Trigger.Before && a.done[i.Trigger.Resource] && !a.invoked[i] {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// taintUninvoked marks the objects for replacement whose actions were left out, if these would have tainted them.
+func (a *applier) taintUninvoked() {
+	for _, i := range a.uninvoked() {
+		if taints(i) {
+			_ = a.taint(i.Trigger.Resource) // a broken journal is reported
+		}
+	}
 }
 
 // taint marks an object for replacement by the next plan.
@@ -188,6 +225,9 @@ func (a *applier) invoke(i *plan.Invocation, caller cty.Value) error {
 			"The plan invokes %s, which is not part of this run. Make a new plan.", i.Action))
 	}
 	if holds, err := a.holds(i, caller); err != nil || !holds {
+		if err == nil {
+			a.passed(i)
+		}
 		return err
 	}
 	config, err := a.actionConfiguration(b, i, caller)
@@ -304,6 +344,7 @@ func (a *applier) performAction(i *plan.Invocation, prov provider.Provider, sche
 			return a.breakdown(err)
 		}
 	}
+	a.passed(i)
 	a.opts.Events.Send(event.ActionStart{Invocation: i})
 	resp := prov.InvokeAction(a.Calls, provider.InvokeActionRequest{Type: i.Action.Resource.Type, Config: config,
 		Client: access.Client, Progress: func(message string) {

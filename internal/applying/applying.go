@@ -86,6 +86,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		triggering: map[addr.AbsResource]*eval.Block{},
 		outputs:    map[string]bool{}, planned: map[string]cty.Value{},
+		invoked: map[*plan.Invocation]bool{}, done: map[addr.AbsResourceInstance]bool{},
 	}
 	for _, output := range p.Outputs {
 		if ctyfast.WhollyKnown(output.After) {
@@ -117,6 +118,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 	o.Events.Send(event.Total{Operations: a.total()})
 	err := a.walk.Run(ctx)
 	_ = a.walk.Report(a.CloseAll())
+	a.taintUninvoked()
 	a.finish(err == nil)
 	if o.Walked != nil {
 		o.Walked(a.walk)
@@ -149,6 +151,8 @@ type applier struct {
 	counts       Counts
 	actionBlocks map[addr.AbsResource]*eval.Block // action blocks whose nodes have run
 	triggering   map[addr.AbsResource]*eval.Block // the resources with triggers whose nodes run or have run
+	invoked      map[*plan.Invocation]bool        // what was invoked, whatever the result, or is not wanted
+	done         map[addr.AbsResourceInstance]bool
 	ops          int
 	outputs      map[string]bool // root outputs that were evaluated
 	broken       bool

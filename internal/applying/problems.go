@@ -2,6 +2,8 @@ package applying
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -25,6 +27,36 @@ func (a *applier) problems(err error) diag.List {
 		diags = o.remaining(diags.Errorf(nil, "Apply was interrupted",
 			"Running operations were finished and recorded in the state; no new operation was started.").Because(err))
 	}
+	return a.lost(diags)
+}
+
+// lost adds to the last error which actions were left out for good.
+func (a *applier) lost(diags diag.List) diag.List {
+	var names []string
+	for _, i := range a.uninvoked() {
+		if !taints(i) {
+			names = append(names, fmt.Sprintf("%s (triggered by %s)", i.Action, i.Trigger.Resource))
+		}
+	}
+	last := len(diags) - 1
+	for last >= 0 && diags[last].Severity != diag.Error {
+		last--
+	}
+	if len(names) == 0 || last < 0 {
+		return diags
+	}
+	const most = 10
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	d := *diags[last]
+	d.Detail = strings.TrimSpace(d.Detail + "\n\nThese actions were not invoked, and the next apply does not invoke them, " +
+		"because the changes that trigger them are done: " + strings.Join(names, ", ") + ".")
+	if d.Advice == nil {
+		d.Advice = diag.Advise("Invoke them with %s if necessary.", diag.Means("-invoke"))
+	}
+	diags = slices.Clone(diags)
+	diags[last] = &d
 	return diags
 }
 

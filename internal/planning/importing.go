@@ -92,8 +92,18 @@ func (m *managed) takeOver() error {
 	importing := m.p.announce(m.obj, found)
 	// An interrupted creation is not repeated automatically, so its object must exist.
 	optional := found.Block.Optional && m.p.unsettled[m.inst] == nil
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: found.Wanted, optional: optional})
+	var invalid error
+	config := func() cty.Value {
+		var config cty.Value
+		if config, _, invalid = m.p.configuration(m.b, m.key, m.prov); invalid != nil {
+			return cty.NilVal
+		}
+		return config
+	}
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: found.Wanted, optional: optional, config: config})
 	switch {
+	case invalid != nil:
+		return invalid
 	case err != nil:
 		return err
 	case k.null():
@@ -143,6 +153,8 @@ type wanted struct {
 	optional bool
 	// planned is the planned value of its interrupted creation, if any.
 	planned []byte
+	// config evaluates its configuration, for mocks; nil if there is none.
+	config func() cty.Value
 }
 
 // imported asks a provider for an existing object and reads it. If there is no error, the result is only null if an
@@ -199,7 +211,7 @@ func (p *planner) lookedUp(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	var resp provider.ImportResponse
 	if err := p.Ask(access.Of{Provider: cfg.Provider, Object: o}, func(int) diag.List {
 		resp = inst.Import(p.calls, provider.ImportRequest{Object: o, Type: o.Instance.Resource.Type, ID: sought.ID,
-			Identity: sought.Identity, Client: p.client()})
+			Identity: sought.Identity, Client: p.client(), Config: sought.config})
 		return resp.Diagnostics
 	}); err != nil {
 		return k, err

@@ -66,6 +66,15 @@ func (w *creationRecorder) Apply(ctx context.Context, req provider.ApplyRequest)
 	return resp
 }
 
+// Import implements provider.Provider: what a mock imports, it has made up.
+func (w *creationRecorder) Import(ctx context.Context, req provider.ImportRequest) provider.ImportResponse {
+	resp := w.Provider.Import(ctx, req)
+	if w.standIn && !resp.Diagnostics.HasErrors() {
+		w.origins.note(w.instance, true)
+	}
+	return resp
+}
+
 // notMade marks the error of a mock that should delete an object that it has not created.
 type notMade struct{}
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package winrmtest starts WinRM servers for tests, on loopback. A server stops when its test ends.
 //
 // Windows file names stand for files below a directory of the server. A command is a file there, which the local shell

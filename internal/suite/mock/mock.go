@@ -122,6 +122,19 @@ func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: v, Diagnostics: f.diags}
 }
 
+// Import makes up the object that is configured, as if it had been created.
+func (o *Object) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
+	f, config := o.filler(), o.Type.Block.EmptyValue()
+	if req.Config != nil {
+		if v := req.Config(); v != cty.NilVal { // else the planner reports why
+			config = v
+		}
+	}
+	v := value.UnknownAsNull(f.block(o.Type.Block, value.ForPlan(o.Type.Block, config), o.Values.Attributes))
+	return provider.ImportResponse{Diagnostics: f.diags, Imported: []provider.ImportedObject{
+		{Type: req.Type, State: v, Identity: req.Identity}}}
+}
+
 func (o *Object) filler() *filler { return &filler{random: o.Random} }
 
 // Provider answers for all objects of a provider configuration.
@@ -222,6 +235,16 @@ func (p *Provider) Import(_ context.Context, req provider.ImportRequest) provide
 	return provider.ImportResponse{Diagnostics: diag.List{}.Errorf(nil, "Invalid import request", "The provider is "+
 		"mocked, and a mock cannot import objects. Override the object with an override_resource block, or use a "+
 		"real provider.")}
+}
+
+// PlanAction accepts every action.
+func (p *Provider) PlanAction(context.Context, provider.PlanActionRequest) provider.PlanActionResponse {
+	return provider.PlanActionResponse{}
+}
+
+// InvokeAction does nothing.
+func (p *Provider) InvokeAction(context.Context, provider.InvokeActionRequest) provider.InvokeActionResponse {
+	return provider.InvokeActionResponse{}
 }
 
 // OpenEphemeral returns an error: an ephemeral object cannot be generated.
