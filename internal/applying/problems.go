@@ -50,8 +50,8 @@ func (a *applier) lost(diags diag.List) diag.List {
 		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
 	}
 	d := *diags[last]
-	d.Detail = strings.TrimSpace(d.Detail + "\n\nThese actions were not invoked, and the next apply does not invoke them, " +
-		"because the changes that trigger them are done: " + strings.Join(names, ", ") + ".")
+	d.Detail = strings.TrimSpace(d.Detail + "\n\nThese actions were not invoked, and the next apply does not invoke " +
+		"them, because the changes that trigger them are done: " + strings.Join(names, ", ") + ".")
 	if d.Advice == nil {
 		d.Advice = diag.Advise("Invoke them with %s if necessary.", diag.Means("-invoke"))
 	}

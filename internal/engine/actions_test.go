@@ -29,7 +29,8 @@ type actor struct {
 	// replaces means that a new name requires a replacement.
 	replaces bool
 	mode     plan.Mode
-	objects  *state.State // the state after the last apply
+	until    context.Context // stops the apply at its end; nil means that it does not end
+	objects  *state.State    // the state after the last apply
 }
 
 func (a *actor) note(what string) {
@@ -144,7 +145,11 @@ func (a *actor) apply(t *testing.T, dir string) (p *plan.Plan, before, after []s
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return p, before, nil, diags
 	}
-	_, more = run.Apply(t.Context(), p, nil)
+	until := t.Context()
+	if a.until != nil {
+		until = a.until
+	}
+	_, more = run.Apply(until, p, nil)
 	a.objects = run.State()
 	return p, before, run.Snapshot().InFlight, diags.Extend(more)
 }

@@ -76,7 +76,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 		closing(pool, &diags)
 		return nil, diags.Extend(more).Errorf(nil, "Failed to retrieve evaluation scope after graph walk",
 			"The configuration has no module instance %s, or its number of instances is not known yet. %s", o.Scope,
-			moduleInstances(walk))
+			moduleInstances(p, walk))
 	}
 	c := &Console{scope: scope, table: p.functions(ctx, funcs.Options{ConsoleMode: true, Pure: o.Plan}).Table,
 		redact: p.secrets.Redact}
@@ -89,7 +89,7 @@ func (r *Run) Console(ctx context.Context, o ConsoleOptions) (*Console, diag.Lis
 }
 
 // moduleInstances lists the module instances of a walk, up to the limit of a message.
-func moduleInstances(walk *eval.Walk) string {
+func moduleInstances(p *Project, walk *eval.Walk) string {
 	const most = 10
 	var names []string
 	for a := range walk.Instances() {
@@ -98,8 +98,11 @@ func moduleInstances(walk *eval.Walk) string {
 		}
 	}
 	slices.Sort(names)
-	if len(names) == 0 {
+	switch {
+	case len(p.config.Root.Calls) == 0:
 		return "It calls no modules: omit -scope."
+	case len(names) == 0:
+		return "No module call has any instances: omit -scope."
 	}
 	if len(names) > most {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))

@@ -100,7 +100,8 @@ func (m *managed) takeOver() error {
 		}
 		return config
 	}
-	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov, wanted{ImportID: found.Wanted, optional: optional, config: config})
+	k, err := m.p.imported(m.obj, m.cfg, m.rt, m.prov,
+		wanted{ImportID: found.Wanted, optional: optional, config: config})
 	switch {
 	case invalid != nil:
 		return invalid

@@ -1,6 +1,7 @@
 package planning
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -17,6 +18,10 @@ func (p *planner) unmatched() (diags diag.List) {
 	for _, t := range p.opts.Targets {
 		switch {
 		case p.selects(t) || p.held(t):
+		case t.Pattern != "" && p.declares(t):
+			diags = diags.Warnf(nil, "Target matches nothing",
+				"-target=%s selects nothing: the configuration has blocks of which it could match instances, but none "+
+					"of their instances matches, in the configuration or in the state.", shellQuoted(t.String()))
 		case p.declares(t) && p.hasNoInstances(t):
 			diags = diags.Warnf(nil, "Target matches nothing",
 				"-target=%s selects nothing: the configuration has a block at this address, but its count or "+
@@ -36,6 +41,25 @@ func (p *planner) unmatched() (diags diag.List) {
 		}
 	}
 	return diags
+}
+
+// unsuitable returns errors for options that exclude each other.
+func unsuitable(o Options) diag.List {
+	for _, t := range o.Targets {
+		if t.Pattern == "" && !t.IsModule() && t.Resource.Mode == addr.Action {
+			return diag.List{}.Errorf(nil, fmt.Sprintf("Invalid target %q", t), "The address is that of an action, "+
+				"which no plan changes. Name the resources that trigger it, or invoke it with -invoke.")
+		}
+	}
+	if len(o.ForceReplace) > 0 && len(o.Invoke) > 0 {
+		return diag.List{}.Errorf(nil, "Unsupported plan mode", "A plan that only invokes actions (-invoke) cannot "+
+			"replace objects (-replace).")
+	}
+	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
+		return diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only in a "+
+			"normal plan, not with -destroy or -refresh-only.")
+	}
+	return nil
 }
 
 // unusedRules warns about settings for objects that do not exist: perhaps the address is wrong.
@@ -94,9 +118,6 @@ func (p *planner) declares(t addr.Target) bool {
 
 // hasNoInstances reports whether a block, or a module call, has been expanded to no instances.
 func (p *planner) hasNoInstances(t addr.Target) bool {
-	if t.Pattern != "" {
-		return true // otherwise it would select something
-	}
 	if !t.IsModule() {
 		exp, expanded := p.walk.Expansion(addr.AbsResource{Module: t.Module, Resource: t.Resource})
 		return expanded && len(exp.Keys) == 0

@@ -113,9 +113,8 @@ func (o *Options) deposedKey() addr.DeposedKey {
 // returns an incomplete plan that is marked as errored, or nil if no part of it would be valid.
 func Run(ctx, calls context.Context, prog *linking.Program, prior *state.State, providers Providers, o Options) (
 	*plan.Plan, diag.List) {
-	if len(o.ForceReplace) > 0 && o.Mode != plan.Normal {
-		return nil, diag.List{}.Errorf(nil, "Unsupported plan mode", "Objects can be replaced (-replace) only in a "+
-			"normal plan, not with -destroy or -refresh-only.")
+	if diags := unsuitable(o); diags.HasErrors() {
+		return nil, diags
 	}
 	p := newPlanner(calls, prog, prior, providers, o)
 	defer func() { p.CloseAll() }() // after a panic in code of the calling program

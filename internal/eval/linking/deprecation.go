@@ -16,14 +16,22 @@ import (
 // Terraform tracks such values during evaluation; here they are found by references.
 func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	child := l.u.Calls[ref.Name]
-	if ref.Kind != addr.RefOutput || child == nil || l.judging || quiet(l.u.Module) {
+	if child == nil || l.judging || quiet(l.u.Module) {
 		return
 	}
-	o := child.Module.Outputs[ref.Output]
+	name := ref.Output
+	switch ref.Kind {
+	case addr.RefOutput:
+	case addr.RefModule:
+		name = outputOfKey(of, t)
+	default:
+		return
+	}
+	o := child.Module.Outputs[name]
 	if o == nil || o.DeprecatedRange == nil {
 		return
 	}
-	origin := child.Module.Path.String() + "." + ref.Output
+	origin := child.Module.Path.String() + "." + name
 	warning := diag.List(nil).Warnf(usePlace(of, t.SourceRange()), "Deprecated value used",
 		"%s\n\nThe deprecation originates from %s.", o.Deprecated, origin)[0]
 	warning.Extra = diag.Deprecation{Origin: origin, Remote: child.Module.FromElsewhere()}
@@ -35,6 +43,31 @@ func (l *linker) deprecatedOutput(of any, t hcl.Traversal, ref addr.Reference) {
 	}) {
 		l.s.warnings = append(l.s.warnings, warning)
 	}
+}
+
+// outputOfKey returns the name of the output value in module.NAME[KEY].OUTPUT, of which t is the first part because the
+// key is an expression, or "" for other references to a module.
+func outputOfKey(of any, t hcl.Traversal) (name string) {
+	e := argumentAt(of, t.SourceRange())
+	node, ok := e.(hclsyntax.Node)
+	if !ok {
+		return ""
+	}
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		member, ok := n.(*hclsyntax.RelativeTraversalExpr)
+		if !ok || len(member.Traversal) == 0 {
+			return nil
+		}
+		index, ok := member.Source.(*hclsyntax.IndexExpr)
+		if !ok || index.Collection.Range() != t.SourceRange() {
+			return nil
+		}
+		if output, ok := member.Traversal[0].(hcl.TraverseAttr); ok {
+			name = output.Name
+		}
+		return nil
+	})
+	return name
 }
 
 // quiet reports whether a module call suppresses warnings about deprecated values in a module.
@@ -49,17 +82,25 @@ func quiet(m *config.Module) bool {
 
 // usePlace returns the source range for a reference: the whole expression or, in a body, the element of the argument.
 func usePlace(of any, at hcl.Range) *hcl.Range {
-	var e hcl.Expression
-	switch of := of.(type) {
-	case hcl.Expression:
-		return of.Range().Ptr()
-	case *blocks.Body:
-		e = of.ArgumentAt(at)
-	}
-	if e == nil {
+	e := argumentAt(of, at)
+	switch _, whole := of.(hcl.Expression); {
+	case e == nil:
 		return &at
+	case whole:
+		return e.Range().Ptr()
 	}
 	return element(e, at).Range().Ptr()
+}
+
+// argumentAt returns the expression with a reference: of itself or, in a body, its argument there, or nil.
+func argumentAt(of any, at hcl.Range) hcl.Expression {
+	switch of := of.(type) {
+	case hcl.Expression:
+		return of
+	case *blocks.Body:
+		return of.ArgumentAt(at)
+	}
+	return nil
 }
 
 // element returns the element of nested lists and objects that contains a range.
