@@ -220,29 +220,6 @@ func (a *applier) blockNode(r addr.AbsResource) graph.ID {
 	return inst.Node(slot)
 }
 
-// providerNode adds the node that evaluates a provider's configuration, once.
-func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
-	slot := a.prog.ProviderSlot(cfg)
-	inst := a.walk.Instance(onlyInstance(cfg.Module))
-	if slot == nil || inst == nil {
-		return deps
-	}
-	id := inst.Node(slot)
-	if slices.Contains(deps, id) {
-		return deps
-	}
-	return append(deps, id)
-}
-
-// onlyInstance returns the only instance of a module that has provider configurations: such modules are not repeated.
-func onlyInstance(m addr.Module) addr.ModuleInstance {
-	var steps []addr.Step
-	for _, c := range m.Calls() {
-		steps = append(steps, addr.Step{Call: c})
-	}
-	return addr.ModuleInstanceOf(steps...)
-}
-
 // total counts the operations of the plan.
 func (a *applier) total() int {
 	n := len(a.plan.Invocations)

@@ -1,9 +1,12 @@
 package applying
 
 import (
+	"slices"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/graph"
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
@@ -30,4 +33,27 @@ func (a *applier) inputs() eval.Inputs {
 		in.Only = a.prog.Needed(func(s *linking.Slot) bool { return s.Kind == linking.SlotProvider })
 	}
 	return in
+}
+
+// providerNode adds the node that evaluates a provider's configuration, once.
+func (a *applier) providerNode(deps []graph.ID, cfg addr.AbsProviderConfig) []graph.ID {
+	slot := a.prog.ProviderSlot(cfg)
+	inst := a.walk.Instance(onlyInstance(cfg.Module))
+	if slot == nil || inst == nil {
+		return deps
+	}
+	id := inst.Node(slot)
+	if slices.Contains(deps, id) {
+		return deps
+	}
+	return append(deps, id)
+}
+
+// onlyInstance returns the only instance of a module that has provider configurations: such modules are not repeated.
+func onlyInstance(m addr.Module) addr.ModuleInstance {
+	var steps []addr.Step
+	for _, c := range m.Calls() {
+		steps = append(steps, addr.Step{Call: c})
+	}
+	return addr.ModuleInstanceOf(steps...)
 }

@@ -154,7 +154,7 @@ type wanted struct {
 	optional bool
 	// planned is the planned value of its interrupted creation, if any.
 	planned []byte
-	// config evaluates its configuration, for mocks; nil if there is none.
+	// config evaluates its configuration, for mocks, or nil if there is none.
 	config func() cty.Value
 }
 

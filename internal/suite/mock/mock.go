@@ -122,7 +122,7 @@ func (o *Object) ReadData(_ context.Context, req provider.ReadDataRequest) provi
 	return provider.ReadDataResponse{State: v, Diagnostics: f.diags}
 }
 
-// Import makes up the object that is configured, as if it had been created.
+// Import generates the object that is configured, as if it had been created.
 func (o *Object) Import(_ context.Context, req provider.ImportRequest) provider.ImportResponse {
 	f, config := o.filler(), o.Type.Block.EmptyValue()
 	if req.Config != nil {
