@@ -401,7 +401,7 @@ func invocationProblems(i *plan.Invocation, diags diag.List) diag.List {
 			moved.Detail = strings.TrimSuffix(d.Summary+": "+d.Detail, ": ")
 		}
 		if moved.Path = nil; i.Trigger != nil {
-			moved.Subject = i.Trigger.Range.Ptr()
+			moved.Subject, moved.Within = i.Trigger.Range.Ptr(), i.Trigger.Resource.String()
 		}
 		out = append(out, &moved)
 	}

@@ -389,7 +389,7 @@ func describeInFlight(severity diag.Severity, summary string, f state.InFlight) 
 	if f.Action == state.ActionInvoke {
 		d.Detail = fmt.Sprintf(
 			"A run (%s) ended while %s was being invoked, so it may not have finished. Check its effect, and invoke "+
-				"it again with -invoke=%[2]s if necessary: the next apply does not invoke it.",
+				"it again with -invoke=%[2]s if necessary. The next apply invokes it only if its plan says so.",
 			f.Run.Started.Format(time.RFC3339), f.Object.Instance)
 		return d
 	}

@@ -119,6 +119,9 @@ func invocationKey(i *plan.Invocation) string {
 
 // invocationText returns the address of an action and the object that triggers it.
 func invocationText(i *plan.Invocation) string {
+	if i.Trigger == nil && i.Caller != (addr.AbsResourceInstance{}) {
+		return fmt.Sprintf("%s (called from %s)", clean(i.Action.String()), clean(i.By()))
+	}
 	return fmt.Sprintf("%s (triggered by %s)", clean(i.Action.String()), clean(i.By()))
 }
 
