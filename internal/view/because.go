@@ -21,9 +21,8 @@ type reasons struct {
 	w *planWriter
 	// counts holds, by resource, its present number of instances.
 	counts map[addr.AbsResource]int
-	// modules are the module instances that still have objects; calls holds the number of instances by call.
+	// modules are the module instances that still have objects, also without their last keys.
 	modules map[addr.ModuleInstance]bool
-	calls   map[addr.ModuleInstance]int
 	// followers holds, by the last of the replaced objects that they may depend on, the changes that depend on these.
 	followers map[*plan.Change][]follower
 }
@@ -31,7 +30,7 @@ type reasons struct {
 func (w *planWriter) reasons(p *plan.Plan, changes []*plan.Change) reasons {
 	r := reasons{w: w, counts: countsOf(p), followers: followers(changes, w.schema)}
 	if !p.Partial() && !p.Errored && len(p.LeftOut)+len(p.Deferred) == 0 {
-		r.modules, r.calls = remaining(p)
+		r.modules = remaining(p)
 	}
 	return r
 }
@@ -101,11 +100,10 @@ func (r *reasons) noModule(m addr.ModuleInstance) string {
 			continue // this one still exists
 		}
 		call := clean(parent.Child(s.Call, addr.NoKey).String())
-		n, counted := r.calls[parent.Child(s.Call, addr.NoKey)]
 		switch _, number := s.Key.Int(); {
-		case !counted:
+		case !r.modules[parent.Child(s.Call, addr.NoKey)]:
 		case number:
-			return fmt.Sprintf("count of %s is now %d", call, n)
+			return fmt.Sprintf("count of %s is lower now", call)
 		case !s.Key.IsNone():
 			return clean(s.Key.String()) + " is no longer a key of for_each of " + call
 		}
@@ -114,10 +112,9 @@ func (r *reasons) noModule(m addr.ModuleInstance) string {
 	return clean(m.String()) + " is no longer configured"
 }
 
-// remaining returns the module instances with objects that a plan keeps, and, by module call with several instances,
-// the number that its count has at least.
-func remaining(p *plan.Plan) (modules map[addr.ModuleInstance]bool, calls map[addr.ModuleInstance]int) {
-	modules, calls = map[addr.ModuleInstance]bool{}, map[addr.ModuleInstance]int{}
+// remaining returns the module instances with objects that a plan keeps, also without the keys of their last calls.
+func remaining(p *plan.Plan) map[addr.ModuleInstance]bool {
+	modules := map[addr.ModuleInstance]bool{}
 	for _, c := range p.Changes {
 		if c.Action == plan.Delete || c.Action == plan.Forget {
 			continue
@@ -125,14 +122,11 @@ func remaining(p *plan.Plan) (modules map[addr.ModuleInstance]bool, calls map[ad
 		for m := c.Object.Instance.Module; !m.IsRoot() && !modules[m]; {
 			modules[m] = true
 			parent, last, _ := m.Parent()
-			if index, ok := last.Key.Int(); ok || !last.Key.IsNone() {
-				call := parent.Child(last.Call, addr.NoKey)
-				calls[call] = max(calls[call], index+1)
-			}
+			modules[parent.Child(last.Call, addr.NoKey)] = true
 			m = parent
 		}
 	}
-	return modules, calls
+	return modules
 }
 
 // forcing returns the first two of the differences that made an update impossible.
@@ -478,14 +472,10 @@ func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
 	const shown = 3
 	var names, others []string
 	for _, d := range c.Dependencies {
-		list := w.changing.Of(d, c.Object.Instance.Module)
-		if len(list) == 0 {
-			continue
-		}
-		if open := slices.DeleteFunc(slices.Clone(list), settled); len(open) > 0 {
-			names = append(names, commonName(open))
-		} else {
-			others = append(others, commonName(list))
+		if open := w.unsettled.Of(d, c.Object.Instance.Module); len(open) > 0 {
+			names = append(names, w.commonName(open))
+		} else if list := w.changing.Of(d, c.Object.Instance.Module); len(list) > 0 {
+			others = append(others, w.commonName(list))
 		}
 	}
 	if len(names) == 0 {
@@ -503,18 +493,30 @@ func settled(c *plan.Change) bool {
 	return c.Action == plan.Update && c.After.Value != cty.NilVal && ctyfast.WhollyKnown(c.After.Value)
 }
 
-// commonName returns the address of one object, or of what several instances of a resource have in common.
-func commonName(list []*plan.Change) string {
+// someOf identifies a list of the changes to instances of a resource that an object may depend on.
+type someOf struct {
+	first  *plan.Change
+	length int
+}
+
+// commonName returns the address of one object, or of what several instances of a resource have in common. Many objects
+// may depend on the same list, so the name is kept.
+func (w *planWriter) commonName(list []*plan.Change) string {
 	first := list[0].Object
 	if len(list) == 1 {
 		return clean(first.String())
 	}
-	for _, c := range list {
-		if c.Object.Instance.Module != first.Instance.Module {
-			return clean(first.Instance.Config().String())
-		}
+	of := someOf{list[0], len(list)}
+	if name, ok := w.names[of]; ok {
+		return name
 	}
-	return clean(first.Instance.AbsResource().String())
+	name := clean(first.Instance.AbsResource().String())
+	others := func(c *plan.Change) bool { return c.Object.Instance.Module != first.Instance.Module }
+	if slices.ContainsFunc(list, others) {
+		name = clean(first.Instance.Config().String())
+	}
+	w.names[of] = name
+	return name
 }
 
 // onlyWaits reports whether all differences in the parts that a configuration decides are unknown values.
@@ -553,15 +555,20 @@ func (n *node) onlyWaits() bool {
 	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.onlyWaits() })
 }
 
-// changing returns the changes of a plan that may make values of dependents unknown.
-func changing(changes []*plan.Change) *nearby.Index {
-	var list []*plan.Change
+// follow prepares the search for the causes of changes.
+func (w *planWriter) follow(p *plan.Plan, changes []*plan.Change) {
+	var all, open []*plan.Change
 	for _, c := range changes {
-		if fateOf(c) <= created && c.Action != plan.Delete && c.Action != plan.Forget || c.Action == plan.Read {
-			list = append(list, c)
+		if fateOf(c) > created && c.Action != plan.Read || c.Action == plan.Delete || c.Action == plan.Forget {
+			continue
+		}
+		all = append(all, c)
+		if !settled(c) {
+			open = append(open, c)
 		}
 	}
-	return nearby.New(list)
+	w.changing, w.unsettled, w.names = nearby.New(all), nearby.New(open), map[someOf]string{}
+	w.invocations, w.gone = byTrigger(p.Invocations), deletedOutside(p)
 }
 
 // deletedOutside returns the objects that the plan's refresh did not find any more.

@@ -49,7 +49,7 @@ func NewDetails(o Options, p *plan.Plan, schemas tfjson.Schemas) *Details {
 	d := &Details{brief: writer(true), full: writer(false)}
 	changes := shownChanges(p)
 	for _, w := range []*planWriter{&d.brief, &d.full} {
-		w.invocations, w.changing, w.gone = byTrigger(p.Invocations), changing(changes), deletedOutside(p)
+		w.follow(p, changes)
 	}
 	d.why = d.brief.reasons(p, changes)
 	return d

@@ -51,7 +51,8 @@ func TestDetailsAreThePartsOfTheText(t *testing.T) {
 		p := randomPlan(rand.New(rand.NewPCG(seed, 9)))
 		d := NewDetails(Options{}, p, nil)
 		for _, c := range shownChanges(p) {
-			w := planWriter{renderer: renderer{brief: true}, o: Options{}, changing: changing(shownChanges(p))}
+			w := planWriter{renderer: renderer{brief: true}, o: Options{}}
+			w.follow(p, shownChanges(p))
 			w.change(c)
 			want := w.String()
 			got := d.Change(c)

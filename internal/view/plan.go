@@ -28,6 +28,10 @@ type planWriter struct {
 	invocations map[addr.AbsResourceInstance][]*plan.Invocation
 	// changing are the changes of the plan that others may wait for.
 	changing *nearby.Index
+	// unsettled are those of them after which something is unknown until then.
+	unsettled *nearby.Index
+	// names holds the common names of changes to instances of a resource.
+	names map[someOf]string
 	// gone are the objects that were deleted outside since the last apply.
 	gone map[addr.Object]bool
 }
@@ -52,7 +56,7 @@ func (w *planWriter) plan(p *plan.Plan) {
 	defer w.unread(p)
 	defer w.leftOut(p)
 	defer w.deferred(p)
-	w.invocations, w.changing, w.gone = byTrigger(p.Invocations), changing(changes), deletedOutside(p)
+	w.follow(p, changes)
 	if len(changes) == 0 && outputs == "" && len(p.Invocations) == 0 {
 		w.noChanges(p, drifted)
 		w.closing(p, nil)

@@ -39,8 +39,12 @@ func New(changes []*plan.Change) *Index {
 	return n
 }
 
-// Of returns the changes of a resource that an object in a module may depend on, in the order of the plan.
+// Of returns the changes of a resource that an object in a module may depend on, in the order of the plan. A nil index
+// has none.
 func (n *Index) Of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change {
+	if n == nil {
+		return nil
+	}
 	if len(n.all[r]) == 0 || m.IsRoot() {
 		return n.all[r]
 	}
