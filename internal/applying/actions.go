@@ -158,11 +158,21 @@ func taints(i *plan.Invocation) bool {
 	return i.Trigger != nil && i.Trigger.Event == plan.AfterCreate && i.Trigger.OnFailure == string(config.ActionTaint)
 }
 
-// complete records that the change of an object is done: the next plan does not repeat it, with what it triggers.
-func (a *applier) complete(inst addr.AbsResourceInstance) {
+// half is one half of a replacement, or a change that has only one: the destruction of an object, or its creation or
+// update.
+type half struct {
+	object      addr.AbsResourceInstance
+	destruction bool
+}
+
+// complete records that a half is done: the next plan does not repeat it, with what it triggers.
+func (a *applier) complete(h half) {
+	if len(a.plan.Invocations) == 0 {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.done[inst] = true
+	a.done[h] = true
 }
 
 // passed records that an invocation needs no further attention, whatever its result.
@@ -176,7 +186,7 @@ func (a *applier) passed(i *plan.Invocation) {
 // changes that trigger them are done.
 func (a *applier) uninvoked() (list []*plan.Invocation) {
 	for _, i := range a.plan.Invocations {
-		if i.Trigger != nil && !i.Trigger.Before && a.done[i.Trigger.Resource] && !a.invoked[i] {
+		if t := i.Trigger; t != nil && !t.Before && a.done[half{t.Resource, t.Event.OfDestruction()}] && !a.invoked[i] {
 			list = append(list, i)
 		}
 	}

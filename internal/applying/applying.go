@@ -86,7 +86,7 @@ func Run(ctx, calls context.Context, prog *linking.Program, p *plan.Plan, provid
 		invocations: sortInvocations(p.Invocations), actionBlocks: map[addr.AbsResource]*eval.Block{},
 		triggering: map[addr.AbsResource]*eval.Block{},
 		outputs:    map[string]bool{}, planned: map[string]cty.Value{},
-		invoked: map[*plan.Invocation]bool{}, done: map[addr.AbsResourceInstance]bool{},
+		invoked: map[*plan.Invocation]bool{}, done: map[half]bool{},
 	}
 	for _, output := range p.Outputs {
 		if ctyfast.WhollyKnown(output.After) {
@@ -152,7 +152,7 @@ type applier struct {
 	actionBlocks map[addr.AbsResource]*eval.Block // action blocks whose nodes have run
 	triggering   map[addr.AbsResource]*eval.Block // the resources with triggers whose nodes run or have run
 	invoked      map[*plan.Invocation]bool        // what was invoked, whatever the result, or is not wanted
-	done         map[addr.AbsResourceInstance]bool
+	done         map[half]bool
 	ops          int
 	outputs      map[string]bool // root outputs that were evaluated
 	broken       bool

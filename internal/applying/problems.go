@@ -27,11 +27,11 @@ func (a *applier) problems(err error) diag.List {
 		diags = o.remaining(diags.Errorf(nil, "Apply was interrupted",
 			"Running operations were finished and recorded in the state; no new operation was started.").Because(err))
 	}
-	return a.lost(diags)
+	return a.withUninvoked(diags)
 }
 
-// lost adds to the last error which actions were left out for good.
-func (a *applier) lost(diags diag.List) diag.List {
+// withUninvoked adds to the last error which actions were left out for good.
+func (a *applier) withUninvoked(diags diag.List) diag.List {
 	var names []string
 	for _, i := range a.uninvoked() {
 		if !taints(i) {

@@ -132,7 +132,7 @@ func (d *deletion) delete() error {
 		return event.ID{}, failed == nil
 	})
 	if failed == nil {
-		a.complete(o.Instance)
+		a.complete(half{object: o.Instance, destruction: true})
 		a.count(func(n *Counts) { n.Destroyed++ })
 	}
 	return failed

@@ -284,7 +284,7 @@ func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 		return w.a.identify(w.block, result, w.marks), true
 	})
 	if failed == nil {
-		w.a.complete(w.inst)
+		w.a.complete(half{object: w.inst})
 		w.a.count(func(c *Counts) {
 			if w.c.Action == plan.Update {
 				c.Changed++

@@ -16,9 +16,9 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// TestNoActionIsForgottenByAStoppedApply creates objects with random triggers, and stops or fails at a random action.
-// Afterwards, each action after a creation was invoked, or its object is tainted or was not created, or an error names
-// the action: the next apply would not invoke it.
+// TestNoActionIsForgottenByAStoppedApply creates or replaces objects with random triggers, and stops or fails at a
+// random action. Afterwards, each action after a creation was invoked, or its object is tainted or was not created, or
+// an error names the action: the next apply would not invoke it. If the object was not created, no error names it.
 func TestNoActionIsForgottenByAStoppedApply(t *testing.T) {
 	left := 0
 	for seed := range uint64(60) {
@@ -32,7 +32,8 @@ func TestNoActionIsForgottenByAStoppedApply(t *testing.T) {
 			fmt.Fprintf(&src, "resource \"actor_thing\" %q {\n  name = %q\n  lifecycle {\n", name, name)
 			var blocks strings.Builder
 			for range 1 + r.IntN(2) {
-				event := []string{"before_create", "after_create", "after_create"}[r.IntN(3)]
+				event := []string{"before_create", "after_create", "after_create", "before_destroy",
+					"after_destroy"}[r.IntN(5)]
 				var list []string
 				for range 1 + r.IntN(3) {
 					text := fmt.Sprintf("%s%d", name, len(actions))
@@ -44,18 +45,32 @@ func TestNoActionIsForgottenByAStoppedApply(t *testing.T) {
 					}
 				}
 				word := []string{"", "on_failure = halt", "on_failure = taint"}[r.IntN(3)]
+				if event == "before_destroy" || event == "after_destroy" {
+					word = ""
+				}
 				fmt.Fprintf(&src, "    action_trigger {\n      events  = [%s]\n      actions = [%s]\n      %s\n    }\n",
 					event, strings.Join(list, ", "), word)
 			}
 			src.WriteString("  }\n}\n" + blocks.String())
 		}
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(src.String()), 0o644); err != nil {
-			t.Fatal(err)
+		dir, a := t.TempDir(), &actor{replaces: true}
+		write := func(text string) {
+			if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
+		if r.IntN(2) == 0 {
+			write(strings.ReplaceAll(src.String(), "  name = \"", "  name = \"old-"))
+			a.invoke = func(string) provider.InvokeActionResponse { return provider.InvokeActionResponse{} }
+			if _, _, _, diags := a.apply(t, dir); diags.HasErrors() {
+				t.Fatal(diags.Err())
+			}
+			a.done = nil
+		}
+		write(src.String())
 		until, stop := context.WithCancel(t.Context())
 		bad, fails := actions[r.IntN(len(actions))], r.IntN(2) == 0
-		a := &actor{until: until}
+		a.until = until
 		a.invoke = func(text string) (resp provider.InvokeActionResponse) {
 			switch {
 			case text != bad:
@@ -78,9 +93,14 @@ func TestNoActionIsForgottenByAStoppedApply(t *testing.T) {
 				t.Fatal(problems.Err())
 			}
 			o := a.objects.Object(addr.Object{Instance: at})
+			named := strings.Contains(told, "action.actor_say."+text+" ")
+			created := o != nil && !strings.Contains(string(o.Attributes), "old-")
 			switch {
-			case slices.Contains(a.done, "say "+text), o == nil, o.Status == state.Tainted:
-			case strings.Contains(told, "action.actor_say."+text+" "):
+			case !created && named:
+				t.Errorf("seed %d, fails: %t, at %s: the error names %s, which the next apply invokes: %q\n%s\n%v",
+					seed, fails, bad, text, a.done, src.String(), diags)
+			case slices.Contains(a.done, "say "+text), !created, o.Status == state.Tainted:
+			case named:
 				left++
 			default:
 				t.Errorf("seed %d, fails: %t, at %s: %s is forgotten: %q\n%s\n%v", seed, fails, bad, text, a.done,
