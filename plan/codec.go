@@ -61,30 +61,31 @@ type jsonValue struct {
 }
 
 type jsonChange struct {
-	Address             string            `json:"address"`
-	Deposed             string            `json:"deposed,omitempty"`
-	Previous            string            `json:"previous,omitempty"`
-	Provider            string            `json:"provider"`
-	Action              Action            `json:"action"`
-	Reason              Reason            `json:"reason,omitempty"`
-	Type                int               `json:"type"`
-	SchemaVersion       int64             `json:"schema_version,omitempty"`
-	Before              jsonValue         `json:"before"`
-	After               jsonValue         `json:"after"`
-	ReplacePaths        []json.RawMessage `json:"replace_paths,omitempty"`
-	Private             []byte            `json:"private,omitempty"`
-	Dependencies        []string          `json:"dependencies,omitempty"`
-	CreateBeforeDestroy bool              `json:"create_before_destroy,omitempty"`
-	SkipDestroy         bool              `json:"skip_destroy,omitempty"`
-	Protected           bool              `json:"protected,omitempty"`
-	Unprotected         bool              `json:"unprotected,omitempty"`
-	DeposedKey          string            `json:"deposed_key,omitempty"`
-	Importing           *jsonImporting    `json:"importing,omitempty"`
-	NotImported         *jsonImporting    `json:"not_imported,omitempty"`
-	GeneratedConfig     string            `json:"generated_config,omitempty"`
-	BeforeIdentity      []byte            `json:"before_identity,omitempty"`
-	AfterIdentity       []byte            `json:"after_identity,omitempty"`
-	Settled             bool              `json:"settled,omitempty"`
+	Address             string               `json:"address"`
+	Deposed             string               `json:"deposed,omitempty"`
+	Previous            string               `json:"previous,omitempty"`
+	Provider            string               `json:"provider"`
+	Action              Action               `json:"action"`
+	Reason              Reason               `json:"reason,omitempty"`
+	Type                int                  `json:"type"`
+	SchemaVersion       int64                `json:"schema_version,omitempty"`
+	Before              jsonValue            `json:"before"`
+	After               jsonValue            `json:"after"`
+	ReplacePaths        []json.RawMessage    `json:"replace_paths,omitempty"`
+	Triggers            []jsonReplaceTrigger `json:"triggers,omitempty"`
+	Private             []byte               `json:"private,omitempty"`
+	Dependencies        []string             `json:"dependencies,omitempty"`
+	CreateBeforeDestroy bool                 `json:"create_before_destroy,omitempty"`
+	SkipDestroy         bool                 `json:"skip_destroy,omitempty"`
+	Protected           bool                 `json:"protected,omitempty"`
+	Unprotected         bool                 `json:"unprotected,omitempty"`
+	DeposedKey          string               `json:"deposed_key,omitempty"`
+	Importing           *jsonImporting       `json:"importing,omitempty"`
+	NotImported         *jsonImporting       `json:"not_imported,omitempty"`
+	GeneratedConfig     string               `json:"generated_config,omitempty"`
+	BeforeIdentity      []byte               `json:"before_identity,omitempty"`
+	AfterIdentity       []byte               `json:"after_identity,omitempty"`
+	Settled             bool                 `json:"settled,omitempty"`
 }
 
 type jsonImporting struct {
@@ -257,7 +258,7 @@ func (e *encoder) change(c *Change) jsonChange {
 		Type: e.typ(c.Type), SchemaVersion: c.SchemaVersion,
 		Before:       jsonValue{e.value(c.Before.Value, c.Type), e.paths(c.Before.Sensitive)},
 		After:        jsonValue{e.value(c.After.Value, c.Type), e.paths(c.After.Sensitive)},
-		ReplacePaths: e.paths(c.ReplacePaths), Private: c.Private,
+		ReplacePaths: e.paths(c.ReplacePaths), Triggers: e.replaceTriggers(c.Triggers), Private: c.Private,
 		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, Protected: c.Protected,
 		Unprotected: c.Unprotected, DeposedKey: string(c.DeposedKey),
 		GeneratedConfig: c.GeneratedConfig,
@@ -493,7 +494,7 @@ func (d *decoder) change(j *jsonChange) *Change {
 	c := &Change{
 		Object:   addr.Object{Instance: d.instance(j.Address), Deposed: addr.DeposedKey(j.Deposed)},
 		Provider: d.provider(j.Provider), Action: d.action(j.Action), Reason: j.Reason, SchemaVersion: j.SchemaVersion,
-		ReplacePaths: d.paths(j.ReplacePaths), Private: j.Private,
+		ReplacePaths: d.paths(j.ReplacePaths), Triggers: d.replaceTriggers(j.Triggers), Private: j.Private,
 		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy, Protected: j.Protected,
 		Unprotected: j.Unprotected, DeposedKey: addr.DeposedKey(j.DeposedKey),
 		GeneratedConfig: j.GeneratedConfig,

@@ -105,6 +105,8 @@ func full(t testing.TB) *plan.Plan {
 			Type:  ty, SchemaVersion: 3,
 			ReplacePaths: []cty.Path{cty.GetAttrPath("n")}, Private: []byte{0, 1}, Dependencies: []addr.ConfigResource{
 				a.Config()},
+			Triggers: []plan.ReplaceTrigger{{Instance: instance("t_x.all"), All: true},
+				{Instance: instance("module.m[1].t_x.y[\"k\"]"), Path: cty.GetAttrPath("v").IndexInt(1).GetAttr("w")}},
 			CreateBeforeDestroy: true, Unprotected: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
 				ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
 		}, {

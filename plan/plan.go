@@ -103,6 +103,8 @@ type Change struct {
 
 	// ReplacePaths are the paths that require the replacement.
 	ReplacePaths []cty.Path
+	// Triggers are the references in replace_triggered_by whose changes are the reason, if that is ReplaceByTriggers.
+	Triggers []ReplaceTrigger
 	// Private is the provider's planned private data.
 	Private []byte
 	// Dependencies are those of the object, as configuration addresses, for the state.

@@ -199,27 +199,26 @@ func (m *managed) plan() (*plan.Change, error) {
 	switch {
 	case m.prior.null():
 		// A trigger is recorded as the reason even if it need not replace the object.
-		reason := plan.NoReason
-		if triggered, err := m.triggered(); err != nil {
-			return nil, err
-		} else if triggered {
-			reason = plan.ReplaceByTriggers
-		}
-		c := m.change(plan.Create, reason, after, m.marks.Stored())
-		c.Private, c.AfterIdentity = resp.Private, resp.Identity
-		return c, nil
+		return m.creation(plan.Create, plan.NoReason, after, resp)
 	case tainted:
-		reason := plan.ReplaceBecauseTainted
-		if triggered, err := m.triggered(); err != nil {
-			return nil, err
-		} else if triggered {
-			reason = plan.ReplaceByTriggers
-		}
-		c := m.change(m.replacement(), reason, after, m.marks.Stored())
-		c.Private, c.AfterIdentity = resp.Private, resp.Identity
-		return c, nil
+		return m.creation(m.replacement(), plan.ReplaceBecauseTainted, after, resp)
 	}
 	return m.decide(planned, resp)
+}
+
+// creation returns the change of an object that is created in any case. A trigger is the reason if one fires.
+func (m *managed) creation(action plan.Action, reason plan.Reason, after cty.Value, resp provider.PlanResponse) (
+	*plan.Change, error) {
+	triggers, err := m.triggered()
+	if err != nil {
+		return nil, err
+	}
+	if len(triggers) > 0 {
+		reason = plan.ReplaceByTriggers
+	}
+	c := m.change(action, reason, after, m.marks.Stored())
+	c.Private, c.AfterIdentity, c.Triggers = resp.Private, resp.Identity, triggers
+	return c, nil
 }
 
 // decide determines no-op, update and replacement of an existing object.
@@ -231,7 +230,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 			[]value.PathError{
 				{Path: invalid[0], Problem: "a path that requires replacement does not exist in the schema"}})))
 	}
-	triggered, err := m.triggered()
+	triggers, err := m.triggered()
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +239,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		planned = m.prior.value // without a second copy of each unchanged object
 	}
 	switch {
-	case triggered:
+	case len(triggers) > 0:
 		reason = plan.ReplaceByTriggers
 	case m.p.replace[m.inst]:
 		reason = plan.ReplaceByRequest
@@ -262,7 +261,7 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return nil, err
 	}
 	c := m.change(m.replacement(), reason, again, m.marks.Stored())
-	c.Private, c.AfterIdentity, c.ReplacePaths = resp2.Private, resp2.Identity, paths
+	c.Private, c.AfterIdentity, c.ReplacePaths, c.Triggers = resp2.Private, resp2.Identity, paths, triggers
 	return c, nil
 }
 
@@ -345,30 +344,26 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 	return c
 }
 
-// triggered reports whether replace_triggered_by requires a replacement.
-func (m *managed) triggered() (bool, error) {
+// triggered returns the references in replace_triggered_by that require a replacement.
+func (m *managed) triggered() (fired []plan.ReplaceTrigger, err error) {
 	if m.b == nil || len(m.b.Config().ReplaceTriggeredBy) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	triggers, diags := m.b.Triggers(m.key)
 	if err := m.report(diags); err != nil {
-		return false, err
+		return nil, err
 	}
 	m.p.mu.Lock()
 	defer m.p.mu.Unlock()
 	for _, t := range triggers {
 		target := addr.AbsResource{Module: m.inst.Module, Resource: t.Resource}
-		if t.HasKey || len(t.Path) > 0 {
-			if fires(m.p.planned.of(target.Instance(t.Key)), t.Path) {
-				return true, nil
-			}
-			continue
-		}
-		if m.p.firing(target) {
-			return true, nil
+		trigger := plan.ReplaceTrigger{Instance: target.Instance(t.Key), Path: t.Path}
+		trigger.All = !t.HasKey && len(t.Path) == 0
+		if trigger.All && m.p.firing(target) || !trigger.All && trigger.Fires(m.p.planned.of(trigger.Instance)) {
+			fired = append(fired, trigger)
 		}
 	}
-	return false, nil
+	return fired, nil
 }
 
 // firing reports whether any instance of a block triggers replacements. The block is already planned, so the result is
@@ -380,25 +375,9 @@ func (p *planner) firing(target addr.AbsResource) bool {
 	answer, known := p.fired[target]
 	if !known {
 		answer = slices.ContainsFunc(p.changes, func(c *plan.Change) bool {
-			return c.Object.Instance.AbsResource() == target && fires(c, nil)
+			return c.Object.Instance.AbsResource() == target && plan.ReplaceTrigger{}.Fires(c)
 		})
 		p.fired[target] = answer
 	}
 	return answer
-}
-
-// fires reports whether a change triggers a replacement: updates and replacements do, of the path if there is one.
-func fires(c *plan.Change, path cty.Path) bool {
-	if c == nil || c.Action != plan.Update && !c.Action.IsReplace() {
-		return false
-	}
-	if len(path) == 0 {
-		return true
-	}
-	before, err1 := path.Apply(c.Before.Value)
-	after, err2 := path.Apply(c.After.Value)
-	if err1 != nil || err2 != nil {
-		return (err1 == nil) != (err2 == nil)
-	}
-	return !ctyfast.RawEquals(before, after)
 }

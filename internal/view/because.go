@@ -82,6 +82,9 @@ func (r *reasons) base(c *plan.Change) string {
 	case plan.ReplaceByRequest:
 		return "requested by -replace"
 	case plan.ReplaceByTriggers:
+		if by := r.w.triggeredBy(c); by != "" {
+			return by + " (replace_triggered_by)"
+		}
 		return "a change in replace_triggered_by"
 	}
 	if c.Action.IsReplace() {
@@ -134,14 +137,62 @@ func (r *reasons) forcing(c *plan.Change) string {
 	var found []lossCause
 	compareBlock(r.w.schema(c), r.w.sides(c), nil).forcing("", &found)
 	var parts []string
-	for i, f := range found {
-		if i == 2 {
-			parts = append(parts, fmt.Sprintf("and %d more", len(found)-i))
-			break
-		}
+	for _, f := range found {
 		parts = append(parts, r.w.name(f.path)+": "+f.text(&r.w.renderer))
 	}
+	return firstTwo(parts)
+}
+
+func firstTwo(parts []string) string {
+	if more := len(parts) - 2; more > 0 {
+		parts = append(parts[:2:2], fmt.Sprintf("and %d more", more))
+	}
 	return strings.Join(parts, ", ")
+}
+
+// triggeredBy describes the first two of the changes that replace an object by replace_triggered_by, or returns "" if
+// the plan does not record them.
+func (w *planWriter) triggeredBy(c *plan.Change) string {
+	var parts []string
+	for _, t := range c.Triggers {
+		name := t.Instance.String() + value.FormatPath(t.Path)
+		if t.All {
+			name = t.Instance.AbsResource().String()
+		}
+		text, known := w.triggers[name]
+		if !known {
+			text = w.triggerText(t, name)
+			w.triggers[name] = text
+		}
+		parts = append(parts, text)
+	}
+	return firstTwo(parts)
+}
+
+func (w *planWriter) triggerText(t plan.ReplaceTrigger, name string) string {
+	sources := w.sources.Of(t)
+	switch {
+	case len(sources) == 0:
+		return clean(w.name(name)) + " changes"
+	case len(t.Path) == 0:
+		if slices.ContainsFunc(sources, func(c *plan.Change) bool { return !c.Action.IsReplace() }) {
+			return change(sources)
+		}
+		return happens(sources, "is replaced", "are replaced")
+	}
+	source := sources[0]
+	sides := w.sides(source)
+	sides.replace = pathSetOf([]cty.Path{t.Path})
+	var found []lossCause
+	compareBlock(w.schema(source), sides, nil).forcing("", &found)
+	var parts []string
+	for _, f := range found {
+		parts = append(parts, clean(source.Object.String())+"."+w.name(f.path)+": "+f.text(&w.renderer))
+	}
+	if len(parts) == 0 {
+		return clean(w.name(name)) + " changes"
+	}
+	return firstTwo(parts)
 }
 
 // lossCause is a difference that forces a replacement.
@@ -380,15 +431,23 @@ func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 	return counts
 }
 
-// followers returns the updates and replacements whose configuration is unknown until replaced objects exist again. An
-// attribute that a provider cannot compute is unknown only for that reason.
+// followers returns the updates and replacements whose configuration is unknown until replaced objects exist again, and
+// the replacements that are triggered by those of other objects. An attribute that a provider cannot compute is unknown
+// only for that reason.
 func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block) map[*plan.Change][]follower {
 	by := map[*plan.Change][]follower{}
-	replaced := nearby.New(slices.DeleteFunc(slices.Clone(changes), func(c *plan.Change) bool {
-		return !c.Action.IsReplace()
-	}))
+	list := slices.DeleteFunc(slices.Clone(changes), func(c *plan.Change) bool { return !c.Action.IsReplace() })
+	replaced, triggers := nearby.New(list), nearby.Sources(list)
 	for _, c := range changes {
-		if c.Action != plan.Update && !c.Action.IsReplace() || len(c.Dependencies) == 0 || !waits(schema(c), c) {
+		if c.Action != plan.Update && !c.Action.IsReplace() {
+			continue
+		}
+		if len(c.Dependencies) == 0 || !waits(schema(c), c) {
+			for _, t := range c.Triggers {
+				if of := triggers.Of(t); len(of) > 0 {
+					by[of[len(of)-1]] = append(by[of[len(of)-1]], follower{c, len(of)})
+				}
+			}
 			continue
 		}
 		for _, d := range c.Dependencies {
@@ -446,7 +505,10 @@ func (r *reasons) following(row *row) string {
 }
 
 // change returns the first few names of objects that change, with the verb.
-func change(list []*plan.Change) string {
+func change(list []*plan.Change) string { return happens(list, "changes", "change") }
+
+// happens returns the first few names of objects, with the verb for one of them or for several.
+func happens(list []*plan.Change, one, several string) string {
 	const shown = 3
 	var names []string
 	groups := rows(list, func(*plan.Change) string { return "" })
@@ -458,136 +520,9 @@ func change(list []*plan.Change) string {
 		names = append(names, groups[i].address())
 	}
 	if len(list) == 1 {
-		return inWords(names) + " changes"
+		return inWords(names) + " " + one
 	}
-	return inWords(names) + " change"
-}
-
-// causes returns the names of the objects whose changes are the only reason for an update, or "" if the object's own
-// configuration has changed too or the reason is not known.
-func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
-	if c.Action != plan.Update || !n.onlyWaits(w.schema(c)) {
-		return ""
-	}
-	const shown = 3
-	var names, others []string
-	for _, d := range c.Dependencies {
-		if open := w.unsettled.Of(d, c.Object.Instance.Module); len(open) > 0 {
-			names = append(names, w.commonName(open))
-		} else if list := w.changing.Of(d, c.Object.Instance.Module); len(list) > 0 {
-			others = append(others, w.commonName(list))
-		}
-	}
-	if len(names) == 0 {
-		names = others // by way of a data source
-	}
-	if len(names) > shown {
-		names = append(names[:shown], fmt.Sprintf("%d more", len(names)-shown))
-	}
-	return inWords(names)
-}
-
-// settled reports whether everything about an object after its change is known, so that no value that depends on it is
-// unknown for its sake.
-func settled(c *plan.Change) bool {
-	return c.Action == plan.Update && c.After.Value != cty.NilVal && ctyfast.WhollyKnown(c.After.Value)
-}
-
-// someOf identifies a list of the changes to instances of a resource that an object may depend on.
-type someOf struct {
-	first  *plan.Change
-	length int
-}
-
-// commonName returns the address of one object, or of what several instances of a resource have in common. Many objects
-// may depend on the same list, so the name is kept.
-func (w *planWriter) commonName(list []*plan.Change) string {
-	first := list[0].Object
-	if len(list) == 1 {
-		return clean(first.String())
-	}
-	of := someOf{list[0], len(list)}
-	if name, ok := w.names[of]; ok {
-		return name
-	}
-	name := clean(first.Instance.AbsResource().String())
-	others := func(c *plan.Change) bool { return c.Object.Instance.Module != first.Instance.Module }
-	if slices.ContainsFunc(list, others) {
-		name = clean(first.Instance.Config().String())
-	}
-	w.names[of] = name
-	return name
-}
-
-// onlyWaits reports whether all differences in the parts that a configuration decides are unknown values.
-func (n *blockNode) onlyWaits(b *provider.Block) bool {
-	some := false
-	for i, a := range n.attributes {
-		schema := b.Attributes[n.names[i]]
-		switch {
-		case a.op == same, a.kind == unknown && schema.Computed: // decided by the provider
-		case !a.onlyWaits():
-			return false
-		default:
-			some = true
-		}
-	}
-	for _, g := range n.groups {
-		if g.pending {
-			return false
-		}
-		for _, block := range g.blocks {
-			if block.op != same {
-				return false
-			}
-		}
-	}
-	return some
-}
-
-func (n *node) onlyWaits() bool {
-	if n.op == same || n.kind == unknown {
-		return true
-	}
-	if n.op != update || n.kind == bag || len(n.children) == 0 {
-		return false
-	}
-	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.onlyWaits() })
-}
-
-// follow prepares the search for the causes of changes.
-func (w *planWriter) follow(p *plan.Plan, changes []*plan.Change) {
-	var all, open []*plan.Change
-	for _, c := range changes {
-		if fateOf(c) > created && c.Action != plan.Read || c.Action == plan.Delete || c.Action == plan.Forget {
-			continue
-		}
-		all = append(all, c)
-		if !settled(c) {
-			open = append(open, c)
-		}
-	}
-	w.changing, w.unsettled, w.names = nearby.New(all), nearby.New(open), map[someOf]string{}
-	w.invocations, w.gone = byTrigger(p.Invocations), deletedOutside(p)
-}
-
-// deletedOutside returns the objects that the plan's refresh did not find any more.
-func deletedOutside(p *plan.Plan) map[addr.Object]bool {
-	gone := map[addr.Object]bool{}
-	for _, c := range p.Drift {
-		if c.Action == plan.Delete {
-			gone[c.Object] = true
-		}
-	}
-	return gone
-}
-
-// again returns why an object is created that existed after the last apply, or "" for a new one.
-func (w *planWriter) again(c *plan.Change) string {
-	if c.Action == plan.Create && w.gone[c.Object] {
-		return "deleted outside of " + w.o.title()
-	}
-	return ""
+	return inWords(names) + " " + several
 }
 
 // inWords joins names as in a sentence.

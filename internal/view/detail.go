@@ -107,18 +107,20 @@ func headlines(head string) (headline string, remarks []string) {
 	return headline, remarks
 }
 
-// because returns the resources that cause a change: those of its dependencies that change, if its own configuration
-// depends on them or names them as triggers.
+// because returns the resources that cause a change: those that trigger a replacement, and those of its dependencies
+// that change, if its own configuration depends on them.
 func (w *planWriter) because(c *plan.Change) []addr.ConfigResource {
 	if c.Action != plan.Update && c.Action != plan.Read && !c.Action.IsReplace() {
 		return nil
 	}
-	if c.Reason != plan.ReplaceByTriggers && c.Action != plan.Read && !waits(w.schema(c), c) {
-		return nil
+	triggers := map[addr.ConfigResource]bool{}
+	for _, t := range c.Triggers {
+		triggers[t.Instance.Config()] = true
 	}
+	all := c.Action == plan.Read || waits(w.schema(c), c)
 	var out []addr.ConfigResource
 	for _, dep := range c.Dependencies {
-		if len(w.changing.Of(dep, c.Object.Instance.Module)) > 0 {
+		if triggers[dep] || all && len(w.changing.Of(dep, c.Object.Instance.Module)) > 0 {
 			out = append(out, dep)
 		}
 	}

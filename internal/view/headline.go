@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/tfjson"
+	"github.com/tombolo-iac/tombolo/internal/view/nearby"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 )
@@ -101,6 +102,9 @@ func (w *planWriter) heading(c *plan.Change) {
 	}
 	if reason := reasonText(c); reason != "" {
 		w.remark("(%s)", reason)
+	}
+	if by := w.triggeredBy(c); by != "" && c.Action.IsReplace() {
+		w.remark("(%s)", by)
 	}
 	if again := w.again(c); w.brief && again != "" {
 		w.remark("(it was %s)", again)
@@ -262,7 +266,8 @@ func (w *planWriter) changes(list []*plan.Change) {
 			open = open[:0]
 		}
 		i := slices.IndexFunc(open, func(o *alike) bool {
-			return o.changed == g.changed && sameInstances(o.first, c) && w.gone[o.first.Object] == w.gone[c.Object]
+			return o.changed == g.changed && sameInstances(o.first, c) && w.gone[o.first.Object] == w.gone[c.Object] &&
+				sameTriggers(o.first, c)
 		})
 		switch {
 		case i >= 0:
@@ -276,6 +281,16 @@ func (w *planWriter) changes(list []*plan.Change) {
 		open = append(open, g)
 	}
 	w.groups(open)
+}
+
+// sameTriggers reports whether the same references of replace_triggered_by replace two instances. References to
+// instances with their own keys are the same.
+func sameTriggers(a, b *plan.Change) bool {
+	return slices.EqualFunc(a.Triggers, b.Triggers, func(x, y plan.ReplaceTrigger) bool {
+		own := x.Instance.Key == a.Object.Instance.Key && y.Instance.Key == b.Object.Instance.Key
+		return x.All == y.All && (own || x.Instance.Key == y.Instance.Key) && x.Path.Equals(y.Path) &&
+			x.Instance.AbsResource() == y.Instance.AbsResource()
+	})
 }
 
 // withoutIdentity returns the text from an offset on, without the attributes that identify the object.
@@ -314,4 +329,132 @@ func (w *planWriter) groups(list []*alike) {
 		}
 		w.flush()
 	}
+}
+
+// causes returns the names of the objects whose changes are the only reason for an update, or "" if the object's own
+// configuration has changed too or the reason is not known.
+func (w *planWriter) causes(c *plan.Change, n *blockNode) string {
+	if c.Action != plan.Update || !n.onlyWaits(w.schema(c)) {
+		return ""
+	}
+	const shown = 3
+	var names, others []string
+	for _, d := range c.Dependencies {
+		if open := w.unsettled.Of(d, c.Object.Instance.Module); len(open) > 0 {
+			names = append(names, w.commonName(open))
+		} else if list := w.changing.Of(d, c.Object.Instance.Module); len(list) > 0 {
+			others = append(others, w.commonName(list))
+		}
+	}
+	if len(names) == 0 {
+		names = others // by way of a data source
+	}
+	if len(names) > shown {
+		names = append(names[:shown], fmt.Sprintf("%d more", len(names)-shown))
+	}
+	return inWords(names)
+}
+
+// settled reports whether everything about an object after its change is known, so that no value that depends on it is
+// unknown for its sake.
+func settled(c *plan.Change) bool {
+	return c.Action == plan.Update && c.After.Value != cty.NilVal && ctyfast.WhollyKnown(c.After.Value)
+}
+
+// someOf identifies a list of the changes to instances of a resource that an object may depend on.
+type someOf struct {
+	first  *plan.Change
+	length int
+}
+
+// commonName returns the address of one object, or of what several instances of a resource have in common. Many objects
+// may depend on the same list, so the name is kept.
+func (w *planWriter) commonName(list []*plan.Change) string {
+	first := list[0].Object
+	if len(list) == 1 {
+		return clean(first.String())
+	}
+	of := someOf{list[0], len(list)}
+	if name, ok := w.names[of]; ok {
+		return name
+	}
+	name := clean(first.Instance.AbsResource().String())
+	others := func(c *plan.Change) bool { return c.Object.Instance.Module != first.Instance.Module }
+	if slices.ContainsFunc(list, others) {
+		name = clean(first.Instance.Config().String())
+	}
+	w.names[of] = name
+	return name
+}
+
+// onlyWaits reports whether all differences in the parts that a configuration decides are unknown values.
+func (n *blockNode) onlyWaits(b *provider.Block) bool {
+	some := false
+	for i, a := range n.attributes {
+		schema := b.Attributes[n.names[i]]
+		switch {
+		case a.op == same, a.kind == unknown && schema.Computed: // decided by the provider
+		case !a.onlyWaits():
+			return false
+		default:
+			some = true
+		}
+	}
+	for _, g := range n.groups {
+		if g.pending {
+			return false
+		}
+		for _, block := range g.blocks {
+			if block.op != same {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+func (n *node) onlyWaits() bool {
+	if n.op == same || n.kind == unknown {
+		return true
+	}
+	if n.op != update || n.kind == bag || len(n.children) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.children, func(c *node) bool { return !c.onlyWaits() })
+}
+
+// follow prepares the search for the causes of changes.
+func (w *planWriter) follow(p *plan.Plan, changes []*plan.Change) {
+	var all, open []*plan.Change
+	for _, c := range changes {
+		if fateOf(c) > created && c.Action != plan.Read || c.Action == plan.Delete || c.Action == plan.Forget {
+			continue
+		}
+		all = append(all, c)
+		if !settled(c) {
+			open = append(open, c)
+		}
+	}
+	w.changing, w.unsettled, w.names = nearby.New(all), nearby.New(open), map[someOf]string{}
+	w.sources, w.triggers = nearby.Sources(all), map[string]string{}
+	w.invocations, w.gone = byTrigger(p.Invocations), deletedOutside(p)
+}
+
+// deletedOutside returns the objects that the plan's refresh did not find any more.
+func deletedOutside(p *plan.Plan) map[addr.Object]bool {
+	gone := map[addr.Object]bool{}
+	for _, c := range p.Drift {
+		if c.Action == plan.Delete {
+			gone[c.Object] = true
+		}
+	}
+	return gone
+}
+
+// again returns why an object is created that existed after the last apply, or "" for a new one.
+func (w *planWriter) again(c *plan.Change) string {
+	if c.Action == plan.Create && w.gone[c.Object] {
+		return "deleted outside of " + w.o.title()
+	}
+	return ""
 }

@@ -1,11 +1,14 @@
-// Package nearby finds the changes of a plan that an object may depend on. Dependencies name resources without keys,
-// and a module call cannot depend on itself: an object in module.m["a"] depends on nothing in module.m["b"].
+// Package nearby finds the changes of a plan that an object may depend on, or that replace_triggered_by names.
+// Dependencies name resources without keys, and a module call cannot depend on itself: an object in module.m["a"]
+// depends on nothing in module.m["b"].
 //
 //	index := nearby.New(changes)
 //	list := index.Of(dependency, object.Instance.Module)
 package nearby
 
 import (
+	"slices"
+
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -61,4 +64,40 @@ func (n *Index) Of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change 
 		}
 	}
 	return n.at[within{r, addr.ModuleInstanceOf(steps[:same]...)}]
+}
+
+// Triggers holds changes by what replace_triggered_by names.
+type Triggers struct {
+	objects   map[addr.AbsResourceInstance]*plan.Change
+	resources map[addr.AbsResource][]*plan.Change
+}
+
+// Sources returns the updates and replacements among changes as triggers of others.
+func Sources(changes []*plan.Change) *Triggers {
+	t := &Triggers{map[addr.AbsResourceInstance]*plan.Change{}, map[addr.AbsResource][]*plan.Change{}}
+	if !slices.ContainsFunc(changes, func(c *plan.Change) bool { return len(c.Triggers) > 0 }) {
+		return t
+	}
+	for _, c := range changes {
+		if !(plan.ReplaceTrigger{}).Fires(c) {
+			continue
+		}
+		a := c.Object.Instance
+		t.objects[a] = c
+		t.resources[a.AbsResource()] = append(t.resources[a.AbsResource()], c)
+	}
+	return t
+}
+
+// Of returns the changes behind a trigger of a planned replacement, in the order of the plan. Nil triggers have none.
+func (t *Triggers) Of(by plan.ReplaceTrigger) []*plan.Change {
+	switch {
+	case t == nil:
+		return nil
+	case by.All:
+		return t.resources[by.Instance.AbsResource()]
+	case t.objects[by.Instance] == nil:
+		return nil
+	}
+	return []*plan.Change{t.objects[by.Instance]}
 }
