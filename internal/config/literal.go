@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 )
 
@@ -324,7 +325,8 @@ func readConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List)
 	c := &Condition{Range: block.DefRange}
 	if attr, ok := content.Attributes["condition"]; ok {
 		c.Condition = attr.Expr
-		if block.Type != "validation" && len(attr.Expr.Variables()) == 0 {
+		if block.Type != "validation" && len(attr.Expr.Variables()) == 0 && !(block.Type == "assert" &&
+			slices.ContainsFunc(funcs.Calls(attr.Expr), isOfModule)) {
 			diags = diags.Errorf(attr.Expr.Range().Ptr(), fmt.Sprintf("Invalid %s expression", block.Type),
 				"The condition does not refer to anything in the configuration, so its result is always the same. "+
 					"Refer to at least one object.")
@@ -334,6 +336,11 @@ func readConditionBlock(block *hcl.Block, override bool) (*Condition, diag.List)
 		c.ErrorMessage = attr.Expr
 	}
 	return c, diags
+}
+
+// isOfModule reports whether the function of a call is defined in a module.
+func isOfModule(c funcs.Call) bool {
+	return strings.HasPrefix(c.Name, OwnFunctions) || strings.HasPrefix(c.Name, CalledFunctions)
 }
 
 var conditionSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{

@@ -11,6 +11,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 )
 
 // globals returns the external variables. Texts are parsed by the type of the declaration in the file, or of that in
@@ -90,7 +91,7 @@ func (a *attempt) value(e hcl.Expression, ctx *hcl.EvalContext, at place) (cty.V
 		return cty.DynamicVal, diags
 	}
 	v, hclDiags := e.Value(ctx)
-	return v, diag.List(nil).AppendHCL(hclDiags)
+	return v, testfile.WithoutNamespaces(diag.List(nil).AppendHCL(hclDiags))
 }
 
 // references returns the problems of an expression's references.

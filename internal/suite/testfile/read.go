@@ -292,7 +292,7 @@ func (r *reader) object(a *hcl.Attribute, block, argument string) map[string]cty
 		r.functions = funcs.Table(funcs.Options{})
 	}
 	v, hclDiags := a.Expr.Value(&hcl.EvalContext{Functions: r.functions})
-	r.hcl(hclDiags)
+	r.diags = r.diags.Extend(WithoutNamespaces(diag.List(nil).AppendHCL(hclDiags)))
 	switch {
 	case hclDiags.HasErrors():
 		return nil
