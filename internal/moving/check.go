@@ -118,6 +118,15 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 	} else {
 		c.to[toPlace] = seen{from, s.rng}
 	}
+	if twin, ok := otherKind(s.to.key); ok && config.IsOwn(s.rng.Filename) && !s.to.isModule() {
+		a := addr.AbsResourceInstance{Module: m.Join(s.to.steps), Resource: s.to.resource, Key: s.to.key}
+		meant := a
+		meant.Key = twin
+		if !c.declared.HasInstance(a) && c.declared.HasInstance(meant) {
+			c.diags = c.diags.Extend(wrongKey(config.Endpoint{Range: s.rng}, to, meant.String(), twin))
+			return
+		}
+	}
 	if what, where := c.exists(s.from, m); what != "" {
 		c.diags = c.diags.Errorf(&s.rng, "Moved object still exists",
 			"This block moves %s, but that %s is still declared at %s. Declare it as %s instead, or remove the moved "+

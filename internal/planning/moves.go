@@ -42,7 +42,11 @@ func (p *planner) checkMoves() error {
 		p.misled = p.before.Extend(diags)
 		return p.walk.Report(diags)
 	}
-	return p.walk.Report(p.moves.Warnings().Extend(p.keptInstances()))
+	diags := p.moves.Warnings().Extend(p.keptInstances())
+	if p.opts.Mode != plan.Destroy {
+		diags = diags.Extend(p.moves.WrongKeys(p.prog.Config, &declared{walk: p.walk}))
+	}
+	return p.walk.Report(diags)
 }
 
 // keptInstances returns errors for removed blocks with instances that are still declared.
