@@ -3,6 +3,8 @@ package planning
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/eval"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -65,7 +68,44 @@ func (p *planner) planOrphans(ctx context.Context) error {
 		n.FanOut(len(late), func(i int) error { return p.planStray(late[i]) }, nil)
 		return nil
 	})
-	return r.Run(ctx)
+	if err := r.Run(ctx); err != nil {
+		return err
+	}
+	return p.walk.Report(p.goneActions())
+}
+
+// goneActions warns of destructions in module instances that no longer exist: the actions that they would trigger are
+// not in the configuration either.
+func (p *planner) goneActions() (diags diag.List) {
+	count, first := map[addr.ConfigResource]int{}, map[addr.ConfigResource]addr.AbsResourceInstance{}
+	for _, c := range p.changes {
+		if c.Action != plan.Delete || c.Reason != plan.DeleteBecauseNoModule || c.Object.Deposed != "" {
+			continue
+		}
+		a := c.Object.Instance
+		if n := count[a.Config()]; n == 0 || a.Compare(first[a.Config()]) < 0 {
+			first[a.Config()] = a
+		}
+		count[a.Config()]++
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(first), addr.ConfigResource.Compare) {
+		slot := p.prog.ResourceSlot(r)
+		if slot == nil {
+			continue
+		}
+		i := slices.IndexFunc(slot.Resource.ActionTriggers, (*config.ActionTrigger).OfDestruction)
+		if i < 0 {
+			continue
+		}
+		name := first[r].String()
+		if more := count[r] - 1; more > 0 {
+			name += fmt.Sprintf(" (and %d more of this block)", more)
+		}
+		diags = diags.Warnf(slot.Resource.ActionTriggers[i].Range.Ptr(), "Orphaned action failed to plan",
+			"%s is no longer configured and will be destroyed, but the actions that its destruction triggers will not "+
+				"be invoked: their module instance no longer exists.", name)
+	}
+	return diags
 }
 
 // strayReason returns the reason why an object without a block is deleted.
