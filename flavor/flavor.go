@@ -46,6 +46,7 @@ type traits struct {
 	moves                bool     // instance 0 is kept if count is added to or removed from a module call
 	forgotten            bool     // planned values in documents include forgotten objects
 	nests                bool     // templates may render templates, even themselves
+	deprecates           bool     // outputs of root modules may be deprecated
 	folder               string   // the folder below the user's configuration and data folders; "" for none
 }
 
@@ -55,7 +56,7 @@ var table = [...]traits{
 		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
 		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu",
-		early: true, moves: true, forgotten: true, nests: true,
+		early: true, moves: true, forgotten: true, nests: true, deprecates: true,
 		lenient: true, mismatch: "Incompatible module"},
 }
 
@@ -147,6 +148,10 @@ func (f Flavor) PlansForgotten() bool { return f.traits().forgotten }
 
 // NestsTemplates reports whether templates may render templates, even themselves.
 func (f Flavor) NestsTemplates() bool { return f.traits().nests }
+
+// DeprecatesRootOutputs reports whether the output values of a root module may be deprecated, so that a module with such
+// outputs can be validated and tested by itself.
+func (f Flavor) DeprecatesRootOutputs() bool { return f.traits().deprecates }
 
 // ChecksForNewer reports whether `version -json` of the tool reports a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }

@@ -192,6 +192,9 @@ func (m *Module) Early(e hcl.Expression, argument string) (cty.Value, diag.List)
 // EarlyVariables reports whether the arguments of the backend block may have references.
 func (m *Module) EarlyVariables() bool { return m.flavor.EarlyVariables() }
 
+// DeprecatesRootOutputs reports whether output values of the root module may be deprecated.
+func (m *Module) DeprecatesRootOutputs() bool { return m.flavor.DeprecatesRootOutputs() }
+
 // MovesCalls reports whether the instance of a call moves without a moved block if count is added or removed.
 func (m *Module) MovesCalls() bool { return m.flavor.MovesCalls() }
 

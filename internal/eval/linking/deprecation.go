@@ -138,6 +138,9 @@ func (s *Slot) deprecatedArgument(m *config.Module) {
 
 // deprecatedRootOutputs reports deprecations of root outputs: no configuration would see them.
 func deprecatedRootOutputs(root *config.Module) (diags diag.List) {
+	if root.DeprecatesRootOutputs() {
+		return nil
+	}
 	for _, o := range root.SortedOutputs() {
 		if o.DeprecatedRange != nil {
 			diags = diags.Errorf(o.DeprecatedRange, "Root module output deprecated", "The output value %q of the "+
