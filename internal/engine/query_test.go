@@ -152,3 +152,21 @@ func TestQueryNeedsConfig(t *testing.T) {
 		t.Errorf("got %v", diags.Err())
 	}
 }
+
+func TestGeneratedBlocksOfQueriesNameTheirProviderInstance(t *testing.T) {
+	text := cty.StringVal
+	f := &finder{identity: cty.ObjectVal(map[string]cty.Value{"id": text("a")}), results: 1,
+		object: cty.ObjectVal(map[string]cty.Value{"name": text("a"), "key": text("b")})}
+	lists, diags := query(t, f, "provider \"finder\" {\n  alias = \"by\"\n  for_each = toset([\"x\", \"y\"])\n}\n"+
+		"list \"finder_thing\" \"a\" {\n  for_each = toset([\"x\", \"y\"])\n  provider = finder.by[each.key]\n"+
+		"  config {\n    prefix = \"x\"\n  }\n}\n", true)
+	if diags.HasErrors() || len(lists) != 2 {
+		t.Fatal(lists, diags)
+	}
+	for i, key := range []string{"x", "y"} {
+		found, want := lists[i].Found[0], `provider = finder.by["`+key+`"]`
+		if !strings.Contains(found.GeneratedConfig, want) || !strings.Contains(found.GeneratedImport, want) {
+			t.Errorf("%s\n%s\ndo not have %s", found.GeneratedConfig, found.GeneratedImport, want)
+		}
+	}
+}

@@ -27,6 +27,8 @@ type Import struct {
 	// Sensitive means that the id or identity comes from a sensitive value.
 	Sensitive bool
 	Block     *config.Import
+	// ProviderKey is the key of the provider instance that the block names.
+	ProviderKey addr.Key
 	// Deps are the resources that the block refers to, directly or not.
 	Deps []addr.ConfigResource
 	seen bool
@@ -177,6 +179,14 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 	}
 	a := addr.AbsResourceInstance{Module: i.Addr.Join(target.Module.Steps()), Resource: target.Resource,
 		Key: target.Key}
+	var providerKey addr.Key
+	if b.ProviderKey != nil && !w.Inputs.Validating {
+		if block := i.Unit.Provider(*b.ProviderRef); block != nil && block.Provider.ForEach != nil {
+			if providerKey, diags = i.providerKey(block, b.ProviderKey, ctx); diags.HasErrors() {
+				return diags
+			}
+		}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.imports == nil {
@@ -191,7 +201,8 @@ func (i *Instance) addImport(s *linking.Slot, ctx *hcl.EvalContext) diag.List {
 		return blocks.Problem(b.ToExpr, ctx, summary, "Both %s and %s are to be imported as %s. An address can only "+
 			"have one object.", other.Wanted, sought, a)
 	}
-	w.imports[a] = &Import{Target: a, Wanted: sought, Sensitive: secret, Block: b, Deps: s.ResourceDeps()}
+	w.imports[a] = &Import{Target: a, Wanted: sought, Sensitive: secret, Block: b, ProviderKey: providerKey,
+		Deps: s.ResourceDeps()}
 	return nil
 }
 

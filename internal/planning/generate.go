@@ -20,12 +20,12 @@ import (
 )
 
 // generated returns the resource block for an imported object: all configurable arguments, with the values of the
-// object. Sensitive values are omitted, with a comment.
-func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalProviderConfig) string {
+// object. Sensitive values are omitted, with a comment. key is that of one of several instances of the provider block.
+func generated(r addr.Resource, b *provider.Block, v cty.Value, ref *addr.LocalProviderConfig, key addr.Key) string {
 	g := &generator{}
 	g.WriteString("resource " + quotedHCL(r.Type) + " " + quotedHCL(r.Name) + " {\n")
 	if ref != nil {
-		g.WriteString("provider = " + ref.String() + "\n")
+		g.WriteString("provider = " + ref.String() + key.String() + "\n")
 	}
 	g.block(b, v)
 	g.WriteString("}\n")
@@ -66,11 +66,11 @@ func (p *planner) configOf(prov provider.Provider, schema *provider.Schema, rt *
 }
 
 // generatedImport returns the import block that imports an object by its identity.
-func generatedImport(r addr.Resource, identity cty.Value, ref *addr.LocalProviderConfig) string {
+func generatedImport(r addr.Resource, identity cty.Value, ref *addr.LocalProviderConfig, key addr.Key) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "import {\nto = %s\n", r)
 	if ref != nil {
-		fmt.Fprintf(&b, "provider = %s\n", ref)
+		fmt.Fprintf(&b, "provider = %s%s\n", ref, key)
 	}
 	b.WriteString("identity = {\n")
 	for _, name := range sortedKeys(identity.AsValueMap()) {

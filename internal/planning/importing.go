@@ -341,6 +341,7 @@ func (p *planner) generateOne(found *eval.Import) error {
 	if found.Block.ProviderRef != nil {
 		if abs, ok := p.prog.Config.Root.ResolveProvider(*found.Block.ProviderRef); ok {
 			cfg = abs
+			cfg.Key = found.ProviderKey
 		}
 	}
 	return p.planGenerated(o, cfg, found)
@@ -377,7 +378,7 @@ func (p *planner) planGenerated(o addr.Object, cfg addr.AbsProviderConfig, found
 	}
 	// Values that the provider rejects are included, so that the user can correct them.
 	change.GeneratedConfig = generated(found.Target.Resource, rt.Block, config,
-		unlessImplied(found.Target.Resource, found.Block.ProviderRef))
+		unlessImplied(found.Target.Resource, found.Block.ProviderRef), cfg.Key)
 	p.add(change)
 	if change.Action == plan.NoOp {
 		p.settle(o, cfg, k.object, found.Deps, k.object.SkipDestroy, k.object.Protected)

@@ -229,3 +229,35 @@ import {
 		t.Errorf("planned %v", p.Changes)
 	}
 }
+
+func TestGeneratedBlocksNameTheirProviderInstance(t *testing.T) {
+	b := &bench{t: t, shop: shop{imports: "any", exists: true}}
+	b.opts.Generate = true
+	p := b.want(root(`
+locals { key = "south" }
+provider "shop" {
+  alias    = "by"
+  for_each = toset(["north", "south"])
+}
+import {
+  to       = shop_item.a
+  id       = "lamp"
+  provider = shop.by[local.key]
+}
+`))
+	if len(p.Changes) != 1 || !strings.Contains(p.Changes[0].GeneratedConfig, `provider = shop.by["south"]`) ||
+		p.Changes[0].Provider.Key != addr.StringKey("south") {
+		t.Errorf("planned %v", p.Changes)
+	}
+	b.wantError(root(`
+provider "shop" {
+  alias    = "by"
+  for_each = toset(["north", "south"])
+}
+import {
+  to       = shop_item.a
+  id       = "lamp"
+  provider = shop.by["east"]
+}
+`), "Provider instance not present", `"east"`)
+}

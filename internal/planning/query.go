@@ -327,8 +327,8 @@ func (p *planner) listed(s *search, prov provider.Provider, schema *provider.Sch
 	}
 	r := addr.Resource{Mode: addr.Managed, Type: o.Instance.Resource.Type, Name: s.names(len(s.list.Found))}
 	ref := s.b.Config().ProviderRef
-	out.GeneratedConfig = generated(r, s.rt.Block, config, ref)
-	out.GeneratedImport = generatedImport(r, found.Identity, ref)
+	out.GeneratedConfig = generated(r, s.rt.Block, config, ref, cfg.Key)
+	out.GeneratedImport = generatedImport(r, found.Identity, ref, cfg.Key)
 	return out, s.locate(diags)
 }
 

@@ -152,6 +152,7 @@ func endsInKey(to hcl.Expression) bool {
 // importBlock adds the references of an import block. The address is not a reference, but its keys may contain some.
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
+	l.expr(b.ProviderKey)
 	name, _ := b.Name()
 	l.expr(name)
 	l.traversals(b.ToExpr, slices.DeleteFunc(funcs.Mentions(b.ToExpr), func(t hcl.Traversal) bool {
