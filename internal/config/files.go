@@ -59,6 +59,16 @@ func (f osFiles) ReadNamed(name string) ([]byte, error) {
 	return regular.Named(f.path(name), regular.Text)
 }
 
+// WithoutOwn returns files without those that only Tombolo reads.
+func WithoutOwn(files Files) Files { return withoutOwn{files} }
+
+type withoutOwn struct{ Files }
+
+func (f withoutOwn) ReadDir(dir string) ([]string, error) {
+	names, err := f.Files.ReadDir(dir)
+	return slices.DeleteFunc(names, IsOwn), err
+}
+
 // readNamed reads a file that the user named. Unlike other files, it may be a pipe, such as a shell's <(command).
 func readNamed(files Files, name string) ([]byte, error) {
 	if f, ok := files.(interface{ ReadNamed(string) ([]byte, error) }); ok {

@@ -143,6 +143,7 @@ type RefreshPolicy struct {
 // Project is a loaded configuration with its store and providers. Its methods may be called concurrently.
 type Project struct {
 	opts      Options
+	load      config.Options
 	config    *config.Config
 	registry  *host.Registry
 	preparing *sync.Mutex // guards program
@@ -187,7 +188,7 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	p := &Project{opts: o, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
+	p := &Project{opts: o, load: load, config: cfg, store: o.Store, diags: diags, preparing: &sync.Mutex{},
 		secrets: cmp.Or(o.Secrets, &value.Secrets{}), answers: &atomic.Pointer[program.Spool]{},
 		learned: &atomic.Pointer[plan.Plan]{},
 		gate:    patience.New(o.Patience)}
@@ -548,7 +549,11 @@ func (p *Project) Validate(ctx context.Context) (diags diag.List) {
 	}
 	pool := p.registry.NewPool()
 	defer closing(pool, &diags)
-	return diags.Extend(backend.Validate(p.config.Root)).Extend(p.validate(ctx, prog, pool))
+	diags = diags.Extend(backend.Validate(p.config.Root)).Extend(p.validate(ctx, prog, pool))
+	if !diags.HasErrors() {
+		diags = diags.Extend(p.elsewhere(ctx, pool))
+	}
+	return diags
 }
 
 // validate returns all problems of the configuration itself. Planning begins with it, so that errors are reported

@@ -13,11 +13,13 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/encryption"
 	"github.com/tombolo-iac/tombolo/internal/engine/ownstore"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
+	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/tracing"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -176,4 +178,39 @@ func (p *Project) own(table map[string]function.Function, record *funcs.FileReco
 		table[name] = funcs.OfProvider(fmt.Sprintf("own %s", name), f, record)
 	}
 	return table
+}
+
+// elsewhere warns if other tools find errors in the configuration, because they do not read the files that only Tombolo
+// reads. Projects of which they would read nothing are not meant for them.
+func (p *Project) elsewhere(ctx context.Context, pool *host.Pool) diag.List {
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(p.config.Files)), config.IsOwn) {
+		return nil
+	}
+	load := p.load
+	if load.Files == nil {
+		load.Files = config.OSFiles("")
+	}
+	load.Files = config.WithoutOwn(load.Files)
+	cfg, diags := config.Load(ctx, load)
+	if cfg == nil && !diags.HasErrors() || cfg != nil && len(cfg.Files) == 0 {
+		return nil
+	}
+	if !diags.HasErrors() {
+		var prog *linking.Program
+		if prog, diags = linking.New(cfg, p.registry); !diags.HasErrors() {
+			diags = p.validate(ctx, prog, pool)
+		}
+	}
+	diags = slices.DeleteFunc(diags, func(d *diag.Diagnostic) bool { return d.Severity != diag.Error })
+	if len(diags) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	diags = diags.Sorted()
+	more := ""
+	if n := len(diags) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return diag.List{}.Warnf(diags[0].Subject, "Other tools cannot use this configuration", "Terraform and OpenTofu do "+
+		"not read files that end in .%s, and without these they find an error here: %s%s. Declare in other files what "+
+		"these need, or let all files of the module end in .%[1]s.", flavor.Own, diags[0].Summary, more)
 }
