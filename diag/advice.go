@@ -54,8 +54,7 @@ var advice = map[string][]struct{ found, do string }{
 		{"", "Put the next argument on its own line; a string must be in double quotes."}},
 	"Unterminated template string": {
 		{"", "A quoted string must end with a quote on the same line, a heredoc with its marker on its own line."}},
-	"Variables not allowed": {{"", "This is needed before anything is evaluated, so it must be a constant. Use a " +
-		"local value for computed values."}},
+	"Variables not allowed": {{"", "This is needed before anything is evaluated, so it must be a constant."}},
 }
 
 // advised returns the detail of a diagnostic of the hcl library, with advice.

@@ -185,13 +185,20 @@ func checkOCIMirror(m Method) error {
 		include = []Pattern{{}}
 	}
 	used := symbols(template)
-	for _, pattern := range include {
-		for _, part := range []struct{ name, is string }{{"hostname", pattern.Host}, {"namespace", pattern.Namespace},
-			{"type", pattern.Type}} {
-			if part.is == "" && !slices.Contains(used, part.name) {
-				return fmt.Errorf("repository_template must contain ${%s}, because include matches several; "+
-					"otherwise they would share a repository", part.name)
-			}
+	for _, part := range []struct {
+		name string
+		of   func(Pattern) string
+	}{
+		{"hostname", func(p Pattern) string { return p.Host }},
+		{"namespace", func(p Pattern) string { return p.Namespace }},
+		{"type", func(p Pattern) string { return p.Type }},
+	} {
+		several := slices.ContainsFunc(include, func(p Pattern) bool {
+			return part.of(p) == "" || part.of(p) != part.of(include[0])
+		})
+		if several && !slices.Contains(used, part.name) {
+			return fmt.Errorf("repository_template must contain ${%s}, because include matches several; "+
+				"otherwise they would share a repository", part.name)
 		}
 	}
 	sample := addr.Provider{Host: "example.com", Namespace: "corp", Type: "thing"}

@@ -121,6 +121,9 @@ var ociScenarios = map[string][]struct {
 	"settings": {
 		{before: files("work/main.tf", ociProvider, "cli.tfrc", strings.Replace(ociMirror, "${type}", "", 1)),
 			command: "init", code: 1, says: "must contain ${type}"},
+		{before: files("work/main.tf", ociProvider, "cli.tfrc", strings.Replace(ociMirror, "include", "include = "+
+			"[\"a.example/corp/*\", \"b.example/corp/*\"] # ", 1)), command: "init", code: 1,
+			says: "must contain ${hostname}"},
 		{before: files("cli.tfrc", strings.Replace(ociMirror, "${type}", "${typo}", 1)), command: "init", code: 1,
 			says: `refers to "typo"`},
 		{before: files("cli.tfrc", `oci_credentials "oci.example" {
