@@ -23,16 +23,20 @@ import (
 
 // language is a language with a kit.
 type language struct {
-	name, tool string
-	kit        []byte
-	kitName    string
-	program    string
-	amount     string // a number that the language can store
+	name    string
+	tools   []string // that programs need; the first one runs them
+	kit     []byte   // nil if programs import it from elsewhere
+	kitName string
+	program string
+	amount  string // a number that the language can store
 }
 
 var languages = []language{
-	{"python", "python3", kits.Python, kits.PythonName, "provider.py", "12345678901234567890123.5"},
-	{"node", "node", kits.Node, kits.NodeName, "provider.js", "1.5"},
+	{"python", []string{"python3"}, kits.Python, kits.PythonName, "provider.py", "12345678901234567890123.5"},
+	{"node", []string{"node"}, kits.Node, kits.NodeName, "provider.js", "1.5"},
+	{"ruby", []string{"ruby"}, kits.Ruby, kits.RubyName, "provider.rb", "12345678901234567890123.5"},
+	{"bash", []string{"bash", "jq"}, kits.Bash, kits.BashName, "provider.sh", "1.5"},
+	{"go", []string{"go"}, nil, "", "provider.go", "12345678901234567890123.5"},
 }
 
 func must(t *testing.T, err error) {
@@ -45,20 +49,46 @@ func must(t *testing.T, err error) {
 // folder creates the folder of a provider that uses the kit.
 func (l language) folder(t *testing.T, mode string) (dir string) {
 	t.Helper()
-	if exec.Command(l.tool, "--version").Run() != nil {
-		t.Skipf("needs %s for the kit", l.tool)
-	}
-	dir = t.TempDir()
 	text, err := os.ReadFile("testdata/tombolo-provider.json")
 	must(t, err)
-	program, err := os.ReadFile(filepath.Join("testdata", l.program))
+	source, err := os.ReadFile(filepath.Join("testdata", l.program))
 	must(t, err)
-	command := fmt.Sprintf(`[%q, "./%s"]`, l.tool, l.program)
-	text = []byte(strings.NewReplacer("COMMAND", command, "MODE", mode).Replace(string(text)))
-	for name, content := range map[string][]byte{manifest.FileName: text, l.program: program, l.kitName: l.kit} {
-		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+	return l.folderOf(t, source, string(text), mode)
+}
+
+// folderOf creates the folder of a provider with a program and a manifest, in which COMMAND and MODE are replaced.
+func (l language) folderOf(t *testing.T, source []byte, text, mode string) (dir string) {
+	t.Helper()
+	for _, tool := range l.tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("needs %s for the kit", tool)
+		}
+	}
+	dir = t.TempDir()
+	command := fmt.Sprintf(`[%q, "./%s"]`, l.tools[0], l.program)
+	if l.kit == nil {
+		command = fmt.Sprintf(`["./%s"]`, l.built(t, source, dir))
+	}
+	text = strings.NewReplacer("COMMAND", command, "MODE", mode).Replace(text)
+	for name, content := range map[string][]byte{manifest.FileName: []byte(text), l.program: source, l.kitName: l.kit} {
+		if name != "" {
+			must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+		}
 	}
 	return dir
+}
+
+// built compiles a program in Go into a folder, and returns its name. The kit that it imports is that of this module.
+func (l language) built(t *testing.T, source []byte, dir string) string {
+	t.Helper()
+	const name = "provider"
+	file := filepath.Join(t.TempDir(), l.program)
+	must(t, os.WriteFile(file, source, 0o600))
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return name
 }
 
 func (l language) factory(t *testing.T, mode string) provider.Factory {

@@ -4,9 +4,6 @@ package kits_test
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -36,6 +33,37 @@ class D extends tombolo.DataSource {
 }
 tombolo.run({ data: { p_d: D } });
 `,
+	"ruby": `require_relative "tombolo"
+class D < Tombolo::DataSource
+  def data(call)
+    one = call.remote_state("s3", {"key" => "k"}, workspace: "prod")
+    two = call.remote_state("none")
+    {id: "#{one["where"]} #{two.nil? ? "None" : two}"}
+  end
+end
+Tombolo.run(data: {p_d: D})
+`,
+	"bash": `. "$(dirname "$0")/tombolo.sh"
+p_d.data() {
+  one=$(call.remote_state s3 '{"key": "k"}' prod)
+  two=$(call.remote_state none)
+  if [ "$two" = null ]; then two=None; fi
+  call.answer id="$(jq -r .where <<<"$one") $two"
+}
+tombolo.run
+`,
+	"go": `package main
+import ("context"; "fmt"; "github.com/tombolo-iac/tombolo/kits/tombolo")
+func data(_ context.Context, call *tombolo.Call) (any, error) {
+	one, err := call.RemoteState("s3", tombolo.Object{"key": "k"}, "prod")
+	if err != nil { return nil, err }
+	two, err := call.RemoteState("none", nil, "")
+	if err != nil { return nil, err }
+	if two != nil { return nil, fmt.Errorf("there is a state: %v", two) }
+	return tombolo.Object{"id": fmt.Sprint(one["where"], " None")}, nil
+}
+func main() { tombolo.Run(tombolo.Provider{Data: map[string]tombolo.DataSource{"p_d": {Data: data}}}) }
+`,
 }
 
 // A method that reads states is called again with them until it has all.
@@ -43,11 +71,9 @@ func TestKitsReadStates(t *testing.T) {
 	for _, l := range languages {
 		for _, mode := range []string{"one-shot", "session"} {
 			t.Run(l.name+" "+mode, func(t *testing.T) {
-				dir := l.folder(t, mode)
-				text := fmt.Sprintf(`{"protocol": 1, "name": "p", "command": [%q, "./%s"], "mode": %q, "schema": {
-"data_source_schemas": {"p_d": {"attributes": {"id": {"type": "string", "computed": true}}}}}}`, l.tool, l.program, mode)
-				must(t, os.WriteFile(filepath.Join(dir, manifest.FileName), []byte(text), 0o600))
-				must(t, os.WriteFile(filepath.Join(dir, l.program), []byte(askingPrograms[l.name]), 0o600))
+				dir := l.folderOf(t, []byte(askingPrograms[l.name]), `{"protocol": 1, "name": "p", "command": COMMAND,
+"mode": "MODE", "schema": {
+"data_source_schemas": {"p_d": {"attributes": {"id": {"type": "string", "computed": true}}}}}}`, mode)
 				m, diags := manifest.Load(dir)
 				must(t, diags.Err())
 				rounds := 0

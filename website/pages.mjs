@@ -40,6 +40,7 @@ export const groups = [
       "guides/testing": "docs/testing.md",
       "guides/programs": "docs/programs.md",
       "guides/program-providers": "docs/program-providers.md",
+      "guides/kits": "docs/kits.md",
       "guides/http-providers": "docs/http-providers.md",
       "guides/openapi": "docs/openapi.md",
       "guides/providers-in-go": "docs/providers-in-go.md",

@@ -68,11 +68,11 @@ class Call {
   get signal() { return this.#controller.signal; }
   cancel() { this.#controller.abort(new Cancelled()); }
   /** Stores any JSON value with the object, for private of later calls. */
-  keep(value) { this.extra.private = value; }
+  keep(value) { this.extra.private = checked(value); }
   /** Reports the identity of the object. */
-  identify(identity) { this.extra.identity = identity; }
+  identify(identity) { this.extra.identity = checked(identity); }
   /** Reports what already exists, so that it is stored if the call fails later. */
-  made(attributes) { this.extra.state = attributes; }
+  made(attributes) { this.extra.state = checked(attributes); }
   /** Reports when an ephemeral object has to be renewed, as an RFC 3339 time. */
   renewAt(time) { this.extra.renew_at = time; }
   warn(summary, { detail, attribute } = {}) { this.warnings.push({ severity: 'warning', summary, detail, attribute }); }
@@ -113,7 +113,7 @@ class Host {
     this.provider = { configure, validate, schema: schema && (async (call) => ({ schema: await schema(call) })) };
   }
 
-  write(message) { return new Promise((done) => answer(JSON.stringify(message) + '\n', done)); }
+  write(message) { return new Promise((done) => answer((typeof message === 'string' ? message : JSON.stringify(message)) + '\n', done)); }
 
   find(action, call) {
     if (action === 'call') return this.functions[call.function];
@@ -177,7 +177,7 @@ class Host {
     });
     process.once('SIGTERM', () => call.cancel());
     try {
-      await this.write(await this.until(call, this.perform(action, call)));
+      await this.write(JSON.stringify(await this.until(call, this.perform(action, call))));
       process.exit(0);
     } catch (e) {
       if (e instanceof Missing) {
@@ -215,7 +215,7 @@ class Host {
     calls.set(id, call);
     let reply;
     try {
-      reply = { jsonrpc: '2.0', id, result: await this.perform(action, call) };
+      reply = JSON.stringify({ jsonrpc: '2.0', id, result: await this.perform(action, call) });
     } catch (e) {
       reply = { jsonrpc: '2.0', id, error: e instanceof Missing ? { code: -32601, message: e.message } : this.failure(call, e) };
     }
@@ -235,6 +235,12 @@ function where(error) {
   return 'The program has a bug; the way there is in what it wrote to standard error.';
 }
 
+/** Returns a value of JSON, or throws here, so that the line of the program that is at fault is shown. */
+function checked(value) {
+  JSON.stringify(value);
+  return value;
+}
+
 const orNull = (value) => (value === undefined ? null : value);
 
 /**
@@ -246,4 +252,4 @@ function run(provider) {
   return process.argv.length > 2 ? host.oneShot(process.argv[2]) : host.session();
 }
 
-module.exports = { Action, Call, Cancelled, DataSource, Ephemeral, ProviderError, Resource, Temporary, run };
+module.exports = { Action, Call, Cancelled, DataSource, Ephemeral, Error: ProviderError, ProviderError, Resource, Temporary, run };

@@ -92,19 +92,19 @@ class Call:
 
     def keep(self, private):
         """Stores any JSON value with the object, for call.private of later calls."""
-        self._extra["private"] = private
+        self._extra["private"] = _checked(private)
 
     def identify(self, identity):
         """Reports the identity of the object."""
-        self._extra["identity"] = identity
+        self._extra["identity"] = _checked(identity)
 
     def made(self, **attributes):
         """Reports what already exists, so that it is stored if the call fails later."""
-        self._extra["state"] = attributes
+        self._extra["state"] = _checked(attributes)
 
     def renew_at(self, time):
         """Reports when an ephemeral object has to be renewed, as an RFC 3339 time."""
-        self._extra["renew_at"] = time
+        self._extra["renew_at"] = str(time)
 
     def warn(self, summary, detail="", attribute=None):
         self.warnings.append(_diagnostic("warning", summary, detail, attribute))
@@ -210,6 +210,7 @@ class _Host:
         return dict(call._extra, diagnostics=call.warnings + [problem])
 
     def one_shot(self, action):
+        """Performs the one call of a process, and returns its exit status."""
         def say(message, fraction):
             line = {"@level": "info", "@message": message}
             if fraction is not None:
@@ -223,13 +224,13 @@ class _Host:
         signal.signal(signal.SIGTERM, terminated)
         try:
             call.params = _read(sys.stdin.buffer.read())
-            answer, status = self.perform(action, call), 0
+            text, status = _text(self.perform(action, call)), 0
         except _Missing:
             print("The program does not implement %s of %s, though the manifest says so." % (action, call.params.get("type", "the provider")), file=sys.stderr)
             return 1
         except BaseException as e:  # including sys.exit in a method
-            answer, status = self.failure(call, e), 75 if isinstance(e, Temporary) else 1
-        self.write(answer)
+            text, status = _text(self.failure(call, e)), 75 if isinstance(e, Temporary) else 1
+        self.write(text)
         return status
 
     def session(self):
@@ -264,7 +265,8 @@ class _Host:
         except BaseException as e:
             code = 75 if isinstance(e, Temporary) else -32800 if isinstance(e, Cancelled) else 1
             reply.pop("result", None)
-            text = _text(dict(reply, error={"code": code, "message": str(e) or type(e).__name__, "data": self.failure(call, e)}))
+            data = self.failure(call, e)
+            text = _text(dict(reply, error={"code": code, "message": data["diagnostics"][-1]["summary"], "data": data}))
         calls.pop(ident, None)
         self.write(text)
 
@@ -286,9 +288,9 @@ def _where(error):
 
 
 def _diagnostic(severity, summary, detail, attribute):
-    out = {"severity": severity, "summary": str(summary) or "It failed"}
+    out = {"severity": severity, "summary": _printable(summary) or "It failed"}
     if detail:
-        out["detail"] = detail
+        out["detail"] = _printable(detail)
     if attribute is not None:
         out["attribute"] = attribute
     return out
@@ -299,7 +301,18 @@ def _read(text):
 
 
 def _text(message):
-    return (json.dumps(message, ensure_ascii=False, default=_plain) + "\n").encode("utf-8")
+    return (json.dumps(message, ensure_ascii=False, allow_nan=False, default=_plain) + "\n").encode("utf-8")
+
+
+def _printable(text):
+    """Returns a text without the half surrogates that names of files can have, because UTF-8 cannot express them."""
+    return str(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def _checked(value):
+    """Returns a value of JSON, or raises an exception here, so that the line of the program that is at fault is shown."""
+    _text(value)
+    return value
 
 
 def _plain(value):
