@@ -8,6 +8,7 @@ const languages = [
   { lang: "bash", label: "Bash", files: ["provider.sh", "tombolo-provider.json"] },
   { lang: "python", label: "Python", files: ["provider.py", "tombolo-provider.json"] },
   { lang: "node", label: "Node.js", files: ["provider.js", "tombolo-provider.json"] },
+  { lang: "ruby", label: "Ruby", files: ["provider.rb", "tombolo-provider.json"] },
   { lang: "go", label: "Go", files: ["provider.go", "provider_test.go"] },
   { lang: "http", label: "HTTP", files: ["tombolo-provider.json"] },
 ];
@@ -36,7 +37,7 @@ export function languagesPage(repository) {
     const tabs = languages.map((l) => tab(l, repository, dir)).join("");
     return `---
 title: A provider in your language
-description: A complete provider in Bash, Python, Node.js, Go, or as a manifest for an HTTP API.
+description: A complete provider in Bash, Python, Node.js, Ruby, Go, or as a manifest for an HTTP API.
 editUrl: false
 ---
 

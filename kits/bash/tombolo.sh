@@ -27,6 +27,11 @@
 # Output of functions goes to standard error and is shown to the user. jq 1.6 keeps about 17 digits of a number; if all digits must be kept, use
 # "encoding": "string" in the manifest, which makes numbers strings, or jq 1.7.
 
+if [ "${BASH_VERSINFO[0]}${BASH_VERSINFO[1]}" -lt 44 ]; then
+  echo "The kit of Tombolo needs bash 4.4 or newer, and this is $BASH_VERSION. On macOS: brew install bash." >&2
+  exit 1
+fi
+
 # _tombolo_text is the beginning of jq programs: null becomes "", and variables cannot hold NUL, which separates values.
 _tombolo_text='def text: if . == null then "" elif type == "string" then split("\u0000") | join("") else tojson end;'
 # _tombolo_dir holds the request and the answer of each call; only this user can read it.

@@ -21,8 +21,8 @@ func cmdNew() *command.Command {
 	return &command.Command{
 		Name: "new", Short: "Create a new provider", Args: "NAME", Mixed: true,
 		Long: `Write a small, complete provider with a test and a README into a new folder. It manages files; replace
-that with your own code. It is a program with a manifest. Providers in Python and Node.js use a kit, a single file
-that is written beside them. A provider in Go is a plugin with its own Go module. With -lang http it is a manifest
+that with your own code. It is a program with a manifest. Providers in bash, Python, Node.js and Ruby use a kit, a
+single file that is written beside them. A provider in Go is a plugin with its own Go module. With -lang http it is a manifest
 alone, for an HTTP API.`,
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {

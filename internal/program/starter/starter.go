@@ -19,6 +19,7 @@ type language struct {
 	program, command, requires string
 	kit                        string // name of its kit, or ""
 	text                       []byte
+	session                    bool // it takes long to start
 	// plugin means that it is not a program with a manifest; folder means that all its files are in the folder of that
 	// name.
 	plugin, folder bool
@@ -26,14 +27,17 @@ type language struct {
 
 var languages = map[string]language{
 	"bash": {program: "provider.sh", command: `["bash", "./provider.sh"]`,
-		requires: `{"command": "jq", "hint": "apt install jq, brew install jq"}`},
+		requires: `{"command": "jq", "hint": "apt install jq, brew install jq"}`,
+		kit:      kits.BashName, text: kits.Bash},
 	"python": {
 		program: "provider.py",
 		command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`,
-		kit:     kits.PythonName, text: kits.Python},
+		kit:     kits.PythonName, text: kits.Python, session: true},
 	"go": {plugin: true, folder: true}, "http": {folder: true},
-	"node": {program: "provider.js", command: `["node", "./provider.js"]`,
-		requires: `{"command": "node", "hint": "https://nodejs.org"}`, kit: kits.NodeName, text: kits.Node},
+	"node": {program: "provider.js", command: `["node", "./provider.js"]`, session: true, kit: kits.NodeName,
+		requires: `{"command": "node", "hint": "https://nodejs.org"}`, text: kits.Node},
+	"ruby": {program: "provider.rb", command: `["ruby", "./provider.rb"]`, session: true, kit: kits.RubyName,
+		requires: `{"command": "ruby", "hint": "apt install ruby, brew install ruby"}`, text: kits.Ruby},
 }
 
 // Languages lists the names of the languages.
@@ -70,8 +74,8 @@ func Files(lang, name string) map[string][]byte {
 	}
 	fill := func(file string) []byte {
 		mode := "one-shot"
-		if l.kit != "" {
-			mode = "session" // these languages take long to start
+		if l.session {
+			mode = "session"
 		}
 		text, err := files.ReadFile("files/" + file)
 		if err != nil {

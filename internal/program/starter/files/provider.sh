@@ -1,13 +1,29 @@
 #!/usr/bin/env bash
 set -euo pipefail
-in=$(cat)
-get() { jq -j "$1" <<<"$in"; }
+. "$(dirname "$0")/tombolo.sh"
 
-case $1 in
-  create|update) f=$(get .planned.path); get .planned.text >"$f" ;;
-  read)          f=$(get .state.path); [ -e "$f" ] || { echo null; exit; } ;;
-  import)        f=$(get .id); [ -e "$f" ] || { echo null; exit; } ;;
-  delete)        rm -f "$(get .state.path)"; exit ;;
-  call)          jq '{result: (.args[0] | ascii_downcase | gsub("[^a-z0-9]+"; "-"))}' <<<"$in"; exit ;;
-esac
-jq -n --arg path "$f" --rawfile text "$f" '{state: {id: $path, path: $path, text: $text, bytes: ($text | utf8bytelength)}}'
+NAME_file.create() {
+  call.get .planned.path path .planned.text text
+  printf '%s' "$text" >"$path"
+  look "$path"
+}
+
+NAME_file.update() { NAME_file.create; }
+
+NAME_file.read() { look "$(call.get .state.path)"; }
+
+NAME_file.import() { look "$(call.get .id)"; }
+
+NAME_file.delete() { rm -f "$(call.get .state.path)"; }
+
+look() {
+  if [ -e "$1" ]; then
+    call.answer id="$1" path="$1" text@="$1" bytes:="$(wc -c <"$1")"
+  else
+    call.answer null
+  fi
+}
+
+function.slug() { call.jq '.args[0] | ascii_downcase | gsub("[^a-z0-9]+"; "-")' | call.answer -; }
+
+tombolo.run
