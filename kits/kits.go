@@ -11,6 +11,8 @@ var (
 	Python []byte
 	//go:embed node/tombolo.js
 	Node []byte
+	//go:embed node/tombolo.d.ts
+	NodeTypes []byte // for TypeScript and editors
 	//go:embed ruby/tombolo.rb
 	Ruby []byte
 	//go:embed bash/tombolo.sh
@@ -19,8 +21,9 @@ var (
 
 // The names of the files, under which programs import them.
 const (
-	PythonName = "tombolo.py"
-	NodeName   = "tombolo.js"
-	RubyName   = "tombolo.rb"
-	BashName   = "tombolo.sh"
+	PythonName    = "tombolo.py"
+	NodeName      = "tombolo.js"
+	NodeTypesName = "tombolo.d.ts"
+	RubyName      = "tombolo.rb"
+	BashName      = "tombolo.sh"
 )

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/kits"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -157,6 +158,37 @@ func TestThePageHasTheWordsOfEveryKit(t *testing.T) {
 			t.Errorf("%s: the page has %v\nthe kit has %v", l.name, slices.Sorted(maps.Keys(got)),
 				slices.Sorted(maps.Keys(want)))
 		}
+	}
+}
+
+// The types of the kit for Node.js have what the kit exports, and each word of a call.
+func TestTypesOfTheNodeKitAreComplete(t *testing.T) {
+	declared := string(kits.NodeTypes)
+	_, list, _ := strings.Cut(string(kits.Node), "module.exports = {")
+	list, _, _ = strings.Cut(list, "}")
+	for name := range strings.SplitSeq(list, ",") {
+		name, _, _ = strings.Cut(strings.TrimSpace(name), ":")
+		if !regexp.MustCompile(`(?m)^export (class|function) ` + name + `\b|\bas ` + name + ` }`).MatchString(declared) {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+	for _, m := range definitions["node"].FindAllStringSubmatch(string(kits.Node), -1) {
+		if _, class, _ := strings.Cut(string(kits.Node), "class Call "); !strings.Contains(class, m[0]) {
+			continue
+		}
+		_, table, _ := strings.Cut(page(t), "\n## The words\n")
+		if regexp.MustCompile(`call\.`+m[1]+`\b`).MatchString(table) && !strings.Contains(declared, "\n  "+m[1]+"(") &&
+			!strings.Contains(declared, "readonly "+m[1]+":") {
+			t.Errorf("%s of a call is not declared", m[1])
+		}
+	}
+	if _, err := exec.LookPath("tsc"); err != nil {
+		t.Skip("needs tsc, to check the declarations themselves")
+	}
+	out, err := exec.Command("tsc", "--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom",
+		"node/tombolo.d.ts").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

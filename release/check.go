@@ -22,8 +22,8 @@ import (
 )
 
 // checkRelease checks what goreleaser and this command wrote into DIST: the blobs of the image have their digests and
-// contain the released programs, and each manifest of a package manager has the checksum of every archive that it
-// names. Ruby, if it is there, parses the formula.
+// contain the released programs, each manifest of a package manager has the checksum of every archive that it names,
+// and the packages of the kits are those of this tree. Ruby, if it is there, parses the formula.
 func checkRelease(ctx context.Context, dist string, out io.Writer) error {
 	list, err := artifacts(dist)
 	if err != nil {
@@ -37,6 +37,10 @@ func checkRelease(ctx context.Context, dist string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	packages, err := checkKits(dist)
+	if err != nil {
+		return fmt.Errorf("the kits: %w", err)
+	}
 	formula := filepath.Join(dist, program+".rb")
 	parsed := "there is no ruby to parse it"
 	if ruby, err := exec.LookPath("ruby"); err == nil {
@@ -45,8 +49,8 @@ func checkRelease(ctx context.Context, dist string, out io.Writer) error {
 		}
 		parsed = "ruby parses it"
 	}
-	_, err = fmt.Fprintf(out, "image: %s; manifests: %d checksums of archives; formula: %s\n",
-		strings.Join(platforms, ", "), archives, parsed)
+	_, err = fmt.Fprintf(out, "image: %s; manifests: %d checksums of archives; kits: %d packages; formula: %s\n",
+		strings.Join(platforms, ", "), archives, packages, parsed)
 	return err
 }
 

@@ -50,6 +50,15 @@ func whole(t *testing.T) string {
 		t.Fatal(err)
 	}
 	add("tombolo.rb", formula.String())
+	t.Chdir("..") // the licence is there
+	packages, err := kitPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packages {
+		add(p.name, string(p.text))
+		add(sums, sumOf(p.text)+"  "+p.name+"\n")
+	}
 	return dir
 }
 
@@ -58,7 +67,7 @@ func TestACompleteReleaseIsAccepted(t *testing.T) {
 	if err := checkRelease(t.Context(), whole(t), &out); err != nil {
 		t.Fatal(err)
 	}
-	const want = "image: linux/amd64, linux/arm64; manifests: 8 checksums of archives; "
+	const want = "image: linux/amd64, linux/arm64; manifests: 8 checksums of archives; kits: 3 packages; "
 	if !strings.HasPrefix(out.String(), want) {
 		t.Errorf("the check says %s", &out)
 	}
@@ -110,6 +119,8 @@ func TestAFaultInAReleaseIsFound(t *testing.T) {
 		"scoop has another sum":        replace("scoop/tombolo.json", `111a"`, `111b"`),
 		"scoop lacks an archive":       replace("scoop/tombolo.json", "https://", "ftp://"),
 		"winget has another sum":       replace("winget/manifests/t/*", "222A", "222B"),
+		"a kit is another one":         replace("tombolo-kit-*.gem", "metadata.gz", "metadata.xz"),
+		"a kit has another sum":        replace(sums, "  tombolo_kit", "  tombolo-kit"),
 		"winget names another archive": replace("winget/manifests/t/*", "_windows_", "_plan9_"),
 	} {
 		t.Run(name, func(t *testing.T) {

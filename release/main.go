@@ -13,6 +13,7 @@
 //	go run ./release installer KEY            prints install.sh with a public key in PEM
 //	go run ./release grammars DIR            writes grammars for editors from the tables of the readers
 //	go run ./release extension FILE          writes the extension for Visual Studio Code
+//	go run ./release kits DIR                writes the kits for program providers as packages of their languages
 package main
 
 import (
@@ -43,6 +44,7 @@ var jobs = map[string]struct {
 	"check":     {"DIST", checkRelease},
 	"grammars":  {"DIR", writeGrammars},
 	"extension": {"FILE", writeExtension},
+	"kits":      {"DIR", writeKits},
 }
 
 func main() {
