@@ -234,6 +234,7 @@ var alone = map[string]string{
 	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
 	"internal/policy":               "runs programs, which planning must not",
 	"internal/standing":             "compares states and plans alone, without projects, stores or providers",
+	"internal/program/debugger":     "a variable of the environment, which has no part in calls",
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",
 	"internal/program/starter":      "templates, which the crash tests write as well",
 	"internal/provision/machines":   "SSH and WinRM, with their libraries",
@@ -251,7 +252,6 @@ var alone = map[string]string{
 	"internal/world":                "a fake cloud, for benchmarks and many tests",
 	"internal/wire/plugin5":         "generated",
 	"internal/wire/wiretest":        "tests of other packages use it",
-	"kits":                          "the folder of what starter writes",
 }
 
 // A package with a single importer is part of that importer, unless there is a reason.

@@ -57,6 +57,9 @@ var Environment = []Variable{
 	{Name: flavor.Variable,
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
 			"called by, and the lock file decide.", Paths: []string{"init"}},
+	{Name: "TOMBOLO_PROGRAM_DEBUG", Text: "The debugger for a program provider, as NAME=COMMAND. The words " +
+		"replace the first word of the program's command, such as notes=node --inspect-brk=127.0.0.1:9229.",
+		Flags: []string{"parallelism"}},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use directly from their folders, such as " +
 		"example/notes=./notes. Separate several with commas.", Flags: []string{"parallelism"},
 		Paths: []string{"init"}},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/debugger"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 )
@@ -86,6 +87,9 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 	if call.Type != "" {
 		cmd.Argv = append(cmd.Argv, call.Type)
 	}
+	if start.Debugged {
+		call.Line(start.notice())
+	}
 	if call.Intent != "" && c.surroundings.Spool != nil {
 		cmd.Spool = c.surroundings.Spool()
 		cmd.Spool.Token = call.Intent
@@ -150,11 +154,27 @@ type Start struct {
 	Env  []string
 	// Cache is the value of TOMBOLO_CACHE_DIR.
 	Cache string
+	// Debugged means that Argv begins with a debugger that the user asked for.
+	Debugged bool
 }
 
 // NewStart finds everything that a program needs, or returns an error that names what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
-	return newStart(m, s, m.Command, "command")
+	start, err := newStart(m, s, m.Command, "command")
+	if err != nil {
+		return start, err
+	}
+	if start.Argv, err = debugger.Command(start.Env, m.Name, start.Argv); err != nil {
+		return start, &NotReadyError{Summary: sumNotReady, Detail: err.Error() + ".", Ours: true}
+	}
+	start.Debugged = debugger.Asked(start.Env, m.Name)
+	return start, nil
+}
+
+// notice tells the user that a debugger is used.
+func (s Start) notice() string {
+	return fmt.Sprintf("Started under a debugger, without time limits, because %s is set: %s", debugger.Variable,
+		shown(s.Argv))
 }
 
 func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, member string) (Start, error) {

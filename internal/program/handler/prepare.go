@@ -17,6 +17,7 @@ import (
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/debugger"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
 	"github.com/tombolo-iac/tombolo/internal/regular"
@@ -150,6 +151,15 @@ func newPreparation(m *manifest.Manifest, s Surroundings) *preparation {
 		return s // NewStart reports the error
 	})
 	return p
+}
+
+// Debugged reports whether the user asked for a debugger for the program.
+func (p *preparation) Debugged() bool {
+	env := p.settled().Env
+	if env == nil {
+		env = os.Environ()
+	}
+	return debugger.Asked(env, p.m.Name)
 }
 
 // Prepare implements Caller. If the preparation fails, it fails for all calls; if a wait is cancelled, only that call

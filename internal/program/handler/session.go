@@ -233,6 +233,9 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.shown = shown(s.Argv)
+	if s.Debugged {
+		c.printed(s.notice())
+	}
 	r.talk, err = talk.Start(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.printed,
 		Grace: c.surroundings.Grace}, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
 	return err
@@ -256,7 +259,11 @@ func (c *sessions) initialize(r *running) {
 }
 
 func (c *sessions) agree(r *running) error {
-	err := r.talk.Agree(manifest.Protocol, c.surroundings.Patience, c.closing.Done())
+	patience := c.surroundings.Patience
+	if c.Debugged() {
+		patience = program.Unlimited
+	}
+	err := r.talk.Agree(manifest.Protocol, patience, c.closing.Done())
 	var refused *talk.RefusedError
 	switch {
 	case errors.Is(err, talk.ErrStopped):
