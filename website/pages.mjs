@@ -41,6 +41,7 @@ export const groups = [
       "guides/programs": "docs/programs.md",
       "guides/program-providers": "docs/program-providers.md",
       "guides/kits": "docs/kits.md",
+      "guides/sandboxed-programs": "docs/sandboxed-programs.md",
       "guides/http-providers": "docs/http-providers.md",
       "guides/openapi": "docs/openapi.md",
       "guides/providers-in-go": "docs/providers-in-go.md",

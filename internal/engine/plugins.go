@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
+	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/host"
@@ -95,6 +96,8 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	diags = diags.Extend(more.OnlyErrors())
 	locked, more := lockfile.Load(s.dir())
 	diags = diags.Extend(more)
+	grants, more := pins.Load(s.dir())
+	diags = diags.Extend(more)
 	attached, more := s.Reattached()
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
@@ -123,21 +126,13 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := logOrDiscard(s.ProviderLog)
 	for p, program := range programs {
-		plugin := host.Plugin{
-			Provider: p, Program: program, Dir: s.In(""), Env: s.PluginEnviron, Log: log, Redact: project.Redact,
-			Plain: s.PlainPlugins(),
-		}
-		if why := set.PlanPrograms.Refusal(p, nil); why != nil {
-			// Packaged program providers use it (package pack/generic); other plugins ignore it.
-			if plugin.Env == nil {
-				plugin.Env = os.Environ()
-			}
-			plugin.Env = append(slices.Clone(plugin.Env), "TOMBOLO_PLAN_REFUSED="+why.Error())
-		}
-		out[p] = plugin.Factory()
+		out[p] = host.Plugin{
+			Provider: p, Program: program, Dir: s.In(""), Env: s.pluginEnviron(set, grants, p), Log: log,
+			Redact: project.Redact, Plain: s.PlainPlugins(),
+		}.Factory()
 	}
 	for p, dir := range ProgramProviders(set) {
-		out[p] = project.ProgramProvider(p, dir, log)
+		out[p] = project.ProgramProvider(p, dir, Granted(set, grants, p), log)
 	}
 	for p, r := range attached {
 		out[p] = r.Factory()
@@ -146,6 +141,34 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 		out[p] = host.Patient(p, factory, project.opts.Abort)
 	}
 	return out, diags
+}
+
+// pluginEnviron returns the environment of a plugin. Packaged program providers use the variables that it adds (package
+// pack/generic); other plugins ignore them.
+func (s *Surroundings) pluginEnviron(set *settings.Settings, lock pins.File, p addr.Provider) []string {
+	var more []string
+	if lines := Granted(set, lock, p); len(lines) > 0 {
+		more = append(more, "TOMBOLO_GRANTED="+strings.Join(lines, ","))
+	}
+	if why := set.PlanPrograms.Refusal(p, nil); why != nil {
+		more = append(more, "TOMBOLO_PLAN_REFUSED="+why.Error())
+	}
+	switch {
+	case more == nil:
+		return s.PluginEnviron
+	case s.PluginEnviron == nil:
+		return append(os.Environ(), more...)
+	}
+	return slices.Concat(s.PluginEnviron, more)
+}
+
+// Granted returns the permissions of a sandboxed provider, one line for each: those in the lock file. It returns "*",
+// all of them, if plan_programs allows the provider, which could then be any program.
+func Granted(set *settings.Settings, lock pins.File, p addr.Provider) []string {
+	if set.PlanPrograms != nil && set.PlanPrograms.Refusal(p, nil) == nil {
+		return []string{"*"}
+	}
+	return lock.Granted(p)
 }
 
 // Reattached returns the running providers in the environment.

@@ -67,15 +67,16 @@ func (p *Project) programOutput(l external.Line) {
 		Fleeting: l.Fleeting})
 }
 
-// ProgramProvider returns the provider whose manifest is in a folder. Messages of its program are sent as events, and
+// ProgramProvider returns the provider whose manifest is in a folder. granted are its permissions if it is sandboxed.
+// Messages of its program are sent as events, and
 // debug messages to the log.
-func (p *Project) ProgramProvider(of addr.Provider, dir string, log *slog.Logger) provider.Factory {
+func (p *Project) ProgramProvider(of addr.Provider, dir string, granted []string, log *slog.Logger) provider.Factory {
 	return func(context.Context) (provider.Provider, error) {
 		m, diags := manifest.Load(p.inDir(dir))
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
-		s := handler.Surroundings{Spool: p.answersHere, Host: "tombolo/" + Version}
+		s := handler.Surroundings{Spool: p.answersHere, Host: "tombolo/" + Version, Granted: granted}
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}

@@ -22,8 +22,8 @@ func (w *walk) readPins(dir string) diag.List {
 	}
 	var diags diag.List
 	w.locked, diags = pins.Load(dir)
-	if !w.opts.Upgrade {
-		w.pins = w.locked
+	if w.pins = w.locked; w.opts.Upgrade {
+		w.pins = w.locked.WithoutModules()
 	}
 	return diags
 }

@@ -308,7 +308,10 @@ func checkFiles(list []file, m *manifest.Manifest, on packages.Platform) (diags 
 			"Leave out files that the provider does not need with -exclude.", on, size>>20)
 	}
 	argv := m.Command.For(on.OS, on.Arch)
-	if argv == nil && m.HTTP == nil {
+	if m.Wasm != "" && !names[m.Wasm] {
+		bad("The manifest names the module %s, which is not in the package.", m.Wasm)
+	}
+	if argv == nil && m.HTTP == nil && m.Wasm == "" {
 		bad(`The manifest has no command for %s. Add one to "command", such as "%s" or "default", or do not pack for `+
 			`that platform.`, on, on.OS)
 	}

@@ -22,7 +22,7 @@ type Conversation struct {
 	// even if another process that it started has it open.
 	Stdin, Stdout *os.File
 
-	proc    *guarded.Process
+	proc    body
 	stderr  *pipeCopy
 	message *ends
 	grace   time.Duration
@@ -31,10 +31,14 @@ type Conversation struct {
 	ending  sync.Once
 }
 
-// Converse starts a program. It uses these fields of the command: Argv, Dir, Base, Env, Stderr, MaxStderr and Grace.
+// Converse starts a program. It uses these fields of the command: Argv, Inside, Dir, Base, Env, Stderr, MaxStderr and
+// Grace.
 // Errors are *LookupError and *StartError. The program ends when this process dies in any way.
 func Converse(c Command) (*Conversation, error) {
 	c = c.withDefaults()
+	if c.Inside != nil {
+		return converseInside(c)
+	}
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
@@ -56,6 +60,24 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 		stdin.Close()
 		return nil, err
 	}
+	return conversing(path, stdin, proc, c), nil
+}
+
+// converseInside is converse for a program inside of this process.
+func converseInside(c Command) (*Conversation, error) {
+	in, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	proc, err := startInside(c, [2]*os.File{in, stdin})
+	if err != nil {
+		return nil, errors.Join(err, closeFiles([]*os.File{in, stdin}))
+	}
+	return conversing(c.Argv[0], stdin, proc, c), nil
+}
+
+// conversing returns the conversation with a program that has started.
+func conversing(path string, stdin *os.File, proc body, c Command) *Conversation {
 	t := &Conversation{
 		Path: path, Stdin: stdin, Stdout: proc.Stdout(), proc: proc, grace: c.Grace,
 		message: &ends{max: max(1, c.MaxStderr/2)}, ended: make(chan struct{}),
@@ -67,7 +89,7 @@ func converse(path, dir string, c Command) (*Conversation, error) {
 		t.stderr.to = io.MultiWriter(t.message, shown)
 	}
 	go t.watch(shown)
-	return t, nil
+	return t
 }
 
 // CatchUp forwards all lines that the program had written to standard error when CatchUp was called. There is no order

@@ -48,6 +48,10 @@ const (
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string
+	// Inside is set for a program that runs inside of this process. Argv are then only its arguments, beginning with
+	// its name, and Env is its entire environment. Of the other fields, only Stdin, Whole, Stderr, MaxStdout and
+	// MaxStderr are used.
+	Inside Inside
 	// Dir is the working directory; "" means Base. A program with a relative path is executed relative to Dir, as
 	// execve does, although it is looked up relative to Base.
 	Dir string
@@ -191,6 +195,9 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 		return nil, errors.New("run program: no program was given")
 	}
 	c = c.withDefaults()
+	if c.Inside != nil {
+		return runInside(ctx, c)
+	}
 	path, err := c.find()
 	if err != nil {
 		return nil, &LookupError{Program: c.Argv[0], Err: err}
@@ -206,7 +213,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 }
 
 func (c Command) withDefaults() Command {
-	if c.Env == nil {
+	if c.Env == nil && c.Inside == nil {
 		c.Env = os.Environ()
 	}
 	if c.Installed && runtime.GOOS != "windows" {

@@ -22,8 +22,8 @@ func cmdNew() *command.Command {
 		Name: "new", Short: "Create a new provider", Args: "NAME", Mixed: true,
 		Long: `Write a small, complete provider with a test and a README into a new folder. It manages files; replace
 that with your own code. It is a program with a manifest. Providers in bash, Python, Node.js and Ruby use a kit, a
-single file that is written beside them. A provider in Go is a plugin with its own Go module. With -lang http it is a manifest
-alone, for an HTTP API.`,
+single file that is written beside them. A provider in Go is a plugin with its own Go module. Providers in C, Rust and
+go-wasm are WASI modules, which run in a sandbox. With -lang http it is a manifest alone, for an HTTP API.`,
 		Example: "~ provider new notes -lang python",
 		Setup: func(c *command.Call) command.Run {
 			return beginning(c, "provider", "bash", starter.Languages, begin)
@@ -65,7 +65,7 @@ func begin(c *command.Call, name, lang, dir string) (diags diag.List) {
 	if diags = writeNew(c, cannot, dir, "Choose another one with -out.", files); diags.HasErrors() {
 		return diags
 	}
-	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, dir))
+	fmt.Fprintf(c.Out, "\nTry it with: %s\n", starter.Try(lang, c.Program, name, dir))
 	if advice := starter.Advice(lang, dir); advice != "" {
 		fmt.Fprintf(c.Out, "\n%s\n", advice)
 	}

@@ -30,8 +30,9 @@ func started(ctx context.Context, c *command.Call, program string, address addr.
 			"of a provider, which must be built first, or a folder with a program provider.", program)
 	}
 	if info.IsDir() {
-		// A program is started only for the first request that its manifest cannot answer.
-		m, p, diags := generic.Open(program, c.RemoteState(), printOutput(c))
+		// A program is started only for the first request that its manifest cannot answer. It may do what its manifest
+		// says: the user has named the folder.
+		m, p, diags := generic.Open(program, c.RemoteState(), []string{"*"}, printOutput(c))
 		if diags.HasErrors() {
 			return address, nil, diags
 		}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 	"github.com/tombolo-iac/tombolo/internal/suite/testfile"
 	"github.com/tombolo-iac/tombolo/state"
@@ -52,15 +54,20 @@ func installProviders(ctx context.Context, c *command.Call, i *initCommand) bool
 	if more.HasErrors() {
 		return c.Report(diags)
 	}
-	if diags = diags.Extend(writeLock(c, installed.Before, installed.Result, i.lockfile == readOnly)); i.prepare &&
-		!diags.HasErrors() {
-		diags = diags.Extend(i.prepareProviders(ctx, c, programFolders(ctx, c.PluginFolder(),
-			engine.Uninstalled(installed.Settings), installed.Wanted, installed.Lock), preparing{
+	diags = diags.Extend(writeLock(c, installed.Before, installed.Result, i.lockfile == readOnly))
+	if diags.HasErrors() {
+		return c.Report(diags)
+	}
+	programs := programFolders(ctx, c.PluginFolder(), engine.Uninstalled(installed.Settings), installed.Wanted,
+		installed.Lock)
+	if i.prepare {
+		diags = diags.Extend(i.prepareProviders(ctx, c, programs, preparing{
 			refused: installed.Settings.PlanPrograms.Refusal, ofProject: ofProject(installed.Settings.Explicit ||
 				len(i.pluginDirs) > 0, installed.Before, installed.Lock),
 		}))
 	}
-	return c.Report(diags)
+	return c.Report(diags.Extend(i.grant(ctx, c, programs, installed.Settings.PlanPrograms.Refusal,
+		func(lock pins.File, p addr.Provider) []string { return engine.Granted(installed.Settings, lock, p) })))
 }
 
 // writeLock writes the lock file if it has changed, unless it is read-only.

@@ -1,9 +1,10 @@
-// Package pins reads and writes the lock file of modules, .tombolo.lock.hcl: the installed version of each called
-// module, its commit, and the hash of its files. Terraform and OpenTofu do not read the file. Their own lock file
-// cannot have these entries: they refuse unknown entries, or remove them when they write the file.
+// Package pins reads and writes the lock file .tombolo.lock.hcl: the installed version of each called module, its
+// commit, and the hash of its files; and the permissions that users have granted to sandboxed providers. Terraform and
+// OpenTofu do not read the file. Their own lock file cannot have these entries: they refuse unknown entries, or remove
+// them when they write the file.
 //
-// A File is immutable; With returns a changed one. Parse is strict, because ignoring an unknown entry would allow
-// unnoticed changes. Hash returns the hash of a package on disk.
+// A File is immutable; With and Grant return changed ones. Parse is strict, because ignoring an unknown entry would
+// allow unnoticed changes. Hash returns the hash of a package on disk.
 package pins
 
 import (
@@ -14,6 +15,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
@@ -21,6 +23,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/regex"
@@ -50,8 +53,18 @@ type Entry struct {
 	Range hcl.Range `hcl:",def_range"`
 }
 
+// grant is the block of a provider.
+type grant struct {
+	Provider string    `hcl:"provider,label"`
+	Granted  []string  `hcl:"granted"`
+	Range    hcl.Range `hcl:",def_range"`
+}
+
 // File is the content of the file. The zero value is an empty one.
-type File struct{ entries map[string]Entry }
+type File struct {
+	entries map[string]Entry
+	grants  map[string][]string // by the address of the provider
+}
 
 // Entry returns the entry of a module, or false if there is none.
 func (f File) Entry(key string) (Entry, bool) {
@@ -64,7 +77,23 @@ func (f File) With(e Entry) File {
 	entries := make(map[string]Entry, len(f.entries)+1)
 	maps.Copy(entries, f.entries)
 	entries[e.Key] = e
-	return File{entries}
+	return File{entries, f.grants}
+}
+
+// WithoutModules returns a file that only has the permissions of providers.
+func (f File) WithoutModules() File { return File{nil, f.grants} }
+
+// Granted returns the permissions that a provider has, one line for each.
+func (f File) Granted(p addr.Provider) []string { return f.grants[p.String()] }
+
+// Grant returns a file in which a provider has exactly these permissions.
+func (f File) Grant(p addr.Provider, lines []string) File {
+	grants := maps.Clone(f.grants)
+	if grants == nil {
+		grants = map[string][]string{}
+	}
+	grants[p.String()] = slices.Clone(lines)
+	return File{f.entries, grants}
 }
 
 // Entries returns all entries, sorted as in the file.
@@ -95,6 +124,14 @@ func (f File) Bytes() []byte {
 			}
 		}
 	}
+	for _, p := range slices.Sorted(maps.Keys(f.grants)) {
+		body.AppendNewline()
+		var lines []cty.Value
+		for _, line := range f.grants[p] {
+			lines = append(lines, cty.StringVal(line))
+		}
+		body.AppendNewBlock("provider", []string{p}).Body().SetAttributeValue("granted", cty.TupleVal(lines))
+	}
 	top := fmt.Sprintf(header, diag.Named(diag.Program).Command(diag.Run("init")))
 	return append([]byte(top), hclwrite.Format(out.Bytes())...)
 }
@@ -118,7 +155,8 @@ func Parse(filename string, src []byte) (File, diag.List) {
 		return File{}, diags
 	}
 	var content struct {
-		Modules []Entry `hcl:"module,block"`
+		Modules   []Entry `hcl:"module,block"`
+		Providers []grant `hcl:"provider,block"`
 	}
 	if diags = diags.AppendHCL(gohcl.DecodeBody(parsed.Body, nil, &content)); diags.HasErrors() {
 		return File{}, diags
@@ -143,10 +181,29 @@ func Parse(filename string, src []byte) (File, diag.List) {
 			entries[e.Key] = e
 		}
 	}
+	grants := make(map[string][]string, len(content.Providers))
+	for _, g := range content.Providers {
+		const summary = "Invalid permissions of a provider"
+		p, mistakes := addr.ParseProvider(g.Provider)
+		_, again := grants[g.Provider]
+		switch {
+		case mistakes != nil || p.String() != g.Provider:
+			diags = diags.Errorf(&g.Range, summary, "%q is not the full address of a provider, such as "+
+				"\"registry.terraform.io/example/dns\". Remove the block: init then asks again.", g.Provider)
+		case again:
+			diags = diags.Errorf(&g.Range, summary, "There are two blocks for the provider %q. Remove one of them.",
+				g.Provider)
+		case slices.ContainsFunc(g.Granted, func(line string) bool { return strings.ContainsAny(line, "\n,") }):
+			diags = diags.Errorf(&g.Range, summary, "A permission of the provider %q has several lines, or a comma. "+
+				"Remove the block: init then asks again.", g.Provider)
+		default:
+			grants[g.Provider] = g.Granted
+		}
+	}
 	if diags.HasErrors() {
 		return File{}, diags
 	}
-	return File{entries}, diags
+	return File{entries, grants}, diags
 }
 
 // Load reads the lock file in a directory; if it is missing, it returns an empty File.
@@ -173,7 +230,7 @@ func (f File) Save(dir string) error {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write %s: %w", Name, err)
-	case err != nil && len(f.entries) == 0 || err == nil && string(old) == string(text):
+	case err != nil && len(f.entries)+len(f.grants) == 0 || err == nil && string(old) == string(text):
 		return nil
 	}
 	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })

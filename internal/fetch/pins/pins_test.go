@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/internal/fetch/pins"
 )
 
@@ -42,16 +44,21 @@ func TestUnknownLockEntriesAreRefused(t *testing.T) {
 	if _, diags := pins.Parse("f", []byte(block(good))); diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}
+	provider := func(name, lines string) string { return "provider \"" + name + "\" {\ngranted = [" + lines + "]\n}\n" }
 	for text, want := range map[string]string{
-		block(good) + block(good):                         "is locked at f:1",
-		block("source = \"a\""):                           `"hash" is required`,
-		block("source = \"a\"\nhash = \"h1:a\""):          "expected \"h1:\" and a hash",
-		block("source = \"\"\nhash = \"" + hash + "\""):   "must name a module and its source",
-		block(good + "\ncommit = \"main\""):               "expected the full name of a commit",
-		block(good + "\nhash_ = []"):                      `"hash_" is not expected here`,
-		"provider \"a\" {}":                               `"provider" are not expected here`,
-		"module \"a\" \"b\" {}":                           "label",
-		"module \"a\" {\n" + strings.Repeat("[", 100_000): "deep",
+		block(good) + block(good):                                         "is locked at f:1",
+		block("source = \"a\""):                                           `"hash" is required`,
+		block("source = \"a\"\nhash = \"h1:a\""):                          "expected \"h1:\" and a hash",
+		block("source = \"\"\nhash = \"" + hash + "\""):                   "must name a module and its source",
+		block(good + "\ncommit = \"main\""):                               "expected the full name of a commit",
+		block(good + "\nhash_ = []"):                                      `"hash_" is not expected here`,
+		"backend \"a\" {}":                                                `"backend" are not expected here`,
+		"provider \"a\" {}":                                               `"granted" is required`,
+		provider("example/a", `"env A"`):                                  "is not the full address of a provider",
+		provider("example.com/x/a", `"env A, env B"`):                     "has several lines, or a comma",
+		provider("example.com/x/a", "") + provider("example.com/x/a", ""): "two blocks for the provider",
+		"module \"a\" \"b\" {}":                                           "label",
+		"module \"a\" {\n" + strings.Repeat("[", 100_000):                 "deep",
 	} {
 		f, diags := pins.Parse("f", []byte(text))
 		if !diags.HasErrors() || !strings.Contains(fmt.Sprint(diags.Err()), want) || len(f.Entries()) > 0 {
@@ -67,8 +74,31 @@ func TestUnknownLockEntriesAreRefused(t *testing.T) {
 	}
 }
 
+func TestGrantsAreKeptBesideModules(t *testing.T) {
+	p, err := addr.ParseProvider("example/dns")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, lines := t.TempDir(), []string{"env TOKEN", "http *.example.com"}
+	if err := (pins.File{}).Grant(p, []string{"env OLD"}).Grant(p, lines).Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	f, diags := pins.Load(dir)
+	if diags.HasErrors() || !slices.Equal(f.Granted(p), lines) {
+		t.Errorf("got %q, %v", f.Granted(p), diags.Err())
+	}
+	f = f.With(pins.Entry{Key: "a", Source: "x", Hash: hash})
+	if again, _ := pins.Parse("f", f.Bytes()); len(again.Entries()) != 1 || !slices.Equal(again.Granted(p), lines) {
+		t.Errorf("a module replaced the permissions:\n%s", f.Bytes())
+	}
+	if f = f.WithoutModules(); len(f.Entries()) != 0 || !slices.Equal(f.Granted(p), lines) {
+		t.Errorf("the permissions are gone with the modules:\n%s", f.Bytes())
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("module \"a\" {\n  source = \"x\"\n  hash = \"" + hash + "\"\n}\n"))
+	f.Add([]byte("provider \"example.com/x/a\" {\n  granted = [\"env A\"]\n}\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		file, diags := pins.Parse("f", src)
 		if diags.HasErrors() {

@@ -97,19 +97,22 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 
 // New returns the provider in a folder. states gives its program access to states.
 func New(dir string, states handler.RemoteState, log hclog.Logger) (provider.Provider, diag.List) {
-	_, p, diags := Open(dir, states, func(o handler.Output) { log.Log(levelOf(o.Level), o.Line, "program", o.Label) })
+	_, p, diags := Open(dir, states, granted(), func(o handler.Output) {
+		log.Log(levelOf(o.Level), o.Line, "program", o.Label)
+	})
 	return p, diags
 }
 
-// Open returns the provider in a folder, and its manifest. say is called with output of its program.
-func Open(dir string, states handler.RemoteState, say func(handler.Output)) (*manifest.Manifest, provider.Provider,
-	diag.List) {
+// Open returns the provider in a folder, and its manifest. granted are the permissions of a module; "*" means all. say
+// is called with output of its program.
+func Open(dir string, states handler.RemoteState, granted []string, say func(handler.Output)) (*manifest.Manifest,
+	provider.Provider, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{Output: say, MayRead: refusal(),
-		RemoteState: states})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Granted: granted}), handler.Options{Output: say,
+		MayRead: refusal(), RemoteState: states})
 	return m, p, diags
 }
 
@@ -126,6 +129,17 @@ var refusal = sync.OnceValue(func() func() error {
 	}
 	_ = os.Unsetenv(RefusalVariable) // it exists, so this succeeds
 	return func() error { return errors.New(why) }
+})
+
+// GrantedVariable is the environment variable in which Tombolo passes the permissions of a module to a plugin. Under
+// other engines, users set the variable of the provider; see manifest.GrantsVariable.
+const GrantedVariable = "TOMBOLO_GRANTED"
+
+// granted returns the permissions that Tombolo has passed. Programs do not inherit the variable.
+var granted = sync.OnceValue(func() []string {
+	lines := manifest.ParseGrants(os.Getenv(GrantedVariable))
+	_ = os.Unsetenv(GrantedVariable) // its name is valid, so this succeeds
+	return lines
 })
 
 func levelOf(l slog.Level) hclog.Level {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
@@ -181,4 +182,21 @@ func (h *handler) Answered(ctx context.Context, req provider.ApplyRequest,
 		}
 	}
 	return resp
+}
+
+// InvokeAction implements provider.Provider.
+func (h *handler) InvokeAction(ctx context.Context, req provider.InvokeActionRequest) provider.InvokeActionResponse {
+	rt, t := h.typeOf(provider.Action, req.Type)
+	if rt == nil {
+		return h.Base.InvokeAction(ctx, req)
+	}
+	config := h.withDefaults(rt.Block, req.Config)
+	if diags := h.check(rt.Block, config); diags.HasErrors() {
+		return provider.InvokeActionResponse{Diagnostics: diags}
+	}
+	r := h.requestFor(ctx, "invoke", rt, t, req.Type, addr.Object{})
+	r.silent, r.progress = true, req.Progress
+	r.object("config", rt.Block, config, false)
+	a, diags := r.call("nothing, or {}")
+	return provider.InvokeActionResponse{Lost: a.lost, Diagnostics: diags}
 }

@@ -87,9 +87,15 @@ func (e *NotReadyError) Error() string { return e.Summary + ": " + e.Detail }
 type TimeoutError struct {
 	Action  string
 	Timeout time.Duration
+	// Usual means that the manifest sets no limit, and that this is the one of modules.
+	Usual bool
 }
 
 // Error returns a text with the limit.
 func (e *TimeoutError) Error() string {
+	if e.Usual {
+		return fmt.Sprintf("the timeout of %s for calls of a module has passed; \"timeouts\" of the type in the "+
+			"manifest can set another", e.Timeout)
+	}
 	return fmt.Sprintf("the timeout of %s that the manifest sets for %s has passed", e.Timeout, e.Action)
 }

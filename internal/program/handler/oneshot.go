@@ -37,6 +37,9 @@ type Surroundings struct {
 	Spool func() program.Spool
 	// Patience is how long a program may take to begin a session; 0 means one minute.
 	Patience time.Duration
+	// Granted are the permissions that a module has, one line for each; "*" means all. The variable of the provider in
+	// the environment can grant more.
+	Granted []string
 	// Host is the name and version of the host that sessions pass to programs, such as "tombolo/1.15.9"; "" means
 	// tombolo.
 	Host string
@@ -56,7 +59,7 @@ func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 // NewOneShot returns the caller that starts the program for each call, with the action as its first argument and the
 // type as its second.
 func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
-	c := &oneShot{surroundings: s, preparation: newPreparation(m, s)}
+	c := &oneShot{surroundings: s, preparation: newPreparation(m, s), guest: newGuest(m, s)}
 	c.ready = sync.OnceValues(func() (Start, error) { return NewStart(m, c.settled()) })
 	return c
 }
@@ -64,6 +67,7 @@ func NewOneShot(m *manifest.Manifest, s Surroundings) Caller {
 type oneShot struct {
 	*preparation
 	surroundings Surroundings
+	guest        *guest
 	ready        func() (Start, error)
 }
 
@@ -97,6 +101,9 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 			cmd.Spool.Record = call.Record()
 		}
 	}
+	if err := c.guest.into(&cmd); err != nil {
+		return nil, err
+	}
 	if call.Silent {
 		cmd.Whole = func([]byte) bool { return true }
 	}
@@ -109,7 +116,7 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 		return a, err
 	}
 	if res.ExitCode != 0 {
-		a.Failure = failed(res)
+		a.Failure = failed(res, cmd.Inside != nil)
 	}
 	return a, nil
 }
@@ -117,7 +124,7 @@ func (c *oneShot) Call(ctx context.Context, call Call) (*Answer, error) {
 // Close implements Caller. Only a preparation can be running outside of calls.
 func (c *oneShot) Close() error {
 	c.preparation.end()
-	return nil
+	return c.guest.close()
 }
 
 // shown formats a command line for messages.
@@ -132,10 +139,13 @@ func shown(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-func failed(res *program.Result) *Failure {
+// failed describes a failure. inside means that the program is a module.
+func failed(res *program.Result, inside bool) *Failure {
 	f := &Failure{State: "it ended with " + res.State, Message: talk.Tail(res.Stderr), Killed: res.ExitCode < 0,
 		Temporary: res.ExitCode == temporary}
 	switch {
+	case f.Killed && inside:
+		f.State = "it was ended by " + res.State
 	case f.Killed:
 		f.State = "it was ended by a signal (" + res.State + ")"
 	case f.Temporary:
@@ -160,6 +170,9 @@ type Start struct {
 
 // NewStart finds everything that a program needs, or returns an error that names what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
+	if m.Wasm != "" {
+		return startInside(m, s), nil
+	}
 	start, err := newStart(m, s, m.Command, "command")
 	if err != nil {
 		return start, err

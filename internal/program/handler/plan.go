@@ -8,6 +8,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
@@ -231,4 +232,22 @@ func members(nesting provider.Nesting, path cty.Path, v cty.Value, visit func(ct
 			one(path.IndexInt(i), ev)
 		}
 	}
+}
+
+// PlanAction implements provider.Provider.
+func (h *handler) PlanAction(ctx context.Context, req provider.PlanActionRequest) provider.PlanActionResponse {
+	rt, t := h.typeOf(provider.Action, req.Type)
+	if rt == nil {
+		return h.Base.PlanAction(ctx, req)
+	}
+	config := h.withDefaults(rt.Block, req.Config)
+	diags := h.check(rt.Block, config)
+	if diags.HasErrors() || !t.Does("plan") {
+		return provider.PlanActionResponse{Diagnostics: diags}
+	}
+	r := h.requestFor(ctx, "plan", rt, t, req.Type, addr.Object{})
+	r.reads = true
+	r.object("config", rt.Block, config, true)
+	_, more := r.call(`{"diagnostics": […]}, or {}`)
+	return provider.PlanActionResponse{Diagnostics: diags.Extend(more)}
 }

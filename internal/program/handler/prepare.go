@@ -159,7 +159,7 @@ func (p *preparation) Debugged() bool {
 	if env == nil {
 		env = os.Environ()
 	}
-	return debugger.Asked(env, p.m.Name)
+	return p.m.Wasm == "" && debugger.Asked(env, p.m.Name)
 }
 
 // Prepare implements Caller. If the preparation fails, it fails for all calls; if a wait is cancelled, only that call

@@ -203,15 +203,25 @@ func (r *request) label() string {
 	return r.typ + " " + r.action
 }
 
+// moduleTimeout limits a call of a module for which the manifest sets no time limit, because a module may be hostile.
+const moduleTimeout = 10 * time.Minute
+
 // timeout returns a context with the time limit in the manifest. Programs in a debugger have none.
 func (r *request) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.t == nil || r.t.Timeouts[r.action] == 0 {
+	var limit time.Duration
+	if r.t != nil {
+		limit = r.t.Timeouts[r.action]
+	}
+	if limit == 0 && r.h.m().Wasm != "" {
+		return context.WithTimeoutCause(ctx, moduleTimeout, &TimeoutError{Action: r.action, Timeout: moduleTimeout,
+			Usual: true})
+	}
+	if limit == 0 {
 		return ctx, func() {}
 	}
 	if c, ok := r.h.caller.(interface{ Debugged() bool }); ok && c.Debugged() {
 		return ctx, func() {}
 	}
-	limit := r.t.Timeouts[r.action]
 	deadline := time.Now().Add(limit)
 	r.raw("deadline", message.Text(deadline.UTC().Format(time.RFC3339)))
 	return context.WithDeadlineCause(ctx, deadline, &TimeoutError{Action: r.action, Timeout: limit})

@@ -25,8 +25,8 @@ func NewSession(m *manifest.Manifest, s Surroundings) Caller {
 	if s.Patience == 0 {
 		s.Patience = defaultPatience
 	}
-	c := &sessions{m: m, surroundings: s, preparation: newPreparation(m, s), active: map[*activeCall]bool{},
-		runs: map[*running]bool{}}
+	c := &sessions{m: m, surroundings: s, preparation: newPreparation(m, s), guest: newGuest(m, s),
+		active: map[*activeCall]bool{}, runs: map[*running]bool{}}
 	c.closing, c.close = context.WithCancelCause(context.Background())
 	return c
 }
@@ -37,6 +37,7 @@ type sessions struct {
 	*preparation
 	m            *manifest.Manifest
 	surroundings Surroundings
+	guest        *guest
 	closing      context.Context
 	close        context.CancelCauseFunc
 
@@ -236,8 +237,12 @@ func (c *sessions) start(r *running) error {
 	if s.Debugged {
 		c.printed(s.notice())
 	}
-	r.talk, err = talk.Start(program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.printed,
-		Grace: c.surroundings.Grace}, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
+	cmd := program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.printed,
+		Grace: c.surroundings.Grace}
+	if err := c.guest.into(&cmd); err != nil {
+		return err
+	}
+	r.talk, err = talk.Start(cmd, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
 	return err
 }
 
@@ -370,7 +375,7 @@ func (c *sessions) Close() error {
 		}
 	}
 	c.all.Wait()
-	return nil
+	return c.guest.close()
 }
 
 // OutputError means that the program of a session printed invalid lines, so that its answers may be wrong.

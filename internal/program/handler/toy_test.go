@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(toy(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if guestDir != "" {
+		_ = os.RemoveAll(guestDir) // it is a temporary folder in any case
+	}
+	os.Exit(code)
 }
 
 // toyManifest is the manifest of the toy; %s is the command.

@@ -185,7 +185,8 @@ func (r *reader) api(v *node, kind provider.ResourceKind, rt *provider.ResourceT
 
 // withoutProgram reports members that require a program, and members that are missing without one.
 func (r *reader) withoutProgram(v *node) {
-	for _, name := range []string{"command", "prepare", "prepare_from", "requires", "mode", "implements"} {
+	for _, name := range []string{"command", "wasm", "memory", "permissions", "prepare", "prepare_from", "requires",
+		"mode", "implements"} {
 		if given := v.Get(name); given != nil {
 			r.errorf(given, `A provider with "http" has no program: remove %q, or remove "http".`, name)
 		}

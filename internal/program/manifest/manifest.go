@@ -59,6 +59,11 @@ type Manifest struct {
 	PrepareFrom []string
 	Requires    []Requirement
 	Mode        Mode
+	// Wasm is the file of a WASI module, relative to Dir and with slashes, which is the program instead of Command; ""
+	// means none. Memory limits its memory, in MiB; 0 means the usual limit.
+	Wasm        string
+	Memory      int
+	Permissions Permissions
 	// HTTP is set for a provider without a program, whose types have requests instead.
 	HTTP        *HTTP
 	Concurrency int // maximum number of concurrent calls; 0 means no limit

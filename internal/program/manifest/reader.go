@@ -245,6 +245,9 @@ func (r *reader) manifest(v *node) {
 		"prepare":      r.command(&m.Prepare),
 		"prepare_from": func(v *node) { m.PrepareFrom = r.prepareFrom(v) },
 		"requires":     r.requires,
+		"wasm":         func(v *node) { m.Wasm = r.wasm(v) },
+		"memory":       r.count(&m.Memory),
+		"permissions":  r.permissions,
 		"mode":         func(v *node) { mode, _ = r.oneOf(v, "The mode", []string{"one-shot", "session"}) },
 		"concurrency":  r.count(&m.Concurrency),
 		"implements": func(v *node) {
@@ -268,8 +271,15 @@ func (r *reader) manifest(v *node) {
 	case web != nil:
 		r.withoutProgram(v)
 		m.HTTP = r.http(web)
+	case v.Get("wasm") != nil:
+		r.inSandbox(v)
 	case v.Get("command") == nil:
 		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
+	}
+	for _, name := range []string{"memory", "permissions"} {
+		if given := v.Get(name); given != nil && v.Get("wasm") == nil && web == nil {
+			r.errorf(given, `%q is for a module, and there is no "wasm". Remove it.`, name)
+		}
 	}
 	switch {
 	case schema != nil:

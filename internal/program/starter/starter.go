@@ -1,5 +1,5 @@
 // Package starter contains a small example provider in several languages, from which users start their own: a program
-// with a manifest, or a plugin in Go, or for an HTTP API only a manifest.
+// with a manifest, a WASI module with a manifest, a plugin in Go, or for an HTTP API only a manifest.
 package starter
 
 import (
@@ -23,6 +23,8 @@ type language struct {
 	// plugin means that it is not a program with a manifest; folder means that all its files are in the folder of that
 	// name.
 	plugin, folder bool
+	// module is the command that compiles the program to a WASI module, if it is one, and source the name of its file.
+	module, source string
 }
 
 var languages = map[string]language{
@@ -34,6 +36,9 @@ var languages = map[string]language{
 		command: `{"default": ["python3", "./provider.py"], "windows": ["python", "./provider.py"]}`,
 		kit:     kits.PythonName, text: kits.Python, session: true},
 	"go": {plugin: true, folder: true}, "http": {folder: true},
+	"go-wasm": {source: "main.go", module: `GOOS=wasip1 GOARCH=wasm go build -ldflags "-s -w" -o NAME.wasm .`},
+	"rust":    {source: "main.rs", module: "rustc --target wasm32-wasip1 -O -C strip=symbols -o NAME.wasm main.rs"},
+	"c":       {source: "main.c", module: "clang --target=wasm32-wasi -O2 -s -o NAME.wasm main.c"},
 	"node": {program: "provider.js", command: `["node", "./provider.js"]`, session: true, kit: kits.NodeName,
 		requires: `{"command": "node", "hint": "https://nodejs.org"}`, text: kits.Node},
 	"ruby": {program: "provider.rb", command: `["ruby", "./provider.rb"]`, session: true, kit: kits.RubyName,
@@ -44,9 +49,13 @@ var languages = map[string]language{
 var Languages = slices.Sorted(maps.Keys(languages))
 
 // Try returns the commands for trying a provider in a folder; program is the name of the running command.
-func Try(lang, program, dir string) string {
-	if languages[lang].plugin {
+func Try(lang, program, name, dir string) string {
+	l := languages[lang]
+	switch {
+	case l.plugin:
 		return "cd " + dir + " && go mod tidy && go test ."
+	case l.module != "":
+		return "cd " + dir + " && " + strings.ReplaceAll(l.module, "NAME", name) + " && " + program + " provider test ."
 	}
 	return program + " provider test " + dir
 }
@@ -54,6 +63,11 @@ func Try(lang, program, dir string) string {
 // Advice returns additional advice for users, or "" for most languages.
 func Advice(lang, dir string) string {
 	switch {
+	case lang == "rust":
+		return "This needs the standard library for the target: rustup target add wasm32-wasip1. Versions of Rust before " +
+			"1.78 call it wasm32-wasi."
+	case lang == "c":
+		return "This needs clang, lld and wasi-libc: apt install clang lld wasi-libc libclang-rt-dev-wasm32."
 	case lang == "http":
 		return "Before that, set API_URL and API_TOKEN, and change the manifest to the requests of your API."
 	case !languages[lang].plugin:
@@ -69,8 +83,11 @@ func Files(lang, name string) map[string][]byte {
 	if !ok {
 		return nil
 	}
-	if l.folder {
+	switch {
+	case l.folder:
 		return folderFiles(lang, name)
+	case l.module != "":
+		return moduleFiles(l, name)
 	}
 	fill := func(file string) []byte {
 		mode := "one-shot"
@@ -91,6 +108,22 @@ func Files(lang, name string) map[string][]byte {
 	if l.kit != "" {
 		out[l.kit] = l.text
 	}
+	return out
+}
+
+// moduleFiles returns the files of a module: those that are the same for all languages, and its source.
+func moduleFiles(l language, name string) map[string][]byte {
+	out := folderFiles("wasm", name)
+	for _, other := range languages {
+		if other.source != l.source {
+			delete(out, other.source)
+		}
+	}
+	if l.source != "main.go" {
+		delete(out, "go.mod")
+	}
+	build := strings.ReplaceAll(l.module, "NAME", name)
+	out["README.md"] = []byte(strings.NewReplacer("SOURCE", l.source, "BUILD", build).Replace(string(out["README.md"])))
 	return out
 }
 

@@ -84,7 +84,7 @@ func TestFirstStepsInGoWork(t *testing.T) {
 	if out, err := run(strings.ReplaceAll(strings.TrimSpace(advice), "CHECKOUT", "'"+root+"'")); err != nil {
 		t.Fatalf("%s: %v\n%s", advice, err, out)
 	}
-	steps := starter.Try("go", "tombolo", "demo")
+	steps := starter.Try("go", "tombolo", "demo", "demo")
 	prepare, test, _ := strings.Cut(steps, " && go test")
 	if out, err := run(prepare); err != nil && unreachable.MatchString(out) {
 		t.Logf("%s needs modules that are not on this machine:\n%s", prepare, out)

@@ -79,7 +79,7 @@ const begin = time.Second
 // Ends starts the program, asks it to end while it waits for its input, and returns the problem if it has not ended
 // after the patience, when engines kill it. It returns "" if there is no such program.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
-	if runtime.GOOS == "windows" || t.manifest.HTTP != nil {
+	if runtime.GOOS == "windows" || t.manifest.HTTP != nil || t.manifest.Wasm != "" { // modules get no signals
 		return "", nil
 	}
 	if _, _, err := handler.Prepare(ctx, t.manifest, handler.Surroundings{}, false, func(string) {}); err != nil {

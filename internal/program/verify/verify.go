@@ -129,7 +129,7 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	if err := d.Decode(&t.file); err != nil {
 		return nil, diags.Errorf(nil, badTrial, "%s is not valid: %s.", FileName, err)
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{}), handler.Options{})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Granted: []string{"*"}}), handler.Options{})
 	var more diag.List
 	t.schema, more = p.Schema(ctx)
 	if err := p.Close(); err != nil {
@@ -157,7 +157,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 	v := values{dir: dir, mock: t.Mock}
 	o := providertest.Options{
 		New: func(context.Context) (provider.Provider, error) {
-			caller := handler.NewCaller(t.manifest, handler.Surroundings{})
+			caller := handler.NewCaller(t.manifest, handler.Surroundings{Granted: []string{"*"}})
 			if wrap != nil {
 				caller = wrap(caller)
 			}

@@ -1,0 +1,18 @@
+//go:build unix
+
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// nonblock makes the opening of pipes return at once.
+const nonblock = syscall.O_NONBLOCK
+
+// private reports whether only this user can write to a folder.
+func private(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+}
