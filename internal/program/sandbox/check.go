@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 )
@@ -34,13 +35,13 @@ var errCut = errors.New("it ends in the middle of a section")
 
 // checked returns a module without its custom sections, which are names for debuggers. It returns an error if the
 // module declares numbers of things that it cannot contain: wazero allocates memory for them before it reads them, and
-// a process cannot survive that. Everything else is checked by wazero.
-func checked(binary []byte) ([]byte, error) {
-	if !bytes.HasPrefix(binary, header) {
+// a process cannot survive that. Everything else is checked by wazero. Data that is written at the start is joined.
+func checked(module []byte) ([]byte, error) {
+	if !bytes.HasPrefix(module, header) {
 		return nil, errors.New("it does not begin like one")
 	}
-	out := bytes.Clone(header)
-	p := &parser{rest: binary[len(header):]}
+	out, refersToData := bytes.Clone(header), false
+	p := &parser{rest: module[len(header):]}
 	for len(p.rest) > 0 {
 		whole := p.rest
 		id := p.byte()
@@ -51,12 +52,17 @@ func checked(binary []byte) ([]byte, error) {
 		if id == customSection {
 			continue
 		}
-		out = append(out, whole[:len(whole)-len(p.rest)]...)
 		inner := &parser{rest: content}
 		inner.section(id)
 		if inner.err != nil {
 			return nil, fmt.Errorf("section %d: %w", id, inner.err)
 		}
+		if refersToData = refersToData || id == dataCountNumber; id == dataSection && !refersToData {
+			content = joined(content)
+			out = append(binary.AppendUvarint(append(out, id), uint64(len(content))), content...)
+			continue
+		}
+		out = append(out, whole[:len(whole)-len(p.rest)]...)
 	}
 	return out, nil
 }
