@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -65,16 +66,31 @@ type response struct {
 	Error   string            `json:"error,omitempty"`
 }
 
-// exchange holds the answer of a run between the two functions.
+// exchange holds the answer of a run between the two functions. Only the run uses it.
 type exchange struct{ answer []byte }
 
-type exchangeKey struct{}
+// begin returns the name of a new run, by which the functions find its exchange. The caller calls end after the run.
+func (m *Module) begin() (name string, end func()) {
+	name = strconv.FormatUint(m.runs.Add(1), 10)
+	m.exchanges.Store(name, &exchange{})
+	return name, func() { m.exchanges.Delete(name) }
+}
+
+// exchangeOf returns the exchange of a run.
+func (m *Module) exchangeOf(name string) *exchange {
+	found, _ := m.exchanges.Load(name)
+	x, ok := found.(*exchange)
+	if !ok {
+		panic(errors.New("sandbox: a run without its exchange"))
+	}
+	return x
+}
 
 // provideHTTP makes the functions available. They are there for all modules, and refuse hosts that are not allowed.
 func (m *Module) provideHTTP(ctx context.Context) error {
 	i32 := []api.ValueType{api.ValueTypeI32, api.ValueTypeI32}
 	b := m.runtime.NewHostModuleBuilder(hostModule)
-	for name, call := range map[string]func(context.Context, api.Memory, uint32, uint32) uint32{
+	for name, call := range map[string]func(context.Context, *exchange, api.Memory, uint32, uint32) uint32{
 		sendFunction: m.send, readFunction: m.read,
 	} {
 		b = b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, guest api.Module,
@@ -83,7 +99,7 @@ func (m *Module) provideHTTP(ctx context.Context) error {
 			if memory == nil {
 				panic(errors.New("the module has no memory"))
 			}
-			stack[0] = uint64(call(ctx, memory, uint32(stack[0]), uint32(stack[1])))
+			stack[0] = uint64(call(ctx, m.exchangeOf(guest.Name()), memory, uint32(stack[0]), uint32(stack[1])))
 		}), i32, i32[:1]).Export(name)
 	}
 	_, err := b.Instantiate(ctx)
@@ -91,11 +107,7 @@ func (m *Module) provideHTTP(ctx context.Context) error {
 }
 
 // send sends the request at an address of the memory, and returns the length of the answer.
-func (m *Module) send(ctx context.Context, memory api.Memory, at, size uint32) uint32 {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		panic(errors.New("sandbox: a run without its exchange"))
-	}
+func (m *Module) send(ctx context.Context, x *exchange, memory api.Memory, at, size uint32) uint32 {
 	x.answer = nil
 	text, ok := memory.Read(at, size)
 	if !ok {
@@ -114,11 +126,7 @@ func (m *Module) send(ctx context.Context, memory api.Memory, at, size uint32) u
 }
 
 // read copies the answer, or its beginning, into the memory.
-func (m *Module) read(ctx context.Context, memory api.Memory, at, capacity uint32) uint32 {
-	x, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		panic(errors.New("sandbox: a run without its exchange"))
-	}
+func (m *Module) read(_ context.Context, x *exchange, memory api.Memory, at, capacity uint32) uint32 {
 	part := x.answer[:min(len(x.answer), int(capacity))]
 	if !memory.Write(at, part) {
 		panic(errors.New("the answer does not fit into the memory"))
@@ -315,9 +323,4 @@ func newTransport() *http.Transport {
 	}
 	t.MaxResponseHeaderBytes, t.MaxConnsPerHost = maxHeaderBytes, 16
 	return t
-}
-
-// withExchange returns the context of a run.
-func withExchange(ctx context.Context) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, &exchange{})
 }

@@ -79,7 +79,9 @@ type Module struct {
 	compiled  wazero.CompiledModule
 	cache     wazero.CompilationCache // nil without one
 
-	running sync.WaitGroup
+	running   sync.WaitGroup
+	runs      atomic.Uint64
+	exchanges sync.Map // from the name of a run to its *exchange
 }
 
 // InvalidError means that a file is not a module that can run.
@@ -182,7 +184,9 @@ func (m *Module) Run(ctx context.Context, s program.Streams) (exit program.Exit)
 	if err != nil {
 		return program.Exit{Code: -1, State: err.Error()}
 	}
-	guest, err := m.runtime.InstantiateModule(withExchange(ctx), m.compiled, config(ctx, s).WithFSConfig(mounts))
+	name, end := m.begin()
+	defer end()
+	guest, err := m.runtime.InstantiateModule(ctx, m.compiled, config(ctx, s).WithName(name).WithFSConfig(mounts))
 	if guest != nil {
 		// The context may have ended; an error of closing could only repeat how the module ended.
 		_ = guest.Close(context.WithoutCancel(ctx))
@@ -215,7 +219,7 @@ func (m *Module) mounts() (mounts wazero.FSConfig, free func(), err error) {
 
 // config is everything that a run gets.
 func config(ctx context.Context, s program.Streams) wazero.ModuleConfig {
-	c := wazero.NewModuleConfig().WithName("").WithArgs(s.Args...).WithStdin(s.Stdin).WithStdout(s.Stdout).
+	c := wazero.NewModuleConfig().WithArgs(s.Args...).WithStdin(s.Stdin).WithStdout(s.Stdout).
 		WithStderr(s.Stderr).WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime().
 		WithNanosleep(func(ns int64) {
 			timer := time.NewTimer(time.Duration(ns))

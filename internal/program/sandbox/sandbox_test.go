@@ -128,11 +128,12 @@ func TestHostileModulesEndWithAReason(t *testing.T) {
 		state string
 		limit time.Duration // of its context; 0 means none
 	}{
-		"nothing":                {guest{}, 0, "exit status 0", 0},
-		"a trap":                 {guest{body: unreachable}, -1, "a trap (unreachable", 0},
-		"a trap at the start":    {guest{body: unreachable, start: true}, -1, "a trap", 0},
-		"an endless loop":        {guest{body: endless}, -1, "the end of its time", 100 * time.Millisecond},
-		"endless at first":       {guest{body: endless, start: true}, -1, "the end of its time", 100 * time.Millisecond},
+		"nothing":             {guest{}, 0, "exit status 0", 0},
+		"a trap":              {guest{body: unreachable}, -1, "a trap (unreachable", 0},
+		"a trap at the start": {guest{body: unreachable, start: true}, -1, "a trap", 0},
+		"an endless loop":     {guest{body: endless}, -1, "the end of its time", 100 * time.Millisecond},
+		"endless at first": {guest{body: endless, start: true}, -1, "the end of its time",
+			100 * time.Millisecond},
 		"endless recursion":      {guest{body: recursion}, -1, "a trap (stack overflow", 0},
 		"endless memory":         {guest{body: growth}, -1, "its memory is limited to 16 MiB", 0},
 		"data outside of memory": {guest{pages: 1, data: 1 << 20}, -1, "a trap (", 0},

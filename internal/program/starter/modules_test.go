@@ -73,7 +73,8 @@ func TestModulesOfAllLanguagesWork(t *testing.T) {
 			str := cty.StringVal
 			providertest.Run(t, providertest.Options{
 				New: func(context.Context) (provider.Provider, error) {
-					return handler.New(m, handler.NewCaller(m, handler.Surroundings{Cache: cache}), handler.Options{}), nil
+					return handler.New(m, handler.NewCaller(m, handler.Surroundings{Cache: cache}),
+						handler.Options{}), nil
 				},
 				Data: []providertest.Data{{Type: "demo_label",
 					Config: providertest.Attrs{"text": str("Größe \"1\" \\ \t\u0001\U0001F600")},

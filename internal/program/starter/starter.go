@@ -64,8 +64,8 @@ func Try(lang, program, name, dir string) string {
 func Advice(lang, dir string) string {
 	switch {
 	case lang == "rust":
-		return "This needs the standard library for the target: rustup target add wasm32-wasip1. Versions of Rust before " +
-			"1.78 call it wasm32-wasi."
+		return "This needs the standard library for the target: rustup target add wasm32-wasip1. Versions of Rust " +
+			"before 1.78 call it wasm32-wasi."
 	case lang == "c":
 		return "This needs clang, lld and wasi-libc: apt install clang lld wasi-libc libclang-rt-dev-wasm32."
 	case lang == "http":
