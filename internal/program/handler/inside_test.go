@@ -252,8 +252,7 @@ func TestModulesSendRequestsThroughTheHost(t *testing.T) {
 	keys := make(chan string, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { keys <- "leaked" }))
 	defer other.Close()
-	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keys <- r.Header.Get("X-Api-Key")
 		switch r.URL.Path {
 		case "/away":
