@@ -149,7 +149,7 @@ func (f Flavor) PlansForgotten() bool { return f.traits().forgotten }
 // NestsTemplates reports whether templates may render templates, even themselves.
 func (f Flavor) NestsTemplates() bool { return f.traits().nests }
 
-// DeprecatesRootOutputs reports whether the output values of a root module may be deprecated, so that a module with such
+// DeprecatesRootOutputs reports whether the output values of a root module may be deprecated. If so, a module with such
 // outputs can be validated and tested by itself.
 func (f Flavor) DeprecatesRootOutputs() bool { return f.traits().deprecates }
 

@@ -210,7 +210,8 @@ func (p *Project) elsewhere(ctx context.Context, pool *host.Pool) diag.List {
 	if n := len(diags) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return diag.List{}.Warnf(diags[0].Subject, "Other tools cannot use this configuration", "Terraform and OpenTofu do "+
-		"not read files that end in .%s, and without these they find an error here: %s%s. Declare in other files what "+
-		"these need, or let all files of the module end in .%[1]s.", flavor.Own, diags[0].Summary, more)
+	return diag.List{}.Warnf(diags[0].Subject, "Other tools cannot use this configuration",
+		"Terraform and OpenTofu do not read files that end in .%s, and without these they find an error here: %s%s. "+
+			"Declare in other files what these need, or let all files of the module end in .%[1]s.", flavor.Own,
+		diags[0].Summary, more)
 }

@@ -22,7 +22,8 @@ type spot struct {
 	key      string
 }
 
-// kinds tells which kinds of keys the instances of a state have at a spot, and whether one of them is no longer declared.
+// kinds holds, for each spot, whether instances of a state have such a key as a number, or as a string, and whether one
+// of these instances is no longer declared.
 type kinds map[spot]*[2]struct{ exists, undeclared bool }
 
 func kindOf(k addr.Key) int {
@@ -72,7 +73,7 @@ func otherKind(k addr.Key) (other addr.Key, ok bool) {
 	return addr.IntKey(n), err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// WrongKeys returns errors for the blocks in files of Tombolo that move or remove instances with keys of the wrong kind:
+// WrongKeys returns errors for the blocks in files of Tombolo that move or remove instances with the wrong kind of key:
 // the plan would destroy the instances that have the same keys as numbers, or as strings.
 func (r *Result) WrongKeys(cfg *config.Config, d Declared) (diags diag.List) {
 	have, done := kinds(nil), map[hcl.Range]bool{}
@@ -138,7 +139,8 @@ func kindsOf(s *state.State, d Declared) kinds {
 func wrongKey(e config.Endpoint, found, meant string, key addr.Key) diag.List {
 	why := "keys are strings with for_each. Write the key as a string, or tostring(...) around it."
 	if _, number := key.Int(); number {
-		why = "keys are numbers with count. Write the key without quotes, or tonumber(...) around it; each.key is a string."
+		why = "keys are numbers with count. Write the key without quotes, or tonumber(...) around it; each.key is a " +
+			"string."
 	}
 	return diag.List{}.Errorf(&e.Range, "Wrong kind of key", "There is no %s, but there is %s: %s", found, meant, why)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 )
 
-// WithoutNamespaces rewords the diagnostics about unknown functions with a namespace: outside of assertions, a test file
+// WithoutNamespaces rewords the diagnostics about unknown functions with a namespace: except in assertions, a test file
 // can only call built-in functions. It changes the list.
 func WithoutNamespaces(diags diag.List) diag.List {
 	for i, d := range diags {
@@ -25,8 +25,8 @@ func WithoutNamespaces(diags diag.List) diag.List {
 			where, whose = "assertions in *.tombolotest.hcl files", "modules"
 		}
 		named.Summary = "Unknown function"
-		named.Detail = fmt.Sprintf("Only %s can call functions of %s, such as %s. Other values in a test file can call "+
-			"built-in functions.", where, whose, namespace+call.CalledFunctionName())
+		named.Detail = fmt.Sprintf("Only %s can call functions of %s, such as %s. Other values in a test file can "+
+			"call built-in functions.", where, whose, namespace+call.CalledFunctionName())
 		diags[i] = &named
 	}
 	return diags
