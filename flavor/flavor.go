@@ -47,15 +47,16 @@ type traits struct {
 	forgotten            bool     // planned values in documents include forgotten objects
 	nests                bool     // templates may render templates, even themselves
 	deprecates           bool     // outputs of root modules may be deprecated
+	lines                string   // the version of the JSON lines
 	folder               string   // the folder below the user's configuration and data folders; "" for none
 }
 
 var table = [...]traits{
 	Terraform: {name: "terraform", title: "Terraform", command: "terraform", host: "registry.terraform.io",
 		before:   []string{Own},
-		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true},
+		mismatch: "Unsupported Terraform Core version", editions: true, outdated: true, lines: "1.3"},
 	OpenTofu: {name: "opentofu", title: "OpenTofu", command: "tofu", host: "registry.opentofu.org",
-		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu",
+		version: OpenTofuVersion, before: []string{Own, "tofu"}, folder: "opentofu", lines: "1.2",
 		early: true, moves: true, forgotten: true, nests: true, deprecates: true,
 		lenient: true, mismatch: "Incompatible module"},
 }
@@ -152,6 +153,9 @@ func (f Flavor) NestsTemplates() bool { return f.traits().nests }
 // DeprecatesRootOutputs reports whether the output values of a root module may be deprecated. If so, a module with such
 // outputs can be validated and tested by itself.
 func (f Flavor) DeprecatesRootOutputs() bool { return f.traits().deprecates }
+
+// LinesVersion returns the version that the JSON lines of the tool name ("ui").
+func (f Flavor) LinesVersion() string { return f.traits().lines }
 
 // ChecksForNewer reports whether `version -json` of the tool reports a newer version.
 func (f Flavor) ChecksForNewer() bool { return f.traits().outdated }

@@ -18,9 +18,6 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// uiVersion is the version of the JSON lines.
-const uiVersion = "1.3"
-
 // lines is the View for programs: one JSON object per line.
 type lines struct {
 	o     Options
@@ -157,7 +154,7 @@ func (l *lines) Start() {
 	// Programs that read the lines only recognize the names of Terraform and OpenTofu.
 	f := l.o.tool()
 	version := cmp.Or(l.o.LanguageVersion, state.LanguageVersion)
-	l.info(f.Title()+" "+version, "version", f.Command(), version, "ui", uiVersion)
+	l.info(f.Title()+" "+version, "version", f.Command(), version, "ui", f.LinesVersion())
 }
 
 // Close stops the progress lines.

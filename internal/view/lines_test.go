@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/tfjson/tfjsontest"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
@@ -31,7 +32,7 @@ func docs(t *testing.T, text string) []map[string]any {
 		doc := tfjsontest.Parse(t, line)
 		delete(doc, "@timestamp")
 		if doc["type"] == "version" {
-			doc["terraform"], doc["ui"] = state.LanguageVersion, uiVersion
+			doc["terraform"], doc["ui"] = state.LanguageVersion, flavor.Terraform.LinesVersion()
 			doc["@message"] = "Terraform " + state.LanguageVersion
 		}
 		out = append(out, doc)

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/addr"
@@ -30,10 +31,13 @@ func (i *initCommand) grant(ctx context.Context, c *command.Call, folders map[ad
 			continue // errors are reported when the provider is used
 		}
 		missing := handler.Missing(m, handler.Surroundings{Granted: has(lock, p)})
+		if had := lock.Granted(p); len(had) > 0 && i.lockfile != readOnly { // what is not wanted any more ends
+			lock = lock.Grant(p, stillWanted(m, had))
+		}
 		switch {
 		case len(missing) == 0:
 		case i.grants(ctx, c, p, missing):
-			lock = lock.Grant(p, m.Permissions.Lines())
+			lock = lock.Grant(p, slices.Concat(stillWanted(m, lock.Granted(p)), missing))
 		default:
 			diags = diags.Warnf(nil, "Permissions were not granted", "The provider %s is sandboxed, and asks for "+
 				"permissions:\n  %s\n\nCommands that need its program will fail.", p.ForDisplay(),
@@ -46,6 +50,12 @@ func (i *initCommand) grant(ctx context.Context, c *command.Call, folders map[ad
 		return diags
 	}
 	return diags.AppendError("The permissions cannot be recorded", lock.Save("."))
+}
+
+// stillWanted returns the permissions that a provider asks for and was granted.
+func stillWanted(m *manifest.Manifest, granted []string) []string {
+	missing := m.Permissions.Missing(granted)
+	return slices.DeleteFunc(m.Permissions.Lines(), func(line string) bool { return slices.Contains(missing, line) })
 }
 
 // grants asks whether a provider gets permissions. With a lock file that must not be written, it gets none.

@@ -99,8 +99,12 @@ func openSide(ctx context.Context, c *command.Call, at *engine.Surroundings, wor
 	if diags.HasErrors() {
 		return nil, diags.OnlyErrors()
 	}
-	if at == &c.Surroundings {
+	switch {
+	case at == &c.Surroundings:
 		c.AddSources(root.Files)
+	case len(root.Files) == 0: // a state here would not be found again
+		return nil, diags.Errorf(nil, "No configuration files", "The directory has no configuration, so it is not a "+
+			"working directory with a state.")
 	}
 	s := &side{}
 	if s.backend, diags = at.Backend(root.Root); diags.HasErrors() {

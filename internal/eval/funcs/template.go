@@ -259,6 +259,14 @@ func (r renderer) render(t hcl.Expression, vars cty.Value, sourceMarks cty.Value
 	}
 	result, diags := Metered(t).Value(Share(ctx))
 	if diags.HasErrors() {
+		for i, d := range diags {
+			call, unknown := d.Extra.(hclsyntax.FunctionCallUnknownDiagExtra)
+			if unknown && call.CalledFunctionNamespace() != "" {
+				named := *d
+				named.Detail = "templates can only call built-in functions"
+				diags[i] = &named
+			}
+		}
 		_, inside := vars.UnmarkDeep()
 		return cty.NilVal, unlessMarked(cty.NewValueMarks(sourceMarks, varsMarks, inside), diags)
 	}

@@ -193,9 +193,11 @@ func Parse(filename string, src []byte) (File, diag.List) {
 		case again:
 			diags = diags.Errorf(&g.Range, summary, "There are two blocks for the provider %q. Remove one of them.",
 				g.Provider)
-		case slices.ContainsFunc(g.Granted, func(line string) bool { return strings.ContainsAny(line, "\n,") }):
-			diags = diags.Errorf(&g.Range, summary, "A permission of the provider %q has several lines, or a comma. "+
-				"Remove the block: init then asks again.", g.Provider)
+		case slices.ContainsFunc(g.Granted, func(line string) bool {
+			return strings.ContainsAny(line, "\n,") || line == "*"
+		}):
+			diags = diags.Errorf(&g.Range, summary, "A permission of the provider %q has several lines or a comma, or "+
+				"is \"*\". Remove the block: init then asks again.", g.Provider)
 		default:
 			grants[g.Provider] = g.Granted
 		}

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,26 +19,26 @@ import (
 
 // guest is the program of a manifest if it is a module, which is compiled when it is first needed.
 type guest struct {
-	m    *manifest.Manifest
-	base string // the directory of relative folders
-	open func() (*sandbox.Module, error)
+	m     *manifest.Manifest
+	base  string // the directory of relative folders
+	cache string // the folder of compiled code; "" if there is none
+	open  func() (*sandbox.Module, error)
 
 	mu     sync.Mutex // guards opened
 	opened *sandbox.Module
 }
 
 func newGuest(m *manifest.Manifest, s Surroundings) *guest {
-	g := &guest{m: m, base: s.Dir}
+	g := &guest{m: m, base: s.Dir, cache: sandbox.CacheDir()}
+	if s.Cache != "" {
+		g.cache = filepath.Join(s.Cache, "modules")
+	}
 	g.open = sync.OnceValues(func() (*sandbox.Module, error) {
 		if missing := Missing(m, s); len(missing) > 0 {
 			return nil, g.notGranted(missing)
 		}
-		o := sandbox.Options{Path: m.Module(), Memory: m.Memory, Cache: sandbox.CacheDir(), Hosts: m.Permissions.Hosts,
-			Folders: g.folders()}
-		if s.Cache != "" {
-			o.Cache = filepath.Join(s.Cache, "modules")
-		}
-		module, err := sandbox.Open(context.Background(), o)
+		module, err := sandbox.Open(context.Background(), sandbox.Options{Path: m.Module(), Memory: m.Memory,
+			Cache: g.cache, Hosts: m.Permissions.Hosts, Folders: g.folders()})
 		if err != nil {
 			return nil, g.notReady(err)
 		}
@@ -74,11 +75,14 @@ func variable(env []string, name string) string {
 // folders returns the folders that the module can use.
 func (g *guest) folders() (list []sandbox.Folder) {
 	for _, f := range g.m.Permissions.Folders {
-		place := filepath.FromSlash(f.Path)
+		place, below := filepath.FromSlash(f.Path), ""
+		if filepath.IsLocal(place) {
+			below = cmp.Or(g.base, ".")
+		}
 		if !filepath.IsAbs(place) {
 			place = filepath.Join(g.base, place)
 		}
-		list = append(list, sandbox.Folder{Path: place, As: f.As, Write: f.Write})
+		list = append(list, sandbox.Folder{Path: place, As: f.As, Write: f.Write, Below: below})
 	}
 	return list
 }
@@ -111,6 +115,10 @@ func (g *guest) into(cmd *program.Command) error {
 		return err
 	}
 	for _, f := range g.folders() {
+		if what := g.endangers(f); what != "" {
+			return &NotReadyError{Summary: sumNotReady, Ours: true, Detail: fmt.Sprintf("The module of provider %s "+
+				"may write to the folder %s, and so to %s. Write to a folder of its own.", g.m.Name, f.Path, what)}
+		}
 		if info, err := os.Stat(f.Path); err != nil || !info.IsDir() {
 			return &NotReadyError{Summary: sumNotReady, Ours: true, Detail: fmt.Sprintf("The module of provider %s "+
 				"may use the folder %s, which does not exist, or is not a folder. Create it.", g.m.Name, f.Path)}
@@ -118,6 +126,52 @@ func (g *guest) into(cmd *program.Command) error {
 	}
 	cmd.Inside = module
 	return nil
+}
+
+// endangers returns what of the project or of Tombolo a module could change in a folder to which it writes: with the
+// configuration, the lock file or the machine code of modules it would get all permissions. It returns "" for none.
+func (g *guest) endangers(f sandbox.Folder) string {
+	if !f.Write {
+		return ""
+	}
+	folder := resolved(f.Path)
+	for _, protected := range []struct{ what, path string }{{"the configuration", cmp.Or(g.base, ".")},
+		{"its own program", g.m.Dir}, {"the compiled code of modules", g.cache}} {
+		if protected.path != "" && within(resolved(protected.path), folder) {
+			return protected.what
+		}
+	}
+	for _, name := range []string{".terraform", ".git"} {
+		if within(folder, resolved(filepath.Join(g.base, name))) {
+			return "the files in " + name
+		}
+	}
+	if g.cache != "" && within(folder, resolved(g.cache)) {
+		return "the compiled code of modules"
+	}
+	return ""
+}
+
+// resolved returns a path without links, as far as it exists.
+func resolved(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		return found
+	}
+	dir, name := filepath.Split(path)
+	if dir = filepath.Clean(dir); dir == path {
+		return path
+	}
+	return filepath.Join(resolved(dir), name)
+}
+
+// within reports whether a path is a folder or inside of it.
+func within(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rest)
 }
 
 // close frees the module, after its last run.

@@ -283,3 +283,37 @@ func TestModulesSendRequestsThroughTheHost(t *testing.T) {
 		}
 	}
 }
+
+// A module that writes to the configuration or to its own program could grant itself permissions.
+func TestModulesDoNotWriteToTheProject(t *testing.T) {
+	m, s := newGuest(t, "one-shot")
+	for _, name := range []string{".terraform/cache", ".git/hooks", "zones"} {
+		if err := os.MkdirAll(filepath.Join(s.Dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("..", filepath.Join(s.Dir, "zones", "up")); err != nil {
+		t.Skip(err)
+	}
+	for path, want := range map[string]string{".": "so to the configuration", s.Dir: "so to the configuration",
+		filepath.Dir(s.Dir): "so to the configuration", "zones/up": "so to the configuration",
+		".terraform": "the files in .terraform", ".terraform/cache": "the files in .terraform",
+		".git/hooks": "the files in .git", m.Dir: "so to its own program", s.Cache: "the compiled code", "zones": "",
+		"objects": ""} {
+		text := strings.Replace(fmt.Sprintf(guestManifest, "one-shot", 1), `"path": "objects"`,
+			fmt.Sprintf(`"path": %q, "as": "/objects"`, path), 1)
+		written, diags := manifest.Parse([]byte(text), "m.json", m.Dir)
+		if diags.HasErrors() {
+			t.Fatal(diags.Err())
+		}
+		s.Granted = written.Permissions.Lines()
+		c := handler.NewCaller(written, s)
+		got := called(t, c, "good")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if want == "" && !strings.Contains(got, "GOOD") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %q", path, got, want)
+		}
+	}
+}

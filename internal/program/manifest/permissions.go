@@ -66,10 +66,10 @@ func (p Permissions) Missing(granted []string) []string {
 // list of lines, separated by commas.
 func (m *Manifest) GrantsVariable() string { return "TOMBOLO_GRANTS_" + strings.ToUpper(m.Name) }
 
-// ParseGrants reads a list of lines that are separated by commas.
+// ParseGrants reads a list of lines that are separated by commas. Nobody grants everything ("*") in this way.
 func ParseGrants(text string) (lines []string) {
 	for line := range strings.SplitSeq(text, ",") {
-		if line = strings.Join(strings.Fields(line), " "); line != "" {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && line != "*" {
 			lines = append(lines, line)
 		}
 	}

@@ -18,6 +18,24 @@ type Folder struct {
 	// Path is the folder, As its absolute path inside of the module.
 	Path, As string
 	Write    bool
+	// Below, if it is not empty, is a folder that contains Path: links do not lead out of it.
+	Below string
+}
+
+func (f Folder) open() (*os.Root, error) {
+	if f.Below == "" {
+		return os.OpenRoot(f.Path)
+	}
+	below, err := os.OpenRoot(f.Below)
+	if err != nil {
+		return nil, err
+	}
+	defer below.Close()
+	path, err := filepath.Rel(f.Below, f.Path)
+	if err != nil {
+		return nil, err
+	}
+	return below.OpenRoot(path)
 }
 
 // maxOpen limits how many files a run has open.
@@ -144,7 +162,13 @@ func (d *folder) Mkdir(path string, perm fs.FileMode) esys.Errno {
 
 // Rename implements esys.FS.
 func (d *folder) Rename(from, to string) esys.Errno {
-	return d.change(func() error { return d.root.Rename(inRoot(from), inRoot(to)) })
+	return d.change(func() error {
+		// A link would mean something else in its new place, which may be that of a folder of the module.
+		if info, err := d.root.Lstat(inRoot(from)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fs.ErrPermission
+		}
+		return d.root.Rename(inRoot(from), inRoot(to))
+	})
 }
 
 // Rmdir implements esys.FS.

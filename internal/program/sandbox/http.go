@@ -8,17 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
-
-	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
 
 // Functions for modules that send HTTP requests; docs/sandboxed-programs.md specifies them.
@@ -33,6 +35,8 @@ const (
 	maxRedirects   = 5
 	maxHeaderBytes = 1 << 20
 	maxBody        = 16 << 20
+	maxRequest     = maxBody/3*4 + 1<<20 // the text: an encoded body, and the rest
+	maxHeaders     = 64 << 10            // the text of the headers
 	requestTime    = 30 * time.Second
 	maxRequestTime = 5 * time.Minute
 )
@@ -113,7 +117,10 @@ func (m *Module) send(ctx context.Context, x *exchange, memory api.Memory, at, s
 	if !ok {
 		panic(errors.New("the request is outside of the memory"))
 	}
-	got, err := m.perform(ctx, bytes.Clone(text))
+	got, err := (*response)(nil), fmt.Errorf("the request is longer than %d MiB", maxRequest>>20)
+	if size <= maxRequest {
+		got, err = m.perform(ctx, bytes.Clone(text))
+	}
 	if err != nil {
 		got = &response{Error: strings.ToValidUTF8(err.Error(), "\uFFFD")}
 	}
@@ -143,7 +150,7 @@ func (m *Module) perform(ctx context.Context, text []byte) (*response, error) {
 	}
 	limit := requestTime
 	if r.Timeout > 0 {
-		limit = min(time.Duration(r.Timeout*float64(time.Second)), maxRequestTime)
+		limit = time.Duration(min(r.Timeout, maxRequestTime.Seconds()) * float64(time.Second))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("there was no answer after %s", limit))
 	defer cancel()
@@ -177,16 +184,33 @@ func (m *Module) perform(ctx context.Context, text []byte) (*response, error) {
 
 // parse reads and checks a request.
 func (m *Module) parse(text []byte) (r request, to *url.URL, body []byte, err error) {
-	if _, err := strictjson.Parse(text); err != nil {
-		return r, nil, nil, fmt.Errorf("the request is not valid JSON: %w", err)
+	// The text is as long as the module wants it to be: nothing of it is decoded whose size is not limited.
+	var given struct {
+		request
+		Headers json.RawMessage `json:"headers"`
 	}
 	decode := json.NewDecoder(bytes.NewReader(text))
 	decode.DisallowUnknownFields()
-	if err := decode.Decode(&r); err != nil {
+	if err := decode.Decode(&given); err != nil {
 		return r, nil, nil, fmt.Errorf("the request cannot be read: %w", err)
 	}
-	if r.Method == "" {
+	if _, err := decode.Token(); !errors.Is(err, io.EOF) {
+		return r, nil, nil, errors.New("the request is not a single JSON value")
+	}
+	r = given.request
+	switch {
+	case len(given.Headers) > maxHeaders:
+		return r, nil, nil, fmt.Errorf("the headers have more than %d KiB", maxHeaders>>10)
+	case len(given.Headers) > 0:
+		if err := json.Unmarshal(given.Headers, &r.Headers); err != nil {
+			return r, nil, nil, fmt.Errorf("the headers cannot be read: %w", err)
+		}
+	}
+	switch strings.ToUpper(r.Method) {
+	case "":
 		r.Method = http.MethodGet
+	case http.MethodConnect, http.MethodTrace:
+		return r, nil, nil, fmt.Errorf("the method %s is not allowed", r.Method)
 	}
 	if to, err = url.Parse(r.URL); err != nil {
 		return r, nil, nil, errors.New("the address cannot be read")
@@ -216,6 +240,9 @@ func (m *Module) parse(text []byte) (r request, to *url.URL, body []byte, err er
 func (m *Module) allows(to *url.URL) error {
 	host := strings.ToLower(to.Host)
 	switch {
+	case strings.ContainsFunc(to.Host, func(r rune) bool { return r > unicode.MaxASCII }):
+		// Its small letters are not those that the name is looked up with.
+		return errors.New("the name of the host contains characters that are not ASCII: write it in Punycode (xn--...)")
 	case to.User != nil:
 		return errors.New("the address contains credentials; use a header")
 	case to.Scheme == "https":
@@ -315,12 +342,55 @@ func answered(ctx context.Context, resp *http.Response, from *url.URL) (*respons
 	return got, nil
 }
 
-// newTransport returns the transport of a module, which has no cookies and follows no redirects.
-func newTransport() *http.Transport {
+// newTransport returns the transport of a module that may send requests to hosts. It has no cookies and follows no
+// redirects.
+func newTransport(hosts []string) *http.Transport {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
 	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = usual.Clone()
 	}
 	t.MaxResponseHeaderBytes, t.MaxConnsPerHost = maxHeaderBytes, 16
+	dialer := &net.Dialer{Timeout: requestTime}
+	outside := &net.Dialer{Timeout: requestTime, Control: onlyOutside}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if namesDomain(hosts, address) {
+			return outside.DialContext(ctx, network, address)
+		}
+		return dialer.DialContext(ctx, network, address) // an address or localhost, as granted, or a proxy
+	}
 	return t
+}
+
+// namesDomain reports whether an address with a port is that of a domain to which requests may go. Users grant the name
+// of a domain without knowing its addresses: its owner could let it point to this machine.
+func namesDomain(hosts []string, address string) bool {
+	name, _, err := net.SplitHostPort(address)
+	name = strings.ToLower(name)
+	if err != nil || net.ParseIP(name) != nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return false
+	}
+	return slices.ContainsFunc(hosts, func(allowed string) bool {
+		allowed = strings.TrimPrefix(allowed, "http://")
+		if host, _, err := net.SplitHostPort(allowed); err == nil {
+			allowed = host
+		}
+		domain, wild := strings.CutPrefix(allowed, "*")
+		return name == allowed || wild && strings.HasSuffix(name, domain)
+	})
+}
+
+// onlyOutside refuses connections to this machine, and to services that only machines themselves can reach.
+func onlyOutside(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return err
+	}
+	if ip = ip.Unmap(); ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsUnspecified() || ip.IsMulticast() {
+		return fmt.Errorf("the name of the host has the address %s, which is not allowed for names", ip)
+	}
+	return nil
 }

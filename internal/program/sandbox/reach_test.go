@@ -212,7 +212,7 @@ func TestARunHasOnlySoManyFilesOpen(t *testing.T) {
 // asked sends a request with a module that may reach some hosts.
 func asked(t *testing.T, hosts []string, r request) (*response, string) {
 	t.Helper()
-	m := &Module{hosts: hosts, transport: newTransport()}
+	m := &Module{hosts: hosts, transport: newTransport(hosts)}
 	defer m.transport.CloseIdleConnections()
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -307,6 +307,13 @@ func TestHostileRequestsAndServersEndWithAReason(t *testing.T) {
 		"a method in two lines": {request{URL: server.URL, Method: "GET\r\nX: y"}, "the method or the address"},
 		"a header in two lines": {request{URL: server.URL, Headers: map[string]string{"X-A": "b\r\nX-C: d"}},
 			"invalid"},
+		"a name that looks the same": {request{URL: "https://g\u0130thub.com"}, "are not ASCII"},
+		"the same, encoded":          {request{URL: "https://g%C4%B0thub.com"}, "are not ASCII"},
+		"a tunnel":                   {request{URL: server.URL, Method: "connect"}, "method connect is not allowed"},
+		"many headers": {request{URL: server.URL, Headers: map[string]string{"X": strings.Repeat("x", maxHeaders)}},
+			"the headers have more than 64 KiB"},
+		"a long time": {request{URL: server.URL + "/out?to=https://example.com", Timeout: 1e300},
+			"the server redirected"},
 		"another virtual host": {request{URL: server.URL, Headers: map[string]string{"host": "x"}}, "the header Host"},
 		"smuggling": {request{URL: server.URL, Headers: map[string]string{"transfer-encoding": "chunked"}},
 			"the header Transfer-Encoding"},
@@ -353,7 +360,7 @@ func TestHostileRequestsAndServersEndWithAReason(t *testing.T) {
 		got.Body != "/wAB" {
 		t.Errorf("%+v, %s", got, problem)
 	}
-	m := &Module{hosts: both, transport: newTransport()}
+	m := &Module{hosts: both, transport: newTransport(both)}
 	for _, text := range []string{"", "{", `{"url": 1}`, `{"url": "x", "proxy": "y"}`, `{"url": "x"} {}`, "\x00"} {
 		if _, err := m.perform(t.Context(), []byte(text)); err == nil {
 			t.Errorf("%q was sent", text)
@@ -414,5 +421,60 @@ func TestTheCacheIsBounded(t *testing.T) {
 	}
 	if _, err := os.Stat(secret); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestNamesDoNotLeadToThisMachine(t *testing.T) {
+	hosts := []string{"api.example.com", "*.example.org:8443", "http://plain.example", "127.0.0.1:80", "localhost"}
+	for address, want := range map[string]bool{"api.example.com:443": true, "API.example.com:443": true,
+		"a.example.org:8443": true, "plain.example:80": true, "127.0.0.1:80": false, "localhost:443": false,
+		"proxy.example:3128": false, "[::1]:443": false} {
+		if got := namesDomain(hosts, address); got != want {
+			t.Errorf("%s: %t, want %t", address, got, want)
+		}
+	}
+	for address, refused := range map[string]bool{"127.0.0.1:80": true, "[::1]:80": true, "169.254.169.254:80": true,
+		"[fe80::1%eth0]:80": true, "[::ffff:127.0.0.1]:80": true, "0.0.0.0:80": true, "224.0.0.1:80": true,
+		"192.0.2.1:443": false, "10.1.2.3:443": false, "[2001:db8::1]:443": false} {
+		if err := onlyOutside("tcp", address, nil); (err != nil) != refused {
+			t.Errorf("%s: %v, refused should be %t", address, err, refused)
+		}
+	}
+}
+
+// A module must not put a link in the place of another of its folders.
+func TestLinksDoNotMove(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege there")
+	}
+	base, outside := t.TempDir(), t.TempDir()
+	for link, to := range map[string]string{"link": outside, "inner": "folder"} {
+		if err := os.Symlink(to, filepath.Join(base, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(base, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, allowed := range map[string]bool{"folder": true, "inner": true, "link": false} {
+		root, err := (Folder{Path: filepath.Join(base, name), Below: base}).open()
+		if (err == nil) != allowed {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			_ = root.Close()
+		}
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	d := &folder{root: root, write: true, open: &atomic.Int32{}}
+	if n := d.Rename("link", "other"); n == 0 {
+		t.Error("a link was moved")
+	}
+	if n := d.Rename("folder", "other"); n != 0 {
+		t.Errorf("a folder was not moved: %v", n)
 	}
 }

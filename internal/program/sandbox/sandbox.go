@@ -51,6 +51,8 @@ const (
 	features = api.CoreFeaturesV2 &^ api.CoreFeatureReferenceTypes
 	wasi     = wasi_snapshot_preview1.ModuleName
 	entry    = "_start"
+	// notSupported is an error number of WASI.
+	notSupported = 58
 )
 
 // Options selects a module.
@@ -104,19 +106,38 @@ func Open(ctx context.Context, o Options) (*Module, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, compileTime, fmt.Errorf("it was not compiled after %s", compileTime))
 	defer cancel()
-	m, err := open(ctx, binary, o)
-	if err != nil && o.Cache != "" && ctx.Err() == nil {
-		o.Cache = "" // its files may be damaged
-		m, err = open(ctx, binary, o)
+	type result struct {
+		m   *Module
+		err error
 	}
-	if err != nil && ctx.Err() != nil {
+	done := make(chan result, 1)
+	go func() {
+		m, err := open(ctx, binary, o)
+		if err != nil && o.Cache != "" && ctx.Err() == nil {
+			o.Cache = "" // its files may be damaged
+			m, err = open(ctx, binary, o)
+		}
+		done <- result{m, err}
+	}()
+	// The compiler does not stop within a function, so it is left behind if it takes too long.
+	select {
+	case r := <-done:
+		if r.err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return r.m, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.m != nil {
+				_ = r.m.Close() // it has not run
+			}
+		}()
 		return nil, context.Cause(ctx)
 	}
-	return m, err
 }
 
 func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) {
-	m := &Module{path: o.Path, memory: o.Memory, folders: o.Folders, hosts: o.Hosts, transport: newTransport()}
+	m := &Module{path: o.Path, memory: o.Memory, folders: o.Folders, hosts: o.Hosts, transport: newTransport(o.Hosts)}
 	invalid := func(format string, args ...any) error {
 		return errors.Join(&InvalidError{o.Path, fmt.Sprintf(format, args...)}, m.Close())
 	}
@@ -136,7 +157,7 @@ func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) 
 		config = config.WithCompilationCache(m.cache)
 	}
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if _, err := wasi_snapshot_preview1.Instantiate(ctx, m.runtime); err != nil {
+	if err := provideWASI(ctx, m.runtime); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	if err := m.provideHTTP(ctx); err != nil {
@@ -150,6 +171,19 @@ func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) 
 		return nil, invalid("%s", problem)
 	}
 	return m, nil
+}
+
+// provideWASI makes the functions of WASI available, except for one that would let the table of open files grow to a
+// number that the module names: 16 GiB.
+func provideWASI(ctx context.Context, r wazero.Runtime) error {
+	b := r.NewHostModuleBuilder(wasi)
+	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
+	i32 := []api.ValueType{api.ValueTypeI32, api.ValueTypeI32}
+	b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(_ context.Context, stack []uint64) {
+		stack[0] = notSupported
+	}), i32, i32[:1]).Export("fd_renumber")
+	_, err := b.Instantiate(ctx)
+	return err
 }
 
 // problem returns why a valid module cannot run as a program, or "".
@@ -205,7 +239,7 @@ func (m *Module) mounts() (mounts wazero.FSConfig, free func(), err error) {
 	mounts = wazero.NewFSConfig()
 	open := &atomic.Int32{}
 	for _, f := range m.folders {
-		root, err := os.OpenRoot(f.Path)
+		root, err := f.open()
 		if err != nil {
 			return mounts, free, fmt.Errorf("a missing folder that it may use: %w", err)
 		}
