@@ -193,9 +193,7 @@ func Parse(filename string, src []byte) (File, diag.List) {
 		case again:
 			diags = diags.Errorf(&g.Range, summary, "There are two blocks for the provider %q. Remove one of them.",
 				g.Provider)
-		case slices.ContainsFunc(g.Granted, func(line string) bool {
-			return strings.ContainsAny(line, "\n,") || line == "*"
-		}):
+		case slices.ContainsFunc(g.Granted, noPermission):
 			diags = diags.Errorf(&g.Range, summary, "A permission of the provider %q has several lines or a comma, or "+
 				"is \"*\". Remove the block: init then asks again.", g.Provider)
 		default:
@@ -237,3 +235,6 @@ func (f File) Save(dir string) error {
 	}
 	return replace.OwnExact(dir, path, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
+
+// noPermission reports whether a line cannot be a single permission.
+func noPermission(line string) bool { return strings.ContainsAny(line, "\n,") || line == "*" }
