@@ -139,7 +139,7 @@ func callLabel(ctx context.Context, c handler.Caller) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// callRate makes n calls, ten at once, and returns how many there are in a second.
+// callRate returns the number of calls a second, of n calls that are made by ten callers.
 func callRate(ctx context.Context, c handler.Caller, n int) (float64, error) {
 	calls, problems := make(chan struct{}, n), make(chan error, n)
 	for range n {

@@ -122,7 +122,7 @@ func (c *checker) statement(s *statement, m addr.ModuleInstance) {
 		a := addr.AbsResourceInstance{Module: m.Join(s.to.steps), Resource: s.to.resource, Key: s.to.key}
 		meant := a
 		meant.Key = twin
-		if !c.declared.HasInstance(a) && c.declared.HasInstance(meant) {
+		if _, moved := c.r.From[a]; moved && !c.declared.HasInstance(a) && c.declared.HasInstance(meant) {
 			c.diags = c.diags.Extend(wrongKey(config.Endpoint{Range: s.rng}, to, meant.String(), twin))
 			return
 		}

@@ -3,7 +3,8 @@
 // state; nothing is evaluated.
 //
 // Run returns the edits of the state and the former address of each object. Check reports problems of the blocks
-// themselves, after modules and resources have been expanded. Package planning plans the moved objects.
+// themselves, after modules and resources have been expanded, and WrongKeys those that name no instance because of the
+// kind of a key. Package planning plans the moved objects.
 //
 //	moves := moving.Run(cfg, prior, nil)
 //	prior = moves.State

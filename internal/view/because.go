@@ -437,14 +437,14 @@ func countsOf(p *plan.Plan) map[addr.AbsResource]int {
 func followers(changes []*plan.Change, schema func(*plan.Change) *provider.Block) map[*plan.Change][]follower {
 	by := map[*plan.Change][]follower{}
 	list := slices.DeleteFunc(slices.Clone(changes), func(c *plan.Change) bool { return !c.Action.IsReplace() })
-	replaced, triggers := nearby.New(list), nearby.Sources(list)
+	replaced, sources := nearby.New(list), nearby.NewSources(list)
 	for _, c := range changes {
 		if c.Action != plan.Update && !c.Action.IsReplace() {
 			continue
 		}
 		if len(c.Dependencies) == 0 || !waits(schema(c), c) {
 			for _, t := range c.Triggers {
-				if of := triggers.Of(t); len(of) > 0 {
+				if of := sources.Of(t); len(of) > 0 {
 					by[of[len(of)-1]] = append(by[of[len(of)-1]], follower{c, len(of)})
 				}
 			}

@@ -436,7 +436,7 @@ func (w *planWriter) follow(p *plan.Plan, changes []*plan.Change) {
 		}
 	}
 	w.changing, w.unsettled, w.names = nearby.New(all), nearby.New(open), map[someOf]string{}
-	w.sources, w.triggers = nearby.Sources(all), map[string]string{}
+	w.sources, w.triggers = nearby.NewSources(all), map[string]string{}
 	w.invocations, w.gone = byTrigger(p.Invocations), deletedOutside(p)
 }
 

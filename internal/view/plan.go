@@ -33,7 +33,7 @@ type planWriter struct {
 	// names holds the common names of changes to instances of a resource.
 	names map[someOf]string
 	// sources are the changes that trigger replacements; triggers holds what was said of them.
-	sources  *nearby.Triggers
+	sources  *nearby.Sources
 	triggers map[string]string
 	// gone are the objects that were deleted outside since the last apply.
 	gone map[addr.Object]bool

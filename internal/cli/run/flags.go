@@ -145,13 +145,13 @@ func (p *planning) invokes(c *command.Call, o *engine.PlanOptions) bool {
 	case len(o.Except) > 0:
 		c.Misuse("Invalid arguments", "With -invoke, only an action is planned: remove -exclude.")
 		return false
-	case o.Mode == plan.Destroy && !c.FlagGiven("destroy"):
-		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
-			"With -invoke, only an action is planned: use it with plan or apply instead of destroy."))
-		return false
 	case o.Mode == plan.Destroy:
-		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options",
-			"With -invoke, only an action is planned: remove -destroy."))
+		instead := "use it with plan or apply instead of destroy"
+		if c.FlagGiven("destroy") {
+			instead = "remove -destroy"
+		}
+		c.Report(diag.List{}.Errorf(nil, "Incompatible plan options", "With -invoke, only an action is planned: %s.",
+			instead))
 		return false
 	}
 	o.Mode = plan.RefreshOnly

@@ -105,7 +105,7 @@ func (g *guest) notReady(err error) error {
 	return &NotReadyError{Summary: sumNotReady, Detail: detail, Ours: true}
 }
 
-// into makes a command that of the module, if the program is one.
+// into sets the module as the program of a command, if the manifest names a module.
 func (g *guest) into(cmd *program.Command) error {
 	if g.m.Wasm == "" {
 		return nil

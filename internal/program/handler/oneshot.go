@@ -184,7 +184,7 @@ func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	return start, nil
 }
 
-// notice tells the user that a debugger is used.
+// notice returns the line that tells the user of the debugger.
 func (s Start) notice() string {
 	return fmt.Sprintf("Started under a debugger, without time limits, because %s is set: %s", debugger.Variable,
 		shown(s.Argv))

@@ -90,7 +90,7 @@ func (m *Module) exchangeOf(name string) *exchange {
 	return x
 }
 
-// provideHTTP makes the functions available. They are there for all modules, and refuse hosts that are not allowed.
+// provideHTTP exports the functions to all modules. They refuse hosts that are not allowed.
 func (m *Module) provideHTTP(ctx context.Context) error {
 	i32 := []api.ValueType{api.ValueTypeI32, api.ValueTypeI32}
 	b := m.runtime.NewHostModuleBuilder(hostModule)

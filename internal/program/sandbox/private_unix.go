@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// nonblock makes the opening of pipes return at once.
+// nonblock is the flag with which opening a pipe does not wait for its other end.
 const nonblock = syscall.O_NONBLOCK
 
 // private reports whether only this user can write to a folder.

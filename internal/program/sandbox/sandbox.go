@@ -173,8 +173,8 @@ func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) 
 	return m, nil
 }
 
-// provideWASI makes the functions of WASI available, except for one that would let the table of open files grow to a
-// number that the module names: 16 GiB.
+// provideWASI exports the functions of WASI. fd_renumber is not supported: the table of open files would grow to any
+// number that a module names, up to 16 GiB.
 func provideWASI(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder(wasi)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)

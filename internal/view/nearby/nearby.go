@@ -66,15 +66,15 @@ func (n *Index) Of(r addr.ConfigResource, m addr.ModuleInstance) []*plan.Change 
 	return n.at[within{r, addr.ModuleInstanceOf(steps[:same]...)}]
 }
 
-// Triggers holds changes by what replace_triggered_by names.
-type Triggers struct {
+// Sources holds the changes that replace_triggered_by may name. It finds them by such references.
+type Sources struct {
 	objects   map[addr.AbsResourceInstance]*plan.Change
 	resources map[addr.AbsResource][]*plan.Change
 }
 
-// Sources returns the updates and replacements among changes as triggers of others.
-func Sources(changes []*plan.Change) *Triggers {
-	t := &Triggers{map[addr.AbsResourceInstance]*plan.Change{}, map[addr.AbsResource][]*plan.Change{}}
+// NewSources returns the updates and replacements among changes.
+func NewSources(changes []*plan.Change) *Sources {
+	t := &Sources{map[addr.AbsResourceInstance]*plan.Change{}, map[addr.AbsResource][]*plan.Change{}}
 	if !slices.ContainsFunc(changes, func(c *plan.Change) bool { return len(c.Triggers) > 0 }) {
 		return t
 	}
@@ -89,8 +89,8 @@ func Sources(changes []*plan.Change) *Triggers {
 	return t
 }
 
-// Of returns the changes behind a trigger of a planned replacement, in the order of the plan. Nil triggers have none.
-func (t *Triggers) Of(by plan.ReplaceTrigger) []*plan.Change {
+// Of returns the changes behind a trigger of a planned replacement, in the order of the plan. Nil sources have none.
+func (t *Sources) Of(by plan.ReplaceTrigger) []*plan.Change {
 	switch {
 	case t == nil:
 		return nil
