@@ -160,7 +160,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.terraformRuns, "terraform-runs", 0,
 		fmt.Sprintf("runs of terraform; 0 means -runs up to n=%d and one above", slowAbove))
 	flags.StringVar(&o.terraform, "terraform", "",
-		"terraform to compare with: a path, \"none\", or empty for the one on PATH")
+		"terraform to compare with: paths, separated by commas, \"none\", or empty for the one on PATH")
 	flags.StringVar(&o.tofu, "tofu", "none", "OpenTofu to compare with as well")
 	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
 	flags.DurationVar(&o.timeout, "timeout", 300*time.Second, "limit for each command")
@@ -237,8 +237,15 @@ func (o *options) findContenders(ctx context.Context) error {
 				err, out)
 		}
 	}
-	for _, c := range []contender{{"terraform", o.terraform, true}, {"tofu", o.tofu, true},
-		{"tombolo", o.tombolo, false}} {
+	var named []contender
+	for i, bin := range strings.Split(o.terraform, ",") {
+		name := "terraform"
+		if i > 0 {
+			name += fmt.Sprint("-", i+1) // the header has its version
+		}
+		named = append(named, contender{name, bin, true})
+	}
+	for _, c := range append(named, contender{"tofu", o.tofu, true}, contender{"tombolo", o.tombolo, false}) {
 		if c.bin == "none" {
 			continue
 		}

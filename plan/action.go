@@ -122,7 +122,7 @@ func (e *encoder) invocation(i *Invocation) jsonInvocation {
 }
 
 func (d *decoder) invocation(j *jsonInvocation) *Invocation {
-	i := &Invocation{Action: d.instance(j.Action), Provider: d.provider(j.Provider)}
+	i := &Invocation{Action: d.instance(j.Action), Provider: *d.provider(j.Provider)}
 	ty, ok := d.typ(j.Type, j.Action)
 	if !ok {
 		return i

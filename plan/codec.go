@@ -262,9 +262,9 @@ func (e *encoder) change(c *Change) jsonChange {
 		CreateBeforeDestroy: c.CreateBeforeDestroy, SkipDestroy: c.SkipDestroy, Protected: c.Protected,
 		Unprotected: c.Unprotected, DeposedKey: string(c.DeposedKey),
 		GeneratedConfig: c.GeneratedConfig,
-		BeforeIdentity:  e.dynamic(c.BeforeIdentity), AfterIdentity: e.dynamic(c.AfterIdentity), Settled: c.Settled,
+		BeforeIdentity:  e.dynamic(c.BeforeIdentity()), AfterIdentity: e.dynamic(c.AfterIdentity()), Settled: c.Settled,
 	}
-	if c.PrevAddr != c.Object.Instance {
+	if c.PrevAddr != nil {
 		j.Previous = c.PrevAddr.String()
 	}
 	for _, d := range c.Dependencies {
@@ -285,7 +285,7 @@ func (e *encoder) importing(i *Importing) *jsonImporting {
 type decoder struct {
 	types []cty.Type
 	deps  map[string]addr.ConfigResource
-	provs map[string]addr.AbsProviderConfig
+	provs map[string]*addr.AbsProviderConfig
 	err   error
 }
 
@@ -347,14 +347,14 @@ func (d *decoder) module(s string) addr.ModuleInstance {
 	return t.Module
 }
 
-func (d *decoder) provider(s string) addr.AbsProviderConfig {
+func (d *decoder) provider(s string) *addr.AbsProviderConfig {
 	if p, ok := d.provs[s]; ok {
 		return p
 	}
 	p, err := addr.ParseAbsProviderConfig(s)
 	d.fail(err)
-	d.provs[s] = p
-	return p
+	d.provs[s] = &p
+	return &p
 }
 
 func (d *decoder) dependency(s string) addr.ConfigResource {
@@ -372,7 +372,7 @@ func decodePlan(b []byte) (*Plan, error) {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return nil, err
 	}
-	d := &decoder{deps: map[string]addr.ConfigResource{}, provs: map[string]addr.AbsProviderConfig{}}
+	d := &decoder{deps: map[string]addr.ConfigResource{}, provs: map[string]*addr.AbsProviderConfig{}}
 	for _, raw := range j.Types {
 		ty, err := ctyjson.UnmarshalType(raw)
 		if err != nil {
@@ -497,9 +497,9 @@ func (d *decoder) change(j *jsonChange) *Change {
 		ReplacePaths: d.paths(j.ReplacePaths), Triggers: d.replaceTriggers(j.Triggers), Private: j.Private,
 		CreateBeforeDestroy: j.CreateBeforeDestroy, SkipDestroy: j.SkipDestroy, Protected: j.Protected,
 		Unprotected: j.Unprotected, DeposedKey: addr.DeposedKey(j.DeposedKey),
-		GeneratedConfig: j.GeneratedConfig,
-		BeforeIdentity:  d.dynamic(j.BeforeIdentity), AfterIdentity: d.dynamic(j.AfterIdentity), Settled: j.Settled,
+		GeneratedConfig: j.GeneratedConfig, Settled: j.Settled,
 	}
+	c.SetIdentities(d.dynamic(j.BeforeIdentity), d.dynamic(j.AfterIdentity))
 	ty, ok := d.typ(j.Type, j.Address)
 	if !ok {
 		return c
@@ -510,9 +510,9 @@ func (d *decoder) change(j *jsonChange) *Change {
 	if c.Before.Value == cty.NilVal || c.After.Value == cty.NilVal {
 		d.lack(j.Address)
 	}
-	c.PrevAddr = c.Object.Instance
 	if j.Previous != "" {
-		c.PrevAddr = d.instance(j.Previous)
+		was := d.instance(j.Previous)
+		c.PrevAddr = &was
 	}
 	for _, s := range j.Dependencies {
 		c.Dependencies = append(c.Dependencies, d.dependency(s))

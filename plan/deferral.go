@@ -77,7 +77,7 @@ func (d *decoder) deferrals(list []jsonDeferral) (out []Deferral) {
 	for _, j := range list {
 		one := Deferral{Address: j.Address, Reason: j.Reason, Because: j.Because, Whole: j.Whole}
 		if j.Provider != "" {
-			one.Provider = d.provider(j.Provider)
+			one.Provider = *d.provider(j.Provider)
 		}
 		out = append(out, one)
 	}

@@ -97,7 +97,7 @@ func full(t testing.TB) *plan.Plan {
 		Base:   b.State(), Refreshed: []state.Edit{
 			{Drop: &state.DropObject{Addr: addr.Object{Instance: a, Deposed: "01234567"}}}},
 		Changes: []*plan.Change{{
-			Object: addr.Object{Instance: a}, PrevAddr: instance("t_x.old"), Provider: config,
+			Object: addr.Object{Instance: a}, PrevAddr: new(instance("t_x.old")), Provider: &config,
 			Action: plan.CreateThenDelete,
 			Reason: plan.ReplaceByRequest, Before: plan.Value{Value: before, Sensitive: []cty.Path{
 				cty.GetAttrPath("id")}},
@@ -110,13 +110,13 @@ func full(t testing.TB) *plan.Plan {
 			CreateBeforeDestroy: true, Unprotected: true, DeposedKey: "89abcdef", Importing: &plan.Importing{
 				ID: "imp", Identity: cty.NilVal}, GeneratedConfig: "x",
 		}, {
-			Object: addr.Object{Instance: a, Deposed: "01234567"}, PrevAddr: a, Provider: config, Action: plan.Delete,
+			Object: addr.Object{Instance: a, Deposed: "01234567"}, Provider: &config, Action: plan.Delete,
 			Before: plan.Value{Value: before}, After: plan.Value{Value: cty.NullVal(ty)}, Type: ty,
-			BeforeIdentity: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("y")}),
+			Identities: &plan.Identities{Before: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("y")})},
 			NotImported: &plan.Importing{Sensitive: true,
 				Identity: cty.ObjectVal(map[string]cty.Value{"x": cty.StringVal("z")})},
 		}},
-		Drift: []*plan.Change{{Object: addr.Object{Instance: a}, PrevAddr: a, Provider: config, Before: plan.Value{
+		Drift: []*plan.Change{{Object: addr.Object{Instance: a}, Provider: &config, Before: plan.Value{
 			Value: before}, After: plan.Value{Value: before}, Type: ty}},
 		Outputs: []*plan.OutputChange{{Name: "o", Action: plan.Update, Before: cty.NullVal(cty.DynamicPseudoType),
 			After: refined, Sensitive: true}},
@@ -350,8 +350,8 @@ func many(n int) *plan.Plan {
 		r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "terraform_data", Name: "a"}}
 		input := cty.StringVal(fmt.Sprintf("value %d", i))
 		p.Changes = append(p.Changes, &plan.Change{
-			Object: addr.Object{Instance: r.Instance(addr.IntKey(i))}, PrevAddr: r.Instance(addr.IntKey(i)),
-			Provider: provider, Action: plan.Create, Type: ty,
+			Object: addr.Object{Instance: r.Instance(addr.IntKey(i))}, Provider: &provider,
+			Action: plan.Create, Type: ty,
 			Before: plan.Value{Value: cty.NullVal(ty)},
 			After: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{
 				"id": cty.UnknownVal(cty.String).RefineNotNull(), "input": input, "output": cty.UnknownVal(cty.String),

@@ -90,10 +90,21 @@ const (
 // unknown values.
 type Change struct {
 	Object   addr.Object
-	PrevAddr addr.AbsResourceInstance // the address before a move, otherwise Object.Instance
-	Provider addr.AbsProviderConfig
-	Action   Action
+	PrevAddr *addr.AbsResourceInstance // the address before a move, otherwise nil
+	Provider *addr.AbsProviderConfig   // never nil; the changes of a block share one
 	Reason   Reason
+	Action   Action
+	// CreateBeforeDestroy is the setting of the block, for the state.
+	CreateBeforeDestroy bool
+	// SkipDestroy, for the state, means that the object must never be destroyed, only forgotten.
+	SkipDestroy bool
+	// Protected, for the state, means that the block sets prevent_destroy. This is kept when the block is removed.
+	Protected bool
+	// Unprotected means that the state has prevent_destroy for the object, which is kept, but its block no longer sets
+	// it.
+	Unprotected bool
+	// Settled means that the configuration was wholly known, so that the planned value cannot change during apply.
+	Settled bool
 
 	Before Value
 	After  Value
@@ -108,15 +119,7 @@ type Change struct {
 	// Private is the provider's planned private data.
 	Private []byte
 	// Dependencies are those of the object, as configuration addresses, for the state.
-	Dependencies        []addr.ConfigResource
-	CreateBeforeDestroy bool
-	// SkipDestroy, for the state, means that the object must never be destroyed, only forgotten.
-	SkipDestroy bool
-	// Protected, for the state, means that the block sets prevent_destroy. This is kept when the block is removed.
-	Protected bool
-	// Unprotected means that the state has prevent_destroy for the object, which is kept, but its block no longer sets
-	// it.
-	Unprotected bool
+	Dependencies []addr.ConfigResource
 	// DeposedKey is the key of the old object after an action that deposes it, until it is deleted.
 	DeposedKey addr.DeposedKey
 
@@ -124,10 +127,34 @@ type Change struct {
 	// NotImported is the object that an optional import did not find, which is therefore created.
 	NotImported     *Importing
 	GeneratedConfig string
-	BeforeIdentity  cty.Value // cty.NilVal if the type has none
-	AfterIdentity   cty.Value
-	// Settled means that the configuration was wholly known, so that the planned value cannot change during apply.
-	Settled bool
+	// Identities is nil if the type has no identities.
+	Identities *Identities
+}
+
+// Identities are those of an object before and after a change; cty.NilVal where there is none.
+type Identities struct{ Before, After cty.Value }
+
+// BeforeIdentity returns the identity before the change, or cty.NilVal.
+func (c *Change) BeforeIdentity() cty.Value {
+	if c.Identities == nil {
+		return cty.NilVal
+	}
+	return c.Identities.Before
+}
+
+// AfterIdentity returns the planned identity, which may be unknown, or cty.NilVal.
+func (c *Change) AfterIdentity() cty.Value {
+	if c.Identities == nil {
+		return cty.NilVal
+	}
+	return c.Identities.After
+}
+
+// SetIdentities sets the identities, each of which may be cty.NilVal.
+func (c *Change) SetIdentities(before, after cty.Value) {
+	if c.Identities = nil; before != cty.NilVal || after != cty.NilVal {
+		c.Identities = &Identities{Before: before, After: after}
+	}
 }
 
 // Importing means that the object is imported rather than created.
@@ -423,7 +450,7 @@ func (p *Plan) Applyable() bool {
 		if c.Action != NoOp {
 			return true
 		}
-		if c.PrevAddr != c.Object.Instance || c.Importing != nil {
+		if c.PrevAddr != nil || c.Importing != nil {
 			return true
 		}
 	}

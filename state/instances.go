@@ -283,8 +283,7 @@ func (d *decoder) readObject() (key addr.Key, deposed addr.DeposedKey, o *Object
 		o.Attributes = json.RawMessage("{}") // as Terraform completes it
 	}
 	if o.Attributes != nil {
-		made.cache.raw = o.Attributes
-		o.decoded = &made.cache
+		o.decoded = made.cache.of(o.Attributes)
 	}
 	return key, deposed, o, nil
 }

@@ -146,12 +146,13 @@ type Object struct {
 	// Private is data of the provider.
 	Private []byte
 	// Dependencies lists the resources, in configuration terms, that must outlive this object, sorted.
-	Dependencies        []addr.ConfigResource
-	CreateBeforeDestroy bool
-	IdentityVersion     int64
-	Identity            json.RawMessage
+	Dependencies    []addr.ConfigResource
+	IdentityVersion int64
+	Identity        json.RawMessage
 	// Provider overrides Resource.Provider if instances of one resource have different providers; usually nil.
 	Provider *addr.AbsProviderConfig
+	// CreateBeforeDestroy is the setting of the block when the object was written.
+	CreateBeforeDestroy bool
 	// SkipDestroy means that the object is forgotten instead of destroyed (found in states of other tools, and kept).
 	SkipDestroy bool
 	// Protected means that the block of the object set prevent_destroy in its last apply, and that the project records
@@ -165,14 +166,22 @@ type Object struct {
 }
 
 // decoded caches the value for one type. An object that has it also has attributes that are known to be valid JSON:
-// raw. (Copying an object and replacing its attributes leaves a cache that does not fit; the comparison with raw
-// detects that.)
+// the size bytes from first. (Copying an object and replacing its attributes leaves a cache that does not fit; the
+// comparison with first and size detects that.) There is one for each object, so it must be small.
 type decoded struct {
-	raw   json.RawMessage
+	first *byte
+	size  int
 	once  sync.Once
 	ty    cty.Type
-	value cty.Value
-	err   error
+	value cty.Value // cty.NilVal if the attributes do not fit the type
+}
+
+// of makes it the cache of attributes that are known to be valid JSON.
+func (d *decoded) of(raw json.RawMessage) *decoded {
+	if d.size = len(raw); d.size > 0 {
+		d.first = &raw[0]
+	}
+	return d
 }
 
 // NewObject returns an object from a wholly known value of the given type. Marks must have been removed; their paths
@@ -183,7 +192,7 @@ func NewObject(v cty.Value, ty cty.Type, o Object, newer ...string) (*Object, er
 		return nil, err
 	}
 	o.Attributes, o.Flat = raw, nil
-	o.decoded = &decoded{raw: raw, ty: ty, value: v}
+	o.decoded = (&decoded{ty: ty, value: v}).of(raw)
 	o.decoded.once.Do(func() {})
 	return &o, nil
 }
@@ -211,13 +220,14 @@ func (o *Object) Value(ty cty.Type) (cty.Value, error) {
 		return unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
 	}
 	d.once.Do(func() {
-		d.ty = ty
-		d.value, d.err = unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
+		if v, err := unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON); err == nil {
+			d.ty, d.value = ty, v
+		}
 	})
-	if !d.ty.Equals(ty) {
+	if d.value == cty.NilVal || !d.ty.Equals(ty) {
 		return unmarshal(o.Attributes, ty, ctyfast.UnmarshalKeptJSON)
 	}
-	return d.value, d.err
+	return d.value, nil
 }
 
 // unmarshal decodes a value. Package cty/json panics on some values that do not fit their type (an empty list for a
@@ -234,7 +244,7 @@ func unmarshal(raw []byte, ty cty.Type, decode func([]byte, cty.Type) (cty.Value
 // cache returns the object's own cache, or nil if it does not have one.
 func (o *Object) cache() *decoded {
 	d := o.decoded
-	if d == nil || len(d.raw) == 0 || len(d.raw) != len(o.Attributes) || &d.raw[0] != &o.Attributes[0] {
+	if d == nil || d.size == 0 || d.size != len(o.Attributes) || d.first != &o.Attributes[0] {
 		return nil
 	}
 	return d

@@ -208,7 +208,7 @@ func (a *applier) taint(inst addr.AbsResourceInstance) error {
 	if o == nil || o.Status == state.Tainted {
 		return nil
 	}
-	return a.record(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: inst}, Provider: c.Provider,
+	return a.record(state.Edit{Put: &state.PutObject{Addr: addr.Object{Instance: inst}, Provider: *c.Provider,
 		Object: o.WithStatus(state.Tainted)}})
 }
 

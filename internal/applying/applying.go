@@ -188,7 +188,7 @@ func (a *applier) addSteps() {
 		}
 		deps := []graph.ID{}
 		for _, c := range s.Changes {
-			deps = a.providerNode(deps, a.plan.Changes[c].Provider)
+			deps = a.providerNode(deps, *a.plan.Changes[c].Provider)
 			before, after := a.atEnd(a.plan.Changes[c].Object.Instance)
 			for _, i := range slices.Concat(before, after) {
 				deps = a.providerNode(deps, i.Provider)

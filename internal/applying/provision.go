@@ -40,12 +40,12 @@ func (w *writing) provision(v cty.Value) error {
 	configOf := func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
 		return w.b.Provisioner(p, w.inst.Key, self)
 	}
-	return w.a.provisioning(w.c.Object, w.c.Provider, list, configOf, func() ([]state.Edit, error) {
+	return w.a.provisioning(w.c.Object, *w.c.Provider, list, configOf, func() ([]state.Edit, error) {
 		o, err := w.object(v, w.private, state.Ready)
 		if err != nil {
 			return nil, err
 		}
-		return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
+		return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: *w.c.Provider, Object: o}}}, nil
 	})
 }
 
@@ -66,7 +66,7 @@ func (a *applier) unprovision(o addr.Object, c *plan.Change, stored *state.Objec
 		return nil
 	}
 	self := value.MarkAt(c.Before.Value, value.Sensitive, c.Before.Sensitive)
-	return a.provisioning(o, c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
+	return a.provisioning(o, *c.Provider, list, func(p *linking.Provisioner) (eval.Provisioning, diag.List) {
 		return a.walk.DestroyProvisioner(unit, p, o.Instance, self)
 	}, func() ([]state.Edit, error) { return nil, nil })
 }

@@ -20,7 +20,7 @@ import (
 func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block}
 	var err error
-	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
+	if w.prov, w.schema, err = a.providerOf(w.inst, *c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
 	if w.meta, err = a.Meta(b.Slot); err != nil {
@@ -30,7 +30,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 		return cty.DynamicVal, err
 	}
 	hooks := a.hooksOf(hook.Operation{Object: c.Object, Action: plan.Read, Block: w.block, Before: noValue,
-		After: noValue}, c.Provider)
+		After: noValue}, *c.Provider)
 	if err := hooks.before(); err != nil {
 		return cty.DynamicVal, err
 	}
@@ -46,7 +46,7 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if err != nil {
 		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
 	}
-	if err := a.record(state.Edit{Put: &state.PutObject{Addr: c.Object, Provider: c.Provider, Object: o}}); err != nil {
+	if err := a.record(state.Edit{Put: &state.PutObject{Addr: c.Object, Provider: *c.Provider, Object: o}}); err != nil {
 		return cty.DynamicVal, err
 	}
 	result := w.marked(v)
@@ -74,7 +74,7 @@ func (w *writing) readData(hooks *hooked) (cty.Value, error) {
 				Config: w.config, Meta: w.meta, Client: access.Client})
 			return resp.Diagnostics
 		})
-		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, c.Provider, resp.Deferred)))
+		diags := w.place(resp.Diagnostics.Extend(value.Undeferred(c.Object, *c.Provider, resp.Deferred)))
 		if !diags.HasErrors() {
 			if errs := value.CheckData(w.block, resp.State); len(errs) > 0 {
 				diags = diags.Extend(w.bad("Provider produced invalid object", errs))

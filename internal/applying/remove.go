@@ -55,7 +55,7 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 		a.count(func(n *Counts) { n.Forgotten++ })
 		return a.record(state.Edit{Drop: &state.DropObject{Addr: o}})
 	}
-	prov, schema, err := a.providerOf(o.Instance, c.Provider)
+	prov, schema, err := a.providerOf(o.Instance, *c.Provider)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (a *applier) removeObject(c *plan.Change, dispose bool) (err error) {
 	a.opts.Secrets.Add(c.Before.Value, c.Before.Sensitive)
 	d := &deletion{a: a, o: o, c: c, prov: prov, schema: schema, stored: stored, rt: rt, meta: meta}
 	d.hooks = a.hooksOf(hook.Operation{Object: o, Action: plan.Delete, Replacing: c.Action.IsReplace(), Block: rt.Block,
-		Before: c.Before, After: noValue}, c.Provider)
+		Before: c.Before, After: noValue}, *c.Provider)
 	if err := d.hooks.before(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (d *deletion) delete() error {
 	if err := d.hooks.begin(); err != nil {
 		return err
 	}
-	intent := func() (string, error) { return a.intent(o, plan.Delete, c.Provider, d.schema, null, c) }
+	intent := func() (string, error) { return a.intent(o, plan.Delete, *c.Provider, d.schema, null, c) }
 	request := provider.ApplyRequest{Object: o, Type: o.Instance.Resource.Type, Prior: c.Before.Value, Planned: null,
 		Config: null, PlannedPrivate: d.stored.Private, Meta: d.meta}
 	if c.Action == plan.Delete {
@@ -169,11 +169,11 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 	edit := state.Edit{Drop: &state.DropObject{Addr: o}}
 	switch {
 	case len(value.Conforms(rt.Block, v)) > 0:
-		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object",
+		diags = diags.Extend(value.BadAnswer(o, *c.Provider, "Provider produced invalid object",
 			value.Conforms(rt.Block, v)))
 		return a.keepAfter(op, diags)
 	case !v.IsKnown():
-		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider returned invalid result object after apply",
+		diags = diags.Extend(value.BadAnswer(o, *c.Provider, "Provider returned invalid result object after apply",
 			[]value.PathError{
 				{Problem: "the object is unknown as a whole, so it is not known whether it still exists"}}))
 		return a.keepAfter(op, diags)
@@ -187,7 +187,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 				"After applying a deletion of %s, the provider %s returned an object that still exists. "+
 					value.ProviderBug, o, c.Provider.Provider.ForDisplay())
 		}
-		diags = diags.Extend(value.BadAnswer(o, c.Provider, "Provider produced invalid object",
+		diags = diags.Extend(value.BadAnswer(o, *c.Provider, "Provider produced invalid object",
 			value.CheckWriteOnly(rt.Block, v)))
 		v = value.NullWriteOnly(rt.Block, value.UnknownAsNull(v))
 		next, err := state.NewObject(v, rt.Block.ImpliedType(), state.Object{
@@ -200,7 +200,7 @@ func (a *applier) removed(o addr.Object, c *plan.Change, rt *provider.ResourceTy
 		if err != nil {
 			return a.keepAfter(op, diags.AppendError(fmt.Sprintf("Cannot store %s", o), err))
 		}
-		edit = state.Edit{Put: &state.PutObject{Addr: o, Provider: c.Provider, Object: next}}
+		edit = state.Edit{Put: &state.PutObject{Addr: o, Provider: *c.Provider, Object: next}}
 	}
 	if err := a.result(op, edit); err != nil {
 		_ = a.walk.Report(diags)

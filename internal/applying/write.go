@@ -49,13 +49,13 @@ type writing struct {
 // write creates or updates one object and returns its value, with marks.
 func (a *applier) write(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, error) {
 	w := &writing{a: a, b: b, c: c, inst: c.Object.Instance, block: b.Slot.Type.Block, planned: c.After.Value,
-		private: c.Private, identity: c.AfterIdentity}
+		private: c.Private, identity: c.AfterIdentity()}
 	w.action, w.prior = plan.Create, cty.NullVal(w.block.ImpliedType())
 	if c.Action == plan.Update {
 		w.action, w.prior = plan.Update, c.Before.Value
 	}
 	var err error
-	if w.prov, w.schema, err = a.providerOf(w.inst, c.Provider); err != nil {
+	if w.prov, w.schema, err = a.providerOf(w.inst, *c.Provider); err != nil {
 		return cty.DynamicVal, err
 	}
 	if w.meta, err = a.Meta(b.Slot); err != nil {
@@ -156,7 +156,7 @@ func (w *writing) settle(key addr.Key) (err error) {
 		return stopped
 	}
 	if err := w.a.walk.Report(
-		w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, w.c.Provider, resp.Deferred)))); err != nil {
+		w.place(resp.Diagnostics.Extend(value.Undeferred(w.c.Object, *w.c.Provider, resp.Deferred)))); err != nil {
 		return err
 	}
 	errs := value.CheckPlan(w.block, w.prior, config, resp.Planned, w.marks.Sensitive...)
@@ -187,7 +187,7 @@ func (w *writing) priorIdentity() cty.Value {
 	if w.action == plan.Create {
 		return cty.NilVal
 	}
-	return w.c.BeforeIdentity
+	return w.c.BeforeIdentity()
 }
 
 // sensitivityOnly stores an object of which only the sensitivity changed, without calling the provider.
@@ -197,7 +197,7 @@ func (w *writing) sensitivityOnly() (cty.Value, error) {
 		return cty.DynamicVal, err
 	}
 	w.a.operation(w.c.Object, plan.Update, w.a.identify(w.block, w.prior, w.marks), func() (event.ID, bool) {
-		err = w.a.record(state.Edit{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}})
+		err = w.a.record(state.Edit{Put: &state.PutObject{Addr: w.c.Object, Provider: *w.c.Provider, Object: o}})
 		return event.ID{}, err == nil
 	})
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *writing) hooks() *hooked {
 	if w.action == plan.Update {
 		op.Before = w.c.Before
 	}
-	return w.a.hooksOf(op, w.c.Provider)
+	return w.a.hooksOf(op, *w.c.Provider)
 }
 
 // shown returns a result of the change for hooks, which may be missing.
@@ -258,7 +258,7 @@ func (w *writing) enter(hooks *hooked) (cty.Value, error) {
 		}
 	}
 	intent := func() (string, error) {
-		return w.a.intent(w.c.Object, w.action, w.c.Provider, w.schema, w.planned, w.c)
+		return w.a.intent(w.c.Object, w.action, *w.c.Provider, w.schema, w.planned, w.c)
 	}
 	op, err := intent()
 	if err != nil {
@@ -326,7 +326,7 @@ func (w *writing) call(op string) provider.ApplyResponse {
 	})
 	mu.Lock()
 	defer mu.Unlock()
-	for _, d := range value.BadAnswer(w.c.Object, w.c.Provider, "Provider recorded an invalid object", wrong) {
+	for _, d := range value.BadAnswer(w.c.Object, *w.c.Provider, "Provider recorded an invalid object", wrong) {
 		d.Severity = diag.Warning // the response is used instead; the partial result is only needed after a crash
 		resp.Diagnostics = append(slices.Clone(resp.Diagnostics), d)
 	}
@@ -451,7 +451,7 @@ func (w *writing) edits(v cty.Value, private []byte, status state.Status, failed
 	if err != nil {
 		return nil, err
 	}
-	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: w.c.Provider, Object: o}}}, nil
+	return []state.Edit{{Put: &state.PutObject{Addr: w.c.Object, Provider: *w.c.Provider, Object: o}}}, nil
 }
 
 // identified returns the identity in the response, otherwise the former one.
@@ -460,7 +460,7 @@ func (w *writing) identified(answered cty.Value) cty.Value {
 	case answered != cty.NilVal && !answered.IsNull():
 		return answered
 	case w.c.Action == plan.Update:
-		return w.c.BeforeIdentity
+		return w.c.BeforeIdentity()
 	}
 	return cty.NilVal
 }
@@ -495,7 +495,7 @@ func (w *writing) marked(v cty.Value) cty.Value {
 func (w *writing) place(diags diag.List) diag.List { return w.b.Locate(diags, w.inst.Key) }
 
 func (w *writing) bad(summary string, errs []value.PathError) diag.List {
-	return w.place(value.BadAnswer(w.c.Object, w.c.Provider, summary, errs))
+	return w.place(value.BadAnswer(w.c.Object, *w.c.Provider, summary, errs))
 }
 
 func paths(list []cty.Path) string {

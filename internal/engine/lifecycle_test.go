@@ -372,8 +372,8 @@ resource "world_object" "a" {
 		}
 	}
 	p, _, diags := s.run(strings.ReplaceAll(config, "VALUE", "three"), true, engine.PlanOptions{})
-	if diags.HasErrors() || len(p.Changes) != 1 || p.Changes[0].BeforeIdentity.GetAttr("id").AsString() != "a-1" ||
-		!p.Changes[0].AfterIdentity.IsWhollyKnown() {
+	if diags.HasErrors() || len(p.Changes) != 1 || p.Changes[0].BeforeIdentity().GetAttr("id").AsString() != "a-1" ||
+		!p.Changes[0].AfterIdentity().IsWhollyKnown() {
 		t.Errorf("planned: %+v (%v)", p.Changes, diags.Err())
 	}
 }

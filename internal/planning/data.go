@@ -80,7 +80,7 @@ func (p *planner) deferData(b *eval.Block, inst addr.AbsResourceInstance, cfg ad
 	if p.opts.Mode == plan.RefreshOnly {
 		return cty.NilVal, nil // there is no object, like in keep
 	}
-	change := readLater(b, inst, cfg, planned, marks, reason)
+	change := p.readLater(b, inst, cfg, planned, marks, reason)
 	p.add(change)
 	return value.MarkAt(planned, value.Sensitive, change.After.Sensitive), nil
 }
@@ -151,7 +151,7 @@ func (p *planner) requestData(b *eval.Block, inst addr.AbsResourceInstance, cfg 
 	}
 	if b.Config().Check != nil && p.opts.Mode == plan.Normal {
 		// The check is evaluated again after all changes.
-		p.add(readLater(b, inst, cfg, result, marks, plan.ReadBecauseCheckNested))
+		p.add(p.readLater(b, inst, cfg, result, marks, plan.ReadBecauseCheckNested))
 	}
 	object, err := state.NewObject(value.UnknownAsNull(result), block.ImpliedType(), state.Object{
 		SchemaVersion: b.Slot.Type.Version, Sensitive: value.SensitivePaths(block, result, marks.Sensitive)})
@@ -163,11 +163,11 @@ func (p *planner) requestData(b *eval.Block, inst addr.AbsResourceInstance, cfg 
 }
 
 // readLater returns the change that reads a data source during apply.
-func readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig, planned cty.Value,
+func (p *planner) readLater(b *eval.Block, inst addr.AbsResourceInstance, cfg addr.AbsProviderConfig, planned cty.Value,
 	marks value.MarkedPaths, reason plan.Reason) *plan.Change {
 	block := b.Slot.Type.Block
 	return &plan.Change{
-		Object: addr.Object{Instance: inst}, PrevAddr: inst, Provider: cfg, Action: plan.Read,
+		Object: addr.Object{Instance: inst}, Provider: p.shared(cfg), Action: plan.Read,
 		Reason: reason,
 		Before: plan.Value{Value: cty.NullVal(block.ImpliedType())}, After: planValue(block, planned, marks.Sensitive),
 		Type: block.ImpliedType(), SchemaVersion: b.Slot.Type.Version,

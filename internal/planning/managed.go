@@ -217,7 +217,8 @@ func (m *managed) creation(action plan.Action, reason plan.Reason, after cty.Val
 		reason = plan.ReplaceByTriggers
 	}
 	c := m.change(action, reason, after, m.marks.Stored())
-	c.Private, c.AfterIdentity, c.Triggers = resp.Private, resp.Identity, triggers
+	c.Private, c.Triggers = resp.Private, triggers
+	c.SetIdentities(m.prior.identity, resp.Identity)
 	return c, nil
 }
 
@@ -252,7 +253,8 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 			action = plan.Update
 		}
 		c := m.change(action, plan.NoReason, planned, m.kept.Stored())
-		c.Private, c.AfterIdentity = resp.Private, resp.Identity
+		c.Private = resp.Private
+		c.SetIdentities(m.prior.identity, resp.Identity)
 		return c, nil
 	}
 	// The new object is planned as if there were no old one, and without ignore_changes.
@@ -261,7 +263,8 @@ func (m *managed) decide(planned cty.Value, resp provider.PlanResponse) (*plan.C
 		return nil, err
 	}
 	c := m.change(m.replacement(), reason, again, m.marks.Stored())
-	c.Private, c.AfterIdentity, c.ReplacePaths, c.Triggers = resp2.Private, resp2.Identity, paths, triggers
+	c.Private, c.ReplacePaths, c.Triggers = resp2.Private, paths, triggers
+	c.SetIdentities(m.prior.identity, resp2.Identity)
 	return c, nil
 }
 
@@ -323,7 +326,7 @@ func priorIdentity(prior cty.Value, k known) cty.Value {
 // change returns the change of this instance; after has no marks; sensitive are the paths that the configuration marks.
 func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value, sensitive []cty.Path) *plan.Change {
 	c := &plan.Change{
-		Object: m.obj, PrevAddr: m.inst, Provider: m.cfg, Action: action, Reason: reason,
+		Object: m.obj, Provider: m.p.shared(m.cfg), Action: action, Reason: reason,
 		Before: planValue(m.block, m.prior.value, m.prior.sensitive), After: planValue(m.block, after, sensitive),
 		Type: m.block.ImpliedType(), SchemaVersion: m.rt.Version, Private: m.prior.private,
 		Dependencies: m.deps, CreateBeforeDestroy: m.cbd, SkipDestroy: m.skipDestroy, Protected: m.protected,
@@ -331,9 +334,9 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
 	c.Unprotected = m.unprotects(action)
-	c.BeforeIdentity = m.prior.identity
+	c.SetIdentities(m.prior.identity, cty.NilVal)
 	if action == plan.NoOp {
-		c.AfterIdentity = m.prior.identity
+		c.SetIdentities(m.prior.identity, m.prior.identity)
 	}
 	if action == plan.Create {
 		c.NotImported = m.missing

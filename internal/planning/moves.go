@@ -130,13 +130,26 @@ func shellQuoted(a string) string {
 	return `"` + a + `"`
 }
 
-// prevAddr returns the address that an object has in the stored state, for the plan: a destroy plan has no former
-// addresses.
-func (p *planner) prevAddr(a addr.AbsResourceInstance) addr.AbsResourceInstance {
-	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy {
-		return from
+// prevAddr returns the address that an object has in the stored state if it moves, otherwise nil. A destroy plan has no
+// former addresses.
+func (p *planner) prevAddr(a addr.AbsResourceInstance) *addr.AbsResourceInstance {
+	if from, ok := p.moves.From[a]; ok && p.opts.Mode != plan.Destroy && from != a {
+		return &from
 	}
-	return a
+	return nil
+}
+
+// shared returns the only copy of a provider configuration's address: changes are many, and it is large.
+func (p *planner) shared(cfg addr.AbsProviderConfig) *addr.AbsProviderConfig {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.configs[cfg]
+	if one == nil {
+		c := cfg
+		one = &c
+		p.configs[c] = one
+	}
+	return one
 }
 
 // foreign reports whether an object had another type or provider before its move.
@@ -191,7 +204,7 @@ func (p *planner) convert(o addr.Object, cfg addr.AbsProviderConfig, rt *provide
 
 // noteMove adds an object that moved without other changes to the drift of a refresh-only plan.
 func (p *planner) noteMove(o addr.Object, cfg addr.AbsProviderConfig, rt *provider.ResourceType, k known) {
-	if p.opts.Mode == plan.RefreshOnly && p.prevAddr(o.Instance) != o.Instance {
+	if p.opts.Mode == plan.RefreshOnly && p.prevAddr(o.Instance) != nil {
 		p.addDrift(o, cfg, rt, plan.NoOp, k, k)
 	}
 }

@@ -113,7 +113,7 @@ func (p *planner) strayReason(a addr.AbsResourceInstance) plan.Reason {
 	switch {
 	case p.opts.Mode == plan.Destroy:
 		return plan.NoReason
-	case p.prog.ResourceSlot(a.Config()) == nil && p.prevAddr(a) != a:
+	case p.prog.ResourceSlot(a.Config()) == nil && p.prevAddr(a) != nil:
 		return plan.DeleteBecauseNoMoveTarget
 	case p.prog.ResourceSlot(a.Config()) != nil && p.walk.Instance(a.Module) == nil:
 		return plan.DeleteBecauseNoModule
@@ -253,7 +253,7 @@ func (p *planner) planForget(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		return err
 	}
 	p.add(&plan.Change{
-		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Forget, Reason: reason,
+		Object: o, Provider: p.shared(cfg), Action: plan.Forget, Reason: reason,
 		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{
 			Value: cty.NullVal(rt.Block.ImpliedType())},
 		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: k.private,
@@ -347,13 +347,13 @@ func (p *planner) planDelete(o addr.Object, cfg addr.AbsProviderConfig, reason p
 		return cty.NilVal, err
 	}
 	change := &plan.Change{
-		Object: o, PrevAddr: o.Instance, Provider: cfg, Action: plan.Delete, Reason: reason,
+		Object: o, Provider: p.shared(cfg), Action: plan.Delete, Reason: reason,
 		Before: planValue(rt.Block, k.value, k.sensitive), After: plan.Value{
 			Value: cty.NullVal(rt.Block.ImpliedType())},
 		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version, Private: private,
-		BeforeIdentity: k.identity, Dependencies: k.object.Dependencies,
-		CreateBeforeDestroy: k.object.CreateBeforeDestroy,
+		Dependencies: k.object.Dependencies, CreateBeforeDestroy: k.object.CreateBeforeDestroy,
 	}
+	change.SetIdentities(k.identity, cty.NilVal)
 	p.add(change)
 	return cty.NilVal, p.protect(change, nil)
 }

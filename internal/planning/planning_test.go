@@ -271,7 +271,7 @@ resource "terraform_data" "grown" {
 resource "terraform_data" "shrunk" { input = "x" }`),
 		"terraform_data.grown[1] create")
 	for _, c := range p.Changes {
-		if c.Action == plan.NoOp && c.PrevAddr == c.Object.Instance {
+		if c.Action == plan.NoOp && c.PrevAddr == nil {
 			t.Errorf("%s was not moved", c.Object)
 		}
 	}

@@ -318,7 +318,7 @@ func (b *stepBuilder) configured(blk *blockSteps, changes []*plan.Change) map[ad
 		}
 		for _, i := range b.steps[step].Changes {
 			for _, deps := range [][]addr.ConfigResource{b.p.moves.Follow(changes[i].Dependencies),
-				b.p.prog.ProviderDeps(changes[i].Provider)} {
+				b.p.prog.ProviderDeps(*changes[i].Provider)} {
 				for _, d := range deps {
 					out[d] = true
 				}

@@ -346,7 +346,8 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drift = append(p.drift, &plan.Change{
-		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: cfg, Action: action, Type: rt.Block.ImpliedType(),
+		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: p.shared(cfg), Action: action,
+		Type:          rt.Block.ImpliedType(),
 		SchemaVersion: rt.Version,
 		Before:        planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value,
 			before.sensitive),

@@ -160,7 +160,7 @@ func (p *planner) withhold() (diags diag.List) {
 		switch {
 		case cause.Deferred != "":
 			p.addDeferral(plan.Deferral{Address: c.Object.String(), Because: cause.Deferred,
-				Reason: plan.DeferredNeeded, Provider: c.Provider})
+				Reason: plan.DeferredNeeded, Provider: *c.Provider})
 		case a == cause.Excluded:
 			p.noteUnsettled(a)
 		default:

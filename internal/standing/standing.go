@@ -138,16 +138,16 @@ func effectsOf(prog *linking.Program, p *plan.Plan) *effects {
 		e.limits = prog.Except(p.Except, p.Base)
 	}
 	for _, c := range p.Changes {
-		moved := c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
+		moved := c.PrevAddr != nil
 		if c.Action == plan.NoOp && !moved && c.Importing == nil {
 			continue
 		}
 		e.add(prog, c.Object.Instance)
 		if moved {
-			e.add(prog, c.PrevAddr)
+			e.add(prog, *c.PrevAddr)
 		}
 		e.need(c.Dependencies)
-		e.need(prog.ProviderDeps(c.Provider))
+		e.need(prog.ProviderDeps(*c.Provider))
 	}
 	for _, edit := range p.Refreshed {
 		switch {

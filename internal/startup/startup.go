@@ -4,7 +4,7 @@
 // Libraries allocate about 5 MB for their tables before main begins, and most of it stays in use. By default the
 // runtime first collects garbage at 4 MB, so every command paid for one or two collections that freed next to nothing,
 // and a run over a thousand objects for ten. With this package, the first collection runs when the heap has grown to
-// 12 MB, and each later one when it has grown by 32 MB or by two fifths, whichever comes last. A large heap is
+// 12 MB, and each later one when it has grown by 32 MB or by a third, whichever comes last. A large heap is
 // collected more often than by default: a plan of 100 000 objects takes a fourth less memory, and hardly more time.
 // GOGC in the environment takes precedence.
 //
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	least    = 40       // minimum growth of the heap between two collections, as a percentage
+	least    = 33       // minimum growth of the heap between two collections, as a percentage
 	most     = 300      // of the runtime's minimum heap of 4 MB, until the first collection
 	headroom = 32 << 20 // least growth of the heap between two collections after the first one
 )

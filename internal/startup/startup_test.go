@@ -25,7 +25,7 @@ func TestEachCollectionAdaptsTheSetting(t *testing.T) {
 
 func TestLargeHeapsGrowByLess(t *testing.T) {
 	for live, want := range map[uint64]int{0: most, 1 << 20: most, 16 << 20: 200, 32 << 20: 100, 64 << 20: 50,
-		80 << 20: least, 1 << 40: least} {
+		96 << 20: least, 1 << 40: least} {
 		if now := percent(live); now != want {
 			t.Errorf("the setting is %d for %d bytes, want %d", now, live, want)
 		}

@@ -170,11 +170,11 @@ func (s *stream) plannedValues(p *plan.Plan, changes []*plan.Change, cfg *config
 		s.resourceHead(c.Object.Instance, c.Provider.Provider)
 		s.memberInt("schema_version", c.SchemaVersion)
 		s.objectValues(c.After.Value, secretsOfSide(c, c.After, schemas))
-		if rt := schemas.ResourceType(c.Provider.Provider, c.Object.Instance.Resource); identified(c.AfterIdentity) &&
+		if rt := schemas.ResourceType(c.Provider.Provider, c.Object.Instance.Resource); identified(c.AfterIdentity()) &&
 			rt != nil && rt.Identity != nil {
 			s.memberInt("identity_schema_version", rt.Identity.Version)
 			s.key("identity")
-			s.value(c.AfterIdentity)
+			s.value(c.AfterIdentity())
 		}
 		s.close('}')
 		return nil
@@ -257,7 +257,7 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	a := c.Object.Instance
 	s.open('{')
 	s.member("address", a.String())
-	if c.PrevAddr != a && c.PrevAddr != (addr.AbsResourceInstance{}) {
+	if c.PrevAddr != nil {
 		s.member("previous_address", c.PrevAddr.String())
 	}
 	s.optional("module_address", a.Module.String())
@@ -288,8 +288,8 @@ func (s *stream) resourceChange(c *plan.Change, schemas Schemas) {
 	s.importing("importing", c.Importing)
 	s.importing("not_imported", c.NotImported)
 	s.optional("generated_config", c.GeneratedConfig)
-	s.identity("before_identity", c.BeforeIdentity)
-	s.identity("after_identity", c.AfterIdentity)
+	s.identity("before_identity", c.BeforeIdentity())
+	s.identity("after_identity", c.AfterIdentity())
 	s.close('}')
 	s.optional("action_reason", string(c.Reason))
 	s.close('}')

@@ -26,7 +26,8 @@ func TestFailedAppliesEndWithABalance(t *testing.T) {
 		at := func(name string) addr.AbsResource {
 			return addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "cloud_server", Name: name}}
 		}
-		c := &plan.Change{Object: addr.Object{Instance: at(name).Instance(key)}, Action: a, DeposedKey: "12345678"}
+		c := &plan.Change{Provider: &addr.AbsProviderConfig{},
+			Object: addr.Object{Instance: at(name).Instance(key)}, Action: a, DeposedKey: "12345678"}
 		for _, d := range depends {
 			c.Dependencies = append(c.Dependencies, at(d).Config())
 		}
@@ -93,7 +94,8 @@ func TestSuccessfulAppliesEndWithABalance(t *testing.T) {
 	p := &plan.Plan{}
 	add := func(name string, key addr.Key, a plan.Action) *plan.Change {
 		at := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "cloud_server", Name: name}}
-		c := &plan.Change{Object: addr.Object{Instance: at.Instance(key)}, PrevAddr: at.Instance(key), Action: a}
+		c := &plan.Change{Provider: &addr.AbsProviderConfig{},
+			Object: addr.Object{Instance: at.Instance(key)}, Action: a}
 		p.Changes = append(p.Changes, c)
 		return c
 	}
@@ -105,7 +107,7 @@ func TestSuccessfulAppliesEndWithABalance(t *testing.T) {
 	add("db", addr.NoKey, plan.DeleteThenCreate)
 	add("left", addr.NoKey, plan.Forget)
 	add("found", addr.NoKey, plan.NoOp).Importing = &plan.Importing{}
-	add("renamed", addr.NoKey, plan.NoOp).PrevAddr = p.Changes[0].Object.Instance
+	add("renamed", addr.NoKey, plan.NoOp).PrevAddr = &p.Changes[0].Object.Instance
 	add("same", addr.NoKey, plan.NoOp)
 	add("needless", addr.NoKey, plan.Update)
 	builder := (&state.State{}).Builder()

@@ -30,7 +30,7 @@ func many(n int) *plan.Plan {
 		r := addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "terraform_data", Name: "a"}}
 		a := r.Instance(addr.IntKey(i))
 		p.Changes = append(p.Changes, &plan.Change{
-			Object: addr.Object{Instance: a}, PrevAddr: a, Provider: addr.AbsProviderConfig{
+			Object: addr.Object{Instance: a}, Provider: &addr.AbsProviderConfig{
 				Provider: addr.BuiltinProvider("terraform")},
 			Action: plan.Update, Type: ty, Before: value(i, "before"), After: value(i, "after"),
 		})

@@ -45,9 +45,9 @@ func randomChange(r *rand.Rand) *plan.Change {
 	}
 	none := plan.Value{Value: cty.NullVal(ty)}
 	resource := addr.Resource{Mode: addr.Managed, Type: "t_x", Name: []string{"a", "b"}[r.IntN(2)]}
-	c := &plan.Change{Action: allFates[r.IntN(len(allFates))], Type: ty, Before: object("old"), After: object("new"),
+	c := &plan.Change{Provider: &addr.AbsProviderConfig{},
+		Action: allFates[r.IntN(len(allFates))], Type: ty, Before: object("old"), After: object("new"),
 		Object: addr.Object{Instance: addr.AbsResource{Module: module, Resource: resource}.Instance(key)}}
-	c.PrevAddr = c.Object.Instance
 	c.Unprotected = c.Action != plan.Create && c.Action != plan.Delete && c.Action != plan.Forget && r.IntN(3) == 0
 	switch {
 	case c.Action == plan.Create:
@@ -182,7 +182,8 @@ func TestTheEndOfAPlanAtSeveralWidths(t *testing.T) {
 	}
 	p := &plan.Plan{}
 	add := func(i addr.AbsResourceInstance, a plan.Action, reason plan.Reason, before, after plan.Value) {
-		c := &plan.Change{Object: addr.Object{Instance: i}, PrevAddr: i, Action: a, Reason: reason, Type: ty,
+		c := &plan.Change{Provider: &addr.AbsProviderConfig{},
+			Object: addr.Object{Instance: i}, Action: a, Reason: reason, Type: ty,
 			Before: before, After: after}
 		if a.IsReplace() {
 			c.ReplacePaths = []cty.Path{cty.GetAttrPath("input")}

@@ -93,7 +93,7 @@ func TestCopiesOfSecretsNeverShow(t *testing.T) {
 			return plan.Value{Value: cty.ObjectVal(v)}
 		}
 		out := l.value(2)
-		c := &plan.Change{Object: object, PrevAddr: object.Instance, Provider: addr.AbsProviderConfig{Provider: p},
+		c := &plan.Change{Object: object, Provider: &addr.AbsProviderConfig{Provider: p},
 			Action: allFates[r.IntN(len(allFates))], Before: holder(), After: holder(), Type: ty,
 			ReplacePaths: []cty.Path{cty.GetAttrPath("out")}}
 		switch {

@@ -30,8 +30,8 @@ func atTerminal(before, after cty.Value, o Options) string {
 	var out bytes.Buffer
 	o.Out = &out
 	v := New(o)
-	v.Plan(&plan.Plan{Changes: []*plan.Change{{Object: addr.Object{Instance: at}, PrevAddr: at, Type: ty,
-		Provider: addr.AbsProviderConfig{Provider: p}, Action: plan.Update, Before: of(before), After: of(after)}}},
+	v.Plan(&plan.Plan{Changes: []*plan.Change{{Object: addr.Object{Instance: at}, Type: ty,
+		Provider: &addr.AbsProviderConfig{Provider: p}, Action: plan.Update, Before: of(before), After: of(after)}}},
 		tfjson.Schemas{p: {Resources: map[string]*provider.ResourceType{"t_x": {Block: block}}}})
 	v.Close()
 	return out.String()

@@ -69,7 +69,8 @@ func TestTheLiveDisplayCountsReplacementsOnce(t *testing.T) {
 			p := &plan.Plan{}
 			for i, action := range []plan.Action{plan.DeleteThenCreate, plan.CreateThenDelete, plan.Create} {
 				o := objectAt(t, fmt.Sprintf("terraform_data.a%d", i))
-				p.Changes = append(p.Changes, &plan.Change{Object: o, PrevAddr: o.Instance, Action: action, Type: ty,
+				p.Changes = append(p.Changes, &plan.Change{Provider: &addr.AbsProviderConfig{},
+					Object: o, Action: action, Type: ty,
 					Before: one, After: one})
 			}
 			if saved {

@@ -187,7 +187,8 @@ func TestEveryLineIsOneDocumentWithoutControlCharacters(t *testing.T) {
 				"lines": cty.StringVal(evil + "\n" + evil)})}
 		p := &plan.Plan{
 			Changes: []*plan.Change{{
-				Object: object, PrevAddr: object.Instance, Action: plan.Create, After: value, Before: plan.Value{
+				Provider: &addr.AbsProviderConfig{},
+				Object:   object, Action: plan.Create, After: value, Before: plan.Value{
 					Value: cty.NullVal(value.Value.Type())},
 				Type: value.Value.Type(),
 			}},

@@ -217,7 +217,7 @@ func shownChanges(p *plan.Plan) []*plan.Change {
 }
 
 func hasMoved(c *plan.Change) bool {
-	return c.PrevAddr != c.Object.Instance && c.PrevAddr != (addr.AbsResourceInstance{})
+	return c.PrevAddr != nil
 }
 
 // noChanges returns why there is nothing to do.

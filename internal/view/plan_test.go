@@ -47,7 +47,8 @@ func creations(n int, input func(i int) string) *plan.Plan {
 			Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(
 				addr.IntKey(i))}
 		p.Changes = append(p.Changes, &plan.Change{
-			Object: o, PrevAddr: o.Instance, Action: plan.Create, Type: ty, Before: plan.Value{Value: cty.NullVal(ty)},
+			Provider: &addr.AbsProviderConfig{},
+			Object:   o, Action: plan.Create, Type: ty, Before: plan.Value{Value: cty.NullVal(ty)},
 			After: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"input": cty.StringVal(input(i))})},
 		})
 	}
@@ -83,7 +84,8 @@ func TestInstancesThatDifferOnlyByWhoTheyAreChangeTheSameWay(t *testing.T) {
 			after["input"] = cty.ObjectVal(map[string]cty.Value{"name": inner["name"], "size": cty.StringVal("large")})
 			o := addr.Object{Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x",
 				Name: "a"}}.Instance(addr.IntKey(i))}
-			p.Changes = append(p.Changes, &plan.Change{Object: o, PrevAddr: o.Instance, Action: plan.Update,
+			p.Changes = append(p.Changes, &plan.Change{Provider: &addr.AbsProviderConfig{},
+				Object: o, Action: plan.Update,
 				Type: cty.Object(types), Before: plan.Value{Value: cty.ObjectVal(before)},
 				After: plan.Value{Value: cty.ObjectVal(after)}})
 		}
@@ -211,7 +213,8 @@ func TestLongValuesThatBecomeUnknownAreShortForPeople(t *testing.T) {
 	o := addr.Object{
 		Instance: addr.AbsResource{Resource: addr.Resource{Mode: addr.Managed, Type: "t_x", Name: "a"}}.Instance(
 			addr.NoKey)}
-	p := &plan.Plan{Changes: []*plan.Change{{Object: o, PrevAddr: o.Instance, Action: plan.Update, Type: ty,
+	p := &plan.Plan{Changes: []*plan.Change{{Provider: &addr.AbsProviderConfig{},
+		Object: o, Action: plan.Update, Type: ty,
 		Before: plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.ListVal(elements)})},
 		After:  plan.Value{Value: cty.ObjectVal(map[string]cty.Value{"list": cty.UnknownVal(cty.List(cty.Number))})},
 	}}}

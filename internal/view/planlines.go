@@ -49,7 +49,7 @@ func lineOf(c *plan.Change) (line changeLine, ok bool) {
 		line.Action = "remove"
 	}
 	if hasMoved(c) {
-		previous := resourceOf(c.PrevAddr)
+		previous := resourceOf(*c.PrevAddr)
 		line.PreviousResource = &previous
 	}
 	line.Importing, line.NotImported = importingOf(c.Importing), importingOf(c.NotImported)

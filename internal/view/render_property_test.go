@@ -242,8 +242,8 @@ func renderPair(t *testing.T, data []byte) {
 	schemas := tfjson.Schemas{source: {Resources: map[string]*provider.ResourceType{"t_x": {Block: b}}}}
 	object := objectAt(t, "t_x.a")
 	change := &plan.Change{
-		Object: object, PrevAddr: objectAt(t, "t_x.old").Instance, Action: action,
-		Provider: addr.AbsProviderConfig{Provider: source},
+		Object: object, PrevAddr: new(objectAt(t, "t_x.old").Instance), Action: action,
+		Provider: &addr.AbsProviderConfig{Provider: source},
 		Before:   before, After: after, Type: ty, ReplacePaths: replace,
 	}
 	// A value that is secret on only one side may be shown for the other side.

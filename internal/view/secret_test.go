@@ -76,9 +76,10 @@ func TestSecretsNeverShow(t *testing.T) {
 		{plan.Read, none, whole},
 	} {
 		change := &plan.Change{
-			Object: object, PrevAddr: objectAt(t, "t_x.old").Instance, Provider: addr.AbsProviderConfig{Provider: p},
-			Action: c.action,
-			Before: c.before, After: c.after, Type: ty,
+			Object: object, PrevAddr: new(objectAt(t, "t_x.old").Instance),
+			Provider: &addr.AbsProviderConfig{Provider: p},
+			Action:   c.action,
+			Before:   c.before, After: c.after, Type: ty,
 		}
 		pl := &plan.Plan{
 			Changes: []*plan.Change{change}, Drift: []*plan.Change{change}, Mode: plan.RefreshOnly,
@@ -103,8 +104,8 @@ func TestSecretsNeverShow(t *testing.T) {
 	}
 	for _, c := range []struct{ before, after plan.Value }{{none, whole}, {whole, none}, {whole, other}} {
 		var out bytes.Buffer
-		pl := &plan.Plan{Changes: []*plan.Change{{Object: object, PrevAddr: objectAt(t, "t_x.old").Instance,
-			Provider: addr.AbsProviderConfig{Provider: p}, Action: plan.DeleteThenCreate, Before: c.before,
+		pl := &plan.Plan{Changes: []*plan.Change{{Object: object, PrevAddr: new(objectAt(t, "t_x.old").Instance),
+			Provider: &addr.AbsProviderConfig{Provider: p}, Action: plan.DeleteThenCreate, Before: c.before,
 			After: c.after, Type: ty}}, Outputs: []*plan.OutputChange{
 			{Name: "now", Action: plan.Create, After: secret, Sensitive: true}}}
 		if err := Markdown(Options{Out: &out}, pl, schemas, 0, ""); err != nil {
@@ -134,8 +135,8 @@ func TestSecretsNeverShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]plan.Value{{none, whole}, {whole, none}, {whole, other}, {other, whole}} {
-		change := &plan.Change{Object: object, PrevAddr: object.Instance, Action: plan.Update, Before: c[0],
-			After: c[1], Provider: addr.AbsProviderConfig{Provider: p}, Type: ty}
+		change := &plan.Change{Object: object, Action: plan.Update, Before: c[0],
+			After: c[1], Provider: &addr.AbsProviderConfig{Provider: p}, Type: ty}
 		changes := []*plan.Change{change}
 		out.WriteString(details(t, &plan.Plan{Changes: changes, Drift: changes}, b.State(), schemas))
 	}

@@ -197,15 +197,16 @@ func action(v any) plan.Action {
 func change(t testing.TB, rc map[string]any, schemas tfjson.Schemas) *plan.Change {
 	t.Helper()
 	a := instance(t, rc["address"])
-	c := &plan.Change{Object: addr.Object{Instance: a, Deposed: addr.DeposedKey(text(rc["deposed"]))}, PrevAddr: a}
+	c := &plan.Change{Object: addr.Object{Instance: a, Deposed: addr.DeposedKey(text(rc["deposed"]))}}
 	if prev, ok := rc["previous_address"]; ok {
-		c.PrevAddr = instance(t, prev)
+		was := instance(t, prev)
+		c.PrevAddr = &was
 	}
 	provider, err := addr.ParseProvider(text(rc["provider_name"]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Provider.Provider = provider
+	c.Provider = &addr.AbsProviderConfig{Provider: provider}
 	rt := schemas.ResourceType(provider, a.Resource)
 	if rt == nil {
 		t.Fatalf("no schema for %s", a)

@@ -9,6 +9,7 @@ package balance
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,7 @@ import (
 // Ledger records the events of a run. The zero value is empty and ready to use.
 type Ledger struct {
 	mu      sync.Mutex
-	fates   map[operation]outcome
+	fates   map[key]outcome
 	slowest []Timed
 	from    time.Time // the start of the first operation
 }
@@ -29,6 +30,15 @@ type Ledger struct {
 type operation struct {
 	object addr.Object
 	action plan.Action
+}
+
+// key stands for an operation, which is several times as large: two hashes with different seeds.
+type key [2]uint64
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func (o operation) key() key {
+	return key{maphash.Comparable(seeds[0], o), maphash.Comparable(seeds[1], o)}
 }
 
 type outcome uint8
@@ -67,9 +77,9 @@ func (l *Ledger) start(e event.OperationStart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fates == nil {
-		l.fates = map[operation]outcome{}
+		l.fates = map[key]outcome{}
 	}
-	l.fates[operation{e.Object, e.Action}] = began
+	l.fates[operation{e.Object, e.Action}.key()] = began
 	if l.from.IsZero() || e.Started.Before(l.from) {
 		l.from = e.Started
 	}
@@ -79,11 +89,11 @@ func (l *Ledger) end(e event.OperationDone) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fates == nil {
-		l.fates = map[operation]outcome{}
+		l.fates = map[key]outcome{}
 	}
-	l.fates[operation{e.Object, e.Action}] = done
+	l.fates[operation{e.Object, e.Action}.key()] = done
 	if e.Failed {
-		l.fates[operation{e.Object, e.Action}] = failed
+		l.fates[operation{e.Object, e.Action}.key()] = failed
 	}
 	t := Timed{e.Object, e.Action, e.Elapsed}
 	at, _ := slices.BinarySearchFunc(l.slowest, t, func(a, b Timed) int {
@@ -135,7 +145,7 @@ func (l *Ledger) Of(p *plan.Plan, wrong func(addr.Object) bool) Balance {
 		var ended int
 		bad, open := false, false
 		for _, o := range wanted {
-			switch l.fates[o] {
+			switch l.fates[o.key()] {
 			case done:
 				ended++
 			case failed:

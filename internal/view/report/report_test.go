@@ -91,14 +91,14 @@ func randomChange(r *rand.Rand, a addr.AbsResourceInstance, deps []addr.ConfigRe
 		})}
 	}
 	none := plan.Value{Value: cty.NullVal(schema.ImpliedType())}
-	c := &plan.Change{Object: addr.Object{Instance: a}, PrevAddr: a, Provider: addr.AbsProviderConfig{Provider: source},
+	c := &plan.Change{Object: addr.Object{Instance: a}, Provider: &addr.AbsProviderConfig{Provider: source},
 		Action: actions[r.IntN(len(actions))], Before: value(), After: value(), Type: schema.ImpliedType(),
 		Dependencies: deps}
 	switch {
 	case c.Action == plan.NoOp:
 		c.After = c.Before
 		if r.IntN(4) == 0 {
-			c.PrevAddr = a.AbsResource().Instance(addr.StringKey("before"))
+			c.PrevAddr = new(a.AbsResource().Instance(addr.StringKey("before")))
 		}
 	case c.Action == plan.Create || c.Action == plan.Read:
 		c.Before = none
