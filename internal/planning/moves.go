@@ -141,13 +141,16 @@ func (p *planner) prevAddr(a addr.AbsResourceInstance) *addr.AbsResourceInstance
 
 // shared returns the only copy of a provider configuration's address: changes are many, and it is large.
 func (p *planner) shared(cfg addr.AbsProviderConfig) *addr.AbsProviderConfig {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one := p.configs[cfg]
+	p.configs.Lock()
+	defer p.configs.Unlock()
+	if p.configs.of == nil {
+		p.configs.of = map[addr.AbsProviderConfig]*addr.AbsProviderConfig{}
+	}
+	one := p.configs.of[cfg]
 	if one == nil {
 		c := cfg
 		one = &c
-		p.configs[c] = one
+		p.configs.of[c] = one
 	}
 	return one
 }

@@ -216,8 +216,8 @@ func newPlanner(calls context.Context, prog *linking.Program, prior *state.State
 		planned:        plannedChanges{}, visited: map[addr.AbsResource]bool{},
 		rootOutputs: map[string]cty.Value{},
 		evaluated:   map[addr.AbsProviderConfig]bool{},
-		configs:     map[addr.AbsProviderConfig]*addr.AbsProviderConfig{}, replace: map[addr.AbsResourceInstance]bool{},
-		targets: prog.Targets(o.Targets, prior), moves: &moving.Result{},
+		replace:     map[addr.AbsResourceInstance]bool{},
+		targets:     prog.Targets(o.Targets, prior), moves: &moving.Result{},
 		actions: actions{triggers: map[addr.AbsResource]*eval.Block{},
 			ready:   map[addr.AbsResourceInstance]*readyAction{},
 			callers: map[addr.AbsResourceInstance]cty.Value{}},
@@ -295,11 +295,14 @@ type planner struct {
 	before    diag.List // reported before the walk
 	misled    diag.List // problems to report without a plan
 
-	mu        sync.Mutex                      // guards the fields below
-	evaluated map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
-	// the copies of provider addresses that changes share
-	configs      map[addr.AbsProviderConfig]*addr.AbsProviderConfig
-	tookOver     bool // Options.Import was used
+	configs struct { // the copies of provider addresses that changes share; callers may hold mu
+		sync.Mutex
+		of map[addr.AbsProviderConfig]*addr.AbsProviderConfig
+	}
+
+	mu           sync.Mutex                      // guards the fields below
+	evaluated    map[addr.AbsProviderConfig]bool // provider configurations, true for those with unknown values
+	tookOver     bool                            // Options.Import was used
 	changes      []*plan.Change
 	invocations  []*plan.Invocation
 	lists        []*plan.List

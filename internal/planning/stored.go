@@ -347,10 +347,9 @@ func (p *planner) addDrift(o addr.Object, cfg addr.AbsProviderConfig, rt *provid
 	defer p.mu.Unlock()
 	p.drift = append(p.drift, &plan.Change{
 		Object: o, PrevAddr: p.prevAddr(o.Instance), Provider: p.shared(cfg), Action: action,
-		Type:          rt.Block.ImpliedType(),
-		SchemaVersion: rt.Version,
-		Before:        planValue(rt.Block, before.value, before.sensitive), After: planValue(rt.Block, after.value,
-			before.sensitive),
+		Type: rt.Block.ImpliedType(), SchemaVersion: rt.Version,
+		Before: planValue(rt.Block, before.value, before.sensitive),
+		After:  planValue(rt.Block, after.value, before.sensitive),
 	})
 }
 

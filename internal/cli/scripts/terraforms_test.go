@@ -1,4 +1,4 @@
-package cli
+package scripts
 
 import (
 	"encoding/pem"

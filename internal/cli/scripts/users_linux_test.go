@@ -1,4 +1,4 @@
-package cli
+package scripts
 
 import (
 	"errors"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tombolo-iac/tombolo/internal/cli"
 )
 
 // nobody is the user that the command unforked becomes if it starts as root, for whom process limits do not apply.
@@ -21,7 +23,7 @@ const threads = 64
 // unprivileged runs the command line as a user without special rights.
 func unprivileged() {
 	becomeNobody()
-	os.Exit(Main())
+	os.Exit(cli.Main())
 }
 
 // becomeNobody makes the user nobody the owner of the script's folder and drops root privileges.
@@ -55,7 +57,7 @@ func unforked() {
 	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
 		panic(err)
 	}
-	os.Exit(Main())
+	os.Exit(cli.Main())
 }
 
 // alive returns the number of threads of this process.
