@@ -40,12 +40,16 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
+	"github.com/tombolo-iac/tombolo/internal/program/sandbox"
 )
 
 // Main runs the command of the process arguments, and returns its exit code.
 func Main() int {
 	if program.Keeping() {
 		return program.Keep()
+	}
+	if status, is := sandbox.Child(); is {
+		return status
 	}
 	out := command.NewOutput(os.Stdout)
 	a := &command.App{Surroundings: engine.Surroundings{Environ: os.Environ(), Keeps: true},

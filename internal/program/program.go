@@ -48,6 +48,8 @@ const (
 type Command struct {
 	// Argv is the program and its arguments. See LookPath for how the program is found.
 	Argv []string
+	// Path is the file to execute, which is not looked up; "" means Argv[0].
+	Path string
 	// Inside is set for a program that runs inside of this process. Argv are then only its arguments, beginning with
 	// its name, and Env is its entire environment. Of the other fields, only Stdin, Whole, Stderr, MaxStdout and
 	// MaxStderr are used.
@@ -267,6 +269,9 @@ func LookPath(name string, env []string, base string) (string, error) {
 
 // find finds the program of a command.
 func (c Command) find() (string, error) {
+	if c.Path != "" {
+		return c.Path, nil
+	}
 	path, err := LookPath(c.Argv[0], c.Env, c.Base)
 	if err == nil && c.Installed && !filepath.IsAbs(path) { // Windows searches the working directory first
 		return "", &exec.Error{Name: c.Argv[0], Err: exec.ErrDot}

@@ -25,6 +25,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/program/sandbox"
 	"github.com/tombolo-iac/tombolo/provider"
 	"github.com/tombolo-iac/tombolo/provider/serve"
 )
@@ -77,9 +78,12 @@ func isPlugin(name string) bool {
 }
 
 // Serve serves the provider in a folder until its host ends the session, and returns the exit status. states gives the
-// program access to states. Serve sets New in the options. Messages of programs are written to standard error as log
+// program access to states. Serve sets New in the options, and compiles a module if the process was started for that. Messages of programs are written to standard error as log
 // lines, which hosts show according to TF_LOG; there is no other channel.
 func Serve(dir string, states handler.RemoteState, o serve.Options) int {
+	if status, is := sandbox.Child(); is {
+		return status
+	}
 	// Hosts read lines in this format.
 	log := hclog.New(&hclog.LoggerOptions{Name: "program", Output: os.Stderr, JSONFormat: true, Level: hclog.Trace})
 	o.New = func(context.Context) (provider.Provider, error) {

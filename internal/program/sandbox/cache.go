@@ -12,7 +12,7 @@ import (
 
 // Limits of the cache. Machine code is several times as large as its module.
 const (
-	maxCached     = 64      // modules
+	maxCached     = 2 * 64  // files: for each module its machine code, and the record that it was checked
 	maxCachedSize = 2 << 30 // bytes
 )
 
@@ -88,7 +88,7 @@ func tidy(dir string) bool {
 	})
 	size := int64(0)
 	for i, f := range files {
-		if size += f.info.Size(); i >= maxCached-1 || size > maxCachedSize {
+		if size += f.info.Size(); i > maxCached-2 || size > maxCachedSize {
 			_ = root.Remove(f.path) // another process may have removed it, or have it open
 		}
 	}

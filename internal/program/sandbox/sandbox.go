@@ -4,7 +4,8 @@
 // sockets.
 //
 // A Module is compiled once, and the compiled code is stored in the user's cache folder by the hash of the module. Its
-// memory is limited, and it ends when its context ends, even in an endless loop.
+// memory is limited, and it ends when its context ends, even in an endless loop. In programs that call Child, a process
+// with limits of time and memory compiles it.
 //
 //	m, err := sandbox.Open(ctx, sandbox.Options{Path: "provider.wasm", Cache: sandbox.CacheDir()})
 //	exit := m.Run(ctx, program.Streams{Args: []string{"provider", "read"}, Stdin: in, Stdout: out, Stderr: messages})
@@ -14,6 +15,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -44,9 +46,7 @@ const (
 	// DefaultMemory and MaxMemory are in MiB.
 	DefaultMemory = 256
 	MaxMemory     = 2048
-	// compileTime limits the compilation of a module, whose time its author determines.
-	compileTime = 2 * time.Minute
-	pagesOfMiB  = 16
+	pagesOfMiB    = 16
 	// features are those that compilers use. Reference types would let a module grow a table without a limit.
 	features = api.CoreFeaturesV2 &^ api.CoreFeatureReferenceTypes
 	wasi     = wasi_snapshot_preview1.ModuleName
@@ -68,6 +68,8 @@ type Options struct {
 	// requests: "api.example.com", "*.example.com:8443", "http://localhost:8080".
 	Folders []Folder
 	Hosts   []string
+	// Compile limits the compilation.
+	Compile CompileLimits
 }
 
 // Module is a compiled module. It may run several times at once; the runs share nothing.
@@ -90,6 +92,8 @@ type Module struct {
 type InvalidError struct {
 	Path    string
 	Problem string
+	// limit means that its compilation exceeded a limit.
+	limit bool
 }
 
 // Error returns the name of the file and the problem.
@@ -104,26 +108,44 @@ func Open(ctx context.Context, o Options) (*Module, error) {
 	if o.Memory <= 0 || o.Memory > MaxMemory {
 		o.Memory = DefaultMemory
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, compileTime, fmt.Errorf("it was not compiled after %s", compileTime))
+	limit := cmp.Or(o.Compile.Time, compileTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &tooLongError{limit})
 	defer cancel()
+	if children.Load() {
+		if m, err := openApart(ctx, binary, o); !errors.Is(err, errNoChild) {
+			return m, err
+		}
+	}
+	return openHere(ctx, binary, o)
+}
+
+// openHere compiles a module in this process. The compiler does not stop within a function, so it is left behind if it
+// takes too long.
+func openHere(ctx context.Context, binary []byte, o Options) (*Module, error) {
 	type result struct {
 		m   *Module
 		err error
 	}
 	done := make(chan result, 1)
 	go func() {
-		m, err := open(ctx, binary, o)
+		m, err := open(ctx, ctx, binary, o)
 		if err != nil && o.Cache != "" && ctx.Err() == nil {
 			o.Cache = "" // its files may be damaged
-			m, err = open(ctx, binary, o)
+			m, err = open(ctx, ctx, binary, o)
 		}
 		done <- result{m, err}
 	}()
-	// The compiler does not stop within a function, so it is left behind if it takes too long.
+	ended := func() error {
+		var tooLong *tooLongError
+		if errors.As(context.Cause(ctx), &tooLong) {
+			return tooLong.of(o.Path)
+		}
+		return context.Cause(ctx)
+	}
 	select {
 	case r := <-done:
 		if r.err != nil && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return nil, ended()
 		}
 		return r.m, r.err
 	case <-ctx.Done():
@@ -132,14 +154,15 @@ func Open(ctx context.Context, o Options) (*Module, error) {
 				_ = r.m.Close() // it has not run
 			}
 		}()
-		return nil, context.Cause(ctx)
+		return nil, ended()
 	}
 }
 
-func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) {
+// open compiles a module, or loads its machine code. The compiler stops between two functions when compiling ends.
+func open(ctx, compiling context.Context, binary []byte, o Options) (_ *Module, err error) {
 	m := &Module{path: o.Path, memory: o.Memory, folders: o.Folders, hosts: o.Hosts, transport: newTransport(o.Hosts)}
 	invalid := func(format string, args ...any) error {
-		return errors.Join(&InvalidError{o.Path, fmt.Sprintf(format, args...)}, m.Close())
+		return errors.Join(&InvalidError{Path: o.Path, Problem: fmt.Sprintf(format, args...)}, m.Close())
 	}
 	defer func() {
 		if r := recover(); r != nil { // the compiler met code that it cannot translate
@@ -163,7 +186,10 @@ func open(ctx context.Context, binary []byte, o Options) (_ *Module, err error) 
 	if err := m.provideHTTP(ctx); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	m.compiled, err = m.runtime.CompileModule(ctx, slim)
+	m.compiled, err = m.runtime.CompileModule(compiling, slim)
+	if err != nil && compiling.Err() != nil {
+		return nil, errors.Join(context.Cause(compiling), m.Close())
+	}
 	if err != nil {
 		return nil, invalid("is not a valid WebAssembly module: %s", oneLine(err))
 	}
