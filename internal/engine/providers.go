@@ -76,7 +76,8 @@ func (p *Project) ProgramProvider(of addr.Provider, dir string, granted []string
 		if diags.HasErrors() {
 			return nil, diags.Err()
 		}
-		s := handler.Surroundings{Spool: p.answersHere, Host: "tombolo/" + Version, Granted: granted}
+		s := handler.Surroundings{Spool: p.answersHere, Host: "tombolo/" + Version, Granted: granted,
+			Source: of.String()}
 		if p.opts.Dir != "." {
 			s.Dir = p.opts.Dir
 		}

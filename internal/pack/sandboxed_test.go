@@ -79,14 +79,16 @@ func TestModulesRunAsPackagesWithTheirPermissions(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			if text := strings.Join(strings.Fields(string(out)), " "); err == nil || !strings.Contains(text,
 				"asks for permissions that it does not have: env LABELS http api.example.com") ||
-				!strings.Contains(text, "TOMBOLO_GRANTS_LABELS='env LABELS, http api.example.com'") {
+				!strings.Contains(text, "TOMBOLO_GRANTS_LABELS='provider example/labels, env LABELS, http api.example.com'") {
 				t.Errorf("got %v\n%s", err, out)
 			}
 			if program == "tombolo" {
 				p.file(".tombolo.lock.hcl", "provider \"registry.terraform.io/example/labels\" {\n"+
 					"  granted = [\"env LABELS\", \"http api.example.com\"]\n}\n")
 			} else {
-				p.env = append(p.env, "TOMBOLO_GRANTS_LABELS=env LABELS, http api.example.com")
+				p.env = append(p.env, "TOMBOLO_GRANTS_LABELS=provider other/labels, env LABELS, http api.example.com")
+				p.fails("asks for permissions that it does not have", "plan", "-no-color")
+				p.env = append(p.env, "TOMBOLO_GRANTS_LABELS=provider example/labels, env LABELS, http api.example.com")
 			}
 			p.says(`"hello-world"`, "apply", "-auto-approve", "-no-color")
 			if program == "tombolo" {

@@ -57,8 +57,8 @@ var Environment = []Variable{
 	{Name: flavor.Variable,
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
 			"called by, and the lock file decide.", Paths: []string{"init"}},
-	{Name: "TOMBOLO_GRANTS_NAME", Text: "Permissions of the sandboxed provider NAME, such as \"env DNS_TOKEN, http " +
-		"api.example.com\".", Paths: []string{"init"}},
+	{Name: "TOMBOLO_GRANTS_NAME", Text: "Permissions of the sandboxed provider NAME, such as \"provider " +
+		"example/dns, env DNS_TOKEN, http api.example.com\".", Paths: []string{"init"}},
 	{Name: "TOMBOLO_PROGRAM_DEBUG", Text: "The debugger for a program provider, as NAME=COMMAND. The words " +
 		"replace the first word of the program's command, such as notes=node --inspect-brk=127.0.0.1:9229.",
 		Flags: []string{"parallelism"}},

@@ -30,7 +30,8 @@ func (i *initCommand) grant(ctx context.Context, c *command.Call, folders map[ad
 		if mistakes.HasErrors() || refused(p, nil) != nil {
 			continue // errors are reported when the provider is used
 		}
-		missing := handler.Missing(m, handler.Surroundings{Granted: has(lock, p)})
+		surroundings := handler.Surroundings{Granted: has(lock, p), Source: p.String()}
+		missing := handler.Missing(m, surroundings)
 		if had := lock.Granted(p); len(had) > 0 && i.lockfile != readOnly { // what is not wanted any more ends
 			lock = lock.Grant(p, stillWanted(m, had))
 		}
@@ -42,8 +43,8 @@ func (i *initCommand) grant(ctx context.Context, c *command.Call, folders map[ad
 			diags = diags.Warnf(nil, "Permissions were not granted", "The provider %s is sandboxed, and asks for "+
 				"permissions:\n  %s\n\nCommands that need its program will fail.", p.ForDisplay(),
 				strings.Join(missing, "\n  ")).
-				Advise("If you trust it with them, run \"%s\" again and answer \"yes\", or set the environment "+
-					"variable %s.", diag.Run("init"), m.GrantsVariable())
+				Advise("If you trust it with them, run \"%s\" again and answer \"yes\", or set this variable of the "+
+					"environment:\n  %s='%s'", diag.Run("init"), m.GrantsVariable(), handler.GrantText(m, surroundings))
 		}
 	}
 	if string(lock.Bytes()) == string(before.Bytes()) {

@@ -17,11 +17,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
+	"github.com/apparentlymart/go-versions/versions"
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
@@ -115,9 +118,32 @@ func Open(dir string, states handler.RemoteState, granted []string, say func(han
 	if diags.HasErrors() {
 		return nil, nil, diags
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Granted: granted}), handler.Options{Output: say,
-		MayRead: refusal(), RemoteState: states})
+	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Granted: granted, Source: sourceOf(dir)}),
+		handler.Options{Output: say,
+			MayRead: refusal(), RemoteState: states})
 	return m, p, diags
+}
+
+// sourceOf returns the address of an installed provider from the folder into which an engine unpacked its package,
+// HOST/NAMESPACE/NAME/VERSION/OS_ARCH, or "" for another folder. The package does not choose this path.
+func sourceOf(dir string) string {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return ""
+	}
+	parts := strings.Split(filepath.ToSlash(dir), "/")
+	if len(parts) < 5 {
+		return ""
+	}
+	parts = parts[len(parts)-5:]
+	if _, err := versions.ParseVersion(parts[3]); err != nil || parts[4] != runtime.GOOS+"_"+runtime.GOARCH {
+		return ""
+	}
+	p, err := addr.ParseProvider(strings.Join(parts[:3], "/"))
+	if err != nil {
+		return ""
+	}
+	return p.String()
 }
 
 // RefusalVariable is the environment variable in which Tombolo passes the reason why a plugin must not run programs

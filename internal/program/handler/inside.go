@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/flavor"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/sandbox"
@@ -35,7 +36,7 @@ func newGuest(m *manifest.Manifest, s Surroundings) *guest {
 	}
 	g.open = sync.OnceValues(func() (*sandbox.Module, error) {
 		if missing := Missing(m, s); len(missing) > 0 {
-			return nil, g.notGranted(missing)
+			return nil, g.notGranted(s, missing)
 		}
 		module, err := sandbox.Open(context.Background(), sandbox.Options{Path: m.Module(), Memory: m.Memory,
 			Cache: g.cache, Hosts: m.Permissions.Hosts, Folders: g.folders()})
@@ -52,11 +53,41 @@ func newGuest(m *manifest.Manifest, s Surroundings) *guest {
 
 // Missing returns the permissions that the module of a manifest asks for and does not have, one line for each.
 func Missing(m *manifest.Manifest, s Surroundings) []string {
-	granted := slices.Concat(s.Granted, manifest.ParseGrants(variable(s.Env, m.GrantsVariable())))
+	granted := slices.Concat(s.Granted, manifest.GrantsTo(variable(s.Env, m.GrantsVariable()), func(name string) bool {
+		return names(name, m, s.Source)
+	}))
 	if slices.Contains(granted, "*") {
 		return nil
 	}
 	return m.Permissions.Missing(granted)
+}
+
+// names reports whether a user means this provider: by its address, which may omit the host of a public registry, or by
+// its folder.
+func names(name string, m *manifest.Manifest, source string) bool {
+	if filepath.IsAbs(name) {
+		return m.Dir != "" && resolved(name) == resolved(m.Dir)
+	}
+	return source != "" && (name == source || name == shortened(source))
+}
+
+// shortened returns an address without the host of a public registry.
+func shortened(source string) string {
+	for _, f := range []flavor.Flavor{flavor.Terraform, flavor.OpenTofu} {
+		if short, ok := strings.CutPrefix(source, f.RegistryHost()+"/"); ok {
+			return short
+		}
+	}
+	return source
+}
+
+// GrantText returns the value of the variable that grants a module its permissions.
+func GrantText(m *manifest.Manifest, s Surroundings) string {
+	name := shortened(s.Source)
+	if name == "" {
+		name = resolved(m.Dir)
+	}
+	return manifest.ProviderWord + name + ", " + strings.Join(m.Permissions.Lines(), ", ")
 }
 
 // variable returns a variable of an environment; nil is that of this process.
@@ -87,13 +118,13 @@ func (g *guest) folders() (list []sandbox.Folder) {
 	return list
 }
 
-func (g *guest) notGranted(missing []string) error {
+func (g *guest) notGranted(s Surroundings, missing []string) error {
 	return &NotReadyError{Summary: "Permissions of a provider are not granted", Ours: true,
 		Detail: fmt.Sprintf("The module of provider %s asks for permissions that it does not have:\n  %s", g.m.Name,
 			strings.Join(missing, "\n  ")),
 		Advice: diag.Advise("If you trust it with them, run \"%s\", which asks and records the answer. For Terraform "+
 			"and OpenTofu, set this variable of the environment:\n  %s='%s'", diag.Run("init"), g.m.GrantsVariable(),
-			strings.Join(g.m.Permissions.Lines(), ", "))}
+			GrantText(g.m, s))}
 }
 
 func (g *guest) notReady(err error) error {
@@ -126,6 +157,26 @@ func (g *guest) into(cmd *program.Command) error {
 	}
 	cmd.Inside = module
 	return nil
+}
+
+// CheckProgram returns why the program of a manifest cannot be started at all: a *NotReadyError, for example because its
+// module is missing. A program with a preparation is only checked when it is prepared, and HTTP providers have none.
+func CheckProgram(m *manifest.Manifest, s Surroundings) error {
+	switch {
+	case m.HTTP != nil || len(m.Prepare) > 0 || len(m.PrepareFrom) > 0:
+		return nil
+	case m.Wasm == "":
+		start, err := NewStart(m, s)
+		if err == nil && !strings.ContainsAny(start.Argv[0], `/\`) {
+			if _, missing := program.LookPath(start.Argv[0], start.Env, s.Dir); missing != nil {
+				err = &NotReadyError{Summary: sumNotReady, Ours: true, Detail: fmt.Sprintf("The program %q of provider "+
+					"%s was not found in PATH. Install it, or add its folder to PATH.", start.Argv[0], m.Name)}
+			}
+		}
+		return err
+	}
+	g := newGuest(m, s)
+	return errors.Join(g.into(&program.Command{}), g.close())
 }
 
 // endangers returns what of the project or of Tombolo a module could change in a folder to which it writes: with the

@@ -229,7 +229,7 @@ func TestModulesWithoutTheirPermissionsAreNotRun(t *testing.T) {
 			if advice := fmt.Sprint(not.Advice); !strings.Contains(advice, "TOMBOLO_GRANTS_GUEST") {
 				t.Errorf("the advice is %s", advice)
 			}
-			s.Env = append(s.Env, m.GrantsVariable()+"=http http://127.0.0.1:1, write objects")
+			s.Env = append(s.Env, m.GrantsVariable()+"=provider "+m.Dir+", http http://127.0.0.1:1, write objects")
 			c = handler.NewCaller(m, s)
 			defer c.Close()
 			if got := called(t, c, "good"); !strings.Contains(got, "GOOD") {

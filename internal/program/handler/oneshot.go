@@ -37,6 +37,8 @@ type Surroundings struct {
 	Spool func() program.Spool
 	// Patience is how long a program may take to begin a session; 0 means one minute.
 	Patience time.Duration
+	// Source is the address of the provider as HOST/NAMESPACE/NAME, or "" if it is not known.
+	Source string
 	// Granted are the permissions that a module has, one line for each; "*" means all. The variable of the provider in
 	// the environment can grant more.
 	Granted []string

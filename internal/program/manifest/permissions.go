@@ -62,8 +62,26 @@ func (p Permissions) Missing(granted []string) []string {
 	})
 }
 
+// ProviderWord begins the lines of a GrantsVariable that name a provider, by its address or its folder.
+const ProviderWord = "provider "
+
+// GrantsTo returns the lines of a GrantsVariable that are granted to a provider: those after a line with its name, up to
+// the next such line. Names of providers in manifests are chosen by their authors, so the name of the variable alone
+// grants nothing. is reports whether a line names the provider.
+func GrantsTo(text string, is func(name string) bool) (lines []string) {
+	ours := false
+	for _, line := range ParseGrants(text) {
+		if name, names := strings.CutPrefix(line, ProviderWord); names {
+			ours = is(name)
+		} else if ours {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // GrantsVariable returns the name of the environment variable in which a user grants permissions to this provider: a
-// list of lines, separated by commas.
+// list of lines, separated by commas; see GrantsTo.
 func (m *Manifest) GrantsVariable() string { return "TOMBOLO_GRANTS_" + strings.ToUpper(m.Name) }
 
 // ParseGrants reads a list of lines that are separated by commas. Nobody grants everything ("*") in this way.

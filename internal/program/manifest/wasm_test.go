@@ -104,6 +104,14 @@ func TestPermissionsAreLinesThatUsersGrant(t *testing.T) {
 	if got := m.Permissions.Missing(granted); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q: who may write may read, but not the reverse", got, want)
 	}
+	for text, want := range map[string]string{"env A": "", "provider me, env A, env B": "env A+env B",
+		"provider other, env A": "", "env A, provider me, env B, provider other, env C": "env B",
+		"provider other, env A, provider me, read x": "read x", "provider me": "", "provider, env A": ""} {
+		got := manifest.GrantsTo(text, func(name string) bool { return name == "me" })
+		if strings.Join(got, "+") != want {
+			t.Errorf("%q grants %q, want %q", text, got, want)
+		}
+	}
 	if got := m.GrantsVariable(); got != "TOMBOLO_GRANTS_DNS" {
 		t.Errorf("the variable is %s", got)
 	}
