@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ import (
 var date = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // archive writes the archive for one platform and returns its SHA-256.
-func (b *build) archive(p part, name string) (a Archive, sum string, err error) {
+func (b *build) archive(ctx context.Context, p part, name string) (a Archive, sum string, err error) {
 	host := b.Hosts[p.on]
 	info, err := os.Stat(host)
 	if err != nil {
@@ -32,7 +33,7 @@ func (b *build) archive(p part, name string) (a Archive, sum string, err error) 
 	slices.SortFunc(entries, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	digest := sha256.New()
 	var size counter
-	err = replace.File(name, 0o666, func(w io.Writer) error { return zipTo(io.MultiWriter(w, digest, &size), entries) })
+	err = replace.File(name, 0o666, func(w io.Writer) error { return zipTo(ctx, io.MultiWriter(w, digest, &size), entries) })
 	if err != nil {
 		return a, "", err
 	}
@@ -49,7 +50,7 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // zipTo writes an archive that contains only files: with entries for folders, its hash would differ from the hash of
 // its unpacked content.
-func zipTo(w io.Writer, entries []file) error {
+func zipTo(ctx context.Context, w io.Writer, entries []file) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(out, flate.DefaultCompression)
@@ -63,13 +64,26 @@ func zipTo(w io.Writer, entries []file) error {
 		h.SetMode(mode)
 		out, err := z.CreateHeader(h)
 		if err == nil {
-			err = f.copyTo(out)
+			err = f.copyTo(stoppable{ctx, out})
 		}
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", f.name, err)
 		}
 	}
 	return z.Close()
+}
+
+// stoppable is a writer that fails when a context has ended.
+type stoppable struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (s stoppable) Write(b []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	return s.Writer.Write(b)
 }
 
 func (f file) copyTo(w io.Writer) error {

@@ -94,13 +94,24 @@ func (b *build) index(ctx context.Context, source addr.Provider) error {
 	return nil
 }
 
-// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy.
-func share(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// removed removes a file if it exists.
+func removed(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if os.Link(from, to) == nil {
-		return nil
+	return nil
+}
+
+// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy. The second name always
+// has a whole file.
+func share(from, to string) error {
+	next := to + ".new"
+	if err := removed(next); err != nil {
+		return err
+	}
+	if os.Link(from, next) == nil {
+		// A link that has the second name already is the same file, and then the rename changes nothing.
+		return errors.Join(os.Rename(next, to), removed(next))
 	}
 	in, err := os.Open(from)
 	if err != nil {

@@ -15,6 +15,7 @@ package pack
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -29,6 +30,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/pack/generic"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
+	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/wire"
 )
 
@@ -161,27 +163,54 @@ func (b *build) program(on packages.Platform) string {
 	return name
 }
 
-// write writes all files, the mirrors last, because their content can be installed.
-func (b *build) write(ctx context.Context) error {
+// unfinishedPrefix begins the names of folders in the output in which files are written until all of them are complete.
+const unfinishedPrefix = ".unfinished-"
+
+// write writes all files, the mirrors last, because their content can be installed. Until the files of the release are
+// complete, which takes long, they are in a folder that is removed if Build fails or is interrupted. The rest is not
+// interrupted.
+func (b *build) write(ctx context.Context) (err error) {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return err
 	}
+	replace.Sweep(b.Out, unfinishedPrefix)
+	work, err := replace.Unfinished(b.Out, unfinishedPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, work.Remove()) }()
+	names, err := b.release(ctx, work.Dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(b.Out, name)
+		if err := os.Rename(filepath.Join(work.Dir, name), path); err != nil {
+			return err
+		}
+		b.result.Files = append(b.result.Files, path)
+	}
+	slices.Sort(b.result.Files)
+	return b.mirrors(context.WithoutCancel(ctx))
+}
+
+// release writes the files of the release into a folder, and returns their names, those of the checksums last.
+func (b *build) release(ctx context.Context, dir string) (names []string, err error) {
 	sums := map[string]string{}
 	for _, p := range b.parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		name := b.base() + "_" + p.on.String() + ".zip"
-		a, sum, err := b.archive(p, filepath.Join(b.Out, name))
+		a, sum, err := b.archive(ctx, p, filepath.Join(dir, name))
 		if err != nil {
-			return err
+			return nil, err
 		}
+		a.Path = filepath.Join(b.Out, name)
+		names = append(names, name)
 		b.result.Archives = append(b.result.Archives, a)
 		sums[name] = sum
 	}
 	about, err := b.registryManifest()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	name := b.base() + "_manifest.json"
 	sums[name] = sumOf(about)
@@ -189,21 +218,16 @@ func (b *build) write(ctx context.Context) error {
 	files := map[string][]byte{name: about, b.base() + "_SHA256SUMS": list}
 	if b.Sign != nil {
 		if files[b.base()+"_SHA256SUMS.sig"], err = b.Sign(list); err != nil {
-			return fmt.Errorf("sign the checksums: %w", err)
+			return nil, fmt.Errorf("sign the checksums: %w", err)
 		}
 	}
-	for name, text := range files {
-		if err := putText(filepath.Join(b.Out, name), text); err != nil {
-			return err
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(files))) { // _manifest.json before _SHA256SUMS
+		names = append(names, name)
+		if err := putText(filepath.Join(dir, name), files[name]); err != nil {
+			return nil, err
 		}
 	}
-	names := slices.Concat(slices.Collect(maps.Keys(files)), slices.DeleteFunc(slices.Collect(maps.Keys(sums)),
-		func(n string) bool { return files[n] != nil }))
-	slices.Sort(names)
-	for _, name := range names {
-		b.result.Files = append(b.result.Files, filepath.Join(b.Out, name))
-	}
-	return b.mirrors(ctx)
+	return names, nil
 }
 
 // registryManifest returns the document with the supported versions of the plugin protocol, for registries. It lists

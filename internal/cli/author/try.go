@@ -81,6 +81,11 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
+	if o.replay == "" {
+		if diags = diags.Extend(t.Ready()); diags.HasErrors() {
+			return c.End(diags)
+		}
+	}
 	t.RemoteState = c.RemoteState()
 	const cannot = "The test cannot start"
 	if o.mock != "" {

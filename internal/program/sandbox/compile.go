@@ -179,7 +179,7 @@ func compile(ctx context.Context, binary []byte, o Options) error {
 		return errNoChild
 	}
 	res, err := program.Run(ctx, program.Command{Path: self, Argv: os.Args[:1],
-		Env: []string{childVariable + "=" + string(text)},
+		Env:   []string{childVariable + "=" + string(text)},
 		Stdin: binary, Detached: true, Grace: -1, MaxMemory: t.Limit + spareMemory})
 	var v verdict
 	var tooLong *tooLongError

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/program"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
@@ -71,6 +72,17 @@ func (n *Noise) Problems() (list []string) {
 			call, n.found[call]))
 	}
 	return list
+}
+
+// Ready returns why the program cannot be started at all, which would fail most checks with the same message. It also
+// compiles a module.
+func (t *Trial) Ready() diag.List {
+	err := handler.CheckProgram(t.manifest, handler.Surroundings{Granted: []string{"*"}})
+	var not *handler.NotReadyError
+	if errors.As(err, &not) {
+		return diag.List{}.Errorf(nil, badTrial, "%s", not.Detail)
+	}
+	return diag.List{}.AppendError(badTrial, err)
 }
 
 // begin is how long a program gets to start and wait for its input.
