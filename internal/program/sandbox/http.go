@@ -322,6 +322,9 @@ func (m *Module) redirected(resp *http.Response, from *url.URL, method *string, 
 
 // answered reads an answer.
 func answered(ctx context.Context, resp *http.Response, from *url.URL) (*response, error) {
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which knows no time limit
+		return nil, errors.New("the server switched to another protocol, which is not supported")
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,13 +95,18 @@ func text(diags diag.List) string {
 
 var named = map[string]cty.Value{"name": cty.StringVal("one"), "password": cty.StringVal("canary-of-a-password")}
 
-// badly are invalid responses.
-var badly = map[string]struct {
+// bad is an invalid response.
+type bad struct {
 	answer func(w http.ResponseWriter, r *http.Request)
 	says   string
 	// unknown means that a creation may have happened.
 	unknown bool
-}{
+	// limited sets a short time limit.
+	limited bool
+}
+
+// badly are invalid responses, with those in raw_test.go. The rows of docs/hostile.md have the same names.
+var badly = map[string]bad{
 	"a refusal": {answer: func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"message": "the name is taken"}`, http.StatusConflict)
 	}, says: "status 409 Conflict.\n\nthe name is taken"},
@@ -163,6 +169,23 @@ var badly = map[string]struct {
 	}, says: "status 302 Found"},
 }
 
+// The page of hostile programs has a row for each answer.
+func TestHostileServersAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/hostile.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _ := strings.Cut(string(page), "## Servers\n")
+	for name := range badly {
+		if !strings.Contains(rows, "\n| "+name+" |") {
+			t.Errorf("docs/hostile.md has no row for %q", name)
+		}
+	}
+	if got := strings.Count(rows, "\n| ") - 1; got != len(badly) {
+		t.Errorf("docs/hostile.md has %d rows for %d answers", got, len(badly))
+	}
+}
+
 // Whatever a server does, the provider soon reports the result. A creation that may have happened has an unknown
 // result, so that the engine keeps it in the journal.
 func TestHostileServers(t *testing.T) {
@@ -170,7 +193,7 @@ func TestHostileServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newThings(t)
 			l := beginThings(t, s, `"retry"`, `"timeout": "100ms", "max_body": 100000, "retry"`)
-			if !strings.Contains(c.says, "time limit") {
+			if !strings.Contains(c.says, "time limit") && !c.limited {
 				l = beginThings(t, s, `"retry"`, `"max_body": 100000, "retry"`)
 			}
 			kept := l.apply(context.Background(), "inv_thing", provider.ApplyResponse{}, named)

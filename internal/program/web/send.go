@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
@@ -326,6 +327,8 @@ func (v *visit) once(a *ask, vars manifest.Variables) (got *reply, sent bool, er
 		if err != nil {
 			if f := (*Failure)(nil); errors.As(err, &f) {
 				f.Lost = a.changes && resp.StatusCode < 300
+			} else if ctx.Err() != nil && v.ctx.Err() == nil {
+				err = fmt.Errorf("the answer is incomplete: the time limit of %s for a request has passed", limit)
 			}
 			return nil, true, err
 		}
@@ -372,6 +375,9 @@ func redirected(a *ask, from *url.URL, resp *http.Response) (*url.URL, error) {
 // read reads the body of a response.
 func (c *Client) read(resp *http.Response) ([]byte, error) {
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which knows no time limit
+		return nil, nil
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.m.HTTP.MaxBody+1))
 	switch {
 	case err != nil:
@@ -383,11 +389,13 @@ func (c *Client) read(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// retryAfter returns the pause that the server requests.
+// retryAfter returns the pause that the server requests, which may be centuries.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
-	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n >= 0 {
+	if n, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return time.Duration(n) * time.Second
+	} else if errors.Is(err, strconv.ErrRange) {
+		return math.MaxInt64
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now))

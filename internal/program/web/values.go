@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -19,10 +18,7 @@ func (r *reply) value() cty.Value {
 	for name, list := range r.header {
 		headers[strings.ToLower(name)] = cty.StringVal(strings.ToValidUTF8(strings.Join(list, ", "), "\uFFFD"))
 	}
-	text := ""
-	if utf8.Valid(r.body) {
-		text = string(r.body)
-	}
+	text := strings.ToValidUTF8(string(r.body), "\uFFFD") // it must not look like an empty body
 	body := cty.StringVal(text)
 	if len(strings.TrimSpace(text)) == 0 {
 		body = cty.NullVal(cty.DynamicPseudoType)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -170,10 +171,56 @@ func misbehave(text string) string {
 		os.Exit(3)
 	case "panic":
 		panic("out of order")
+	case "recurse":
+		fmt.Fprintln(os.Stderr, depth(1))
+	case "flood messages":
+		for {
+			os.Stderr.Write(bytes.Repeat([]byte("x"), 1<<20))
+		}
 	case "refuse":
 		return "the text is refused"
+	case "end", "half", "twice", "more", "no JSON", "deep", "large number", "no text", "nothing":
+		fault = text
 	}
 	return ""
+}
+
+// fault is how the next answer is wrong.
+var fault string
+
+func depth(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return depth(n+1) + 1
+}
+
+// spoilt returns what is written in place of an answer, which ends with a newline.
+func spoilt(answer []byte) []byte {
+	kind := fault
+	fault = ""
+	switch kind {
+	case "end":
+		os.Exit(0)
+	case "half":
+		os.Stdout.Write(answer[:len(answer)/2])
+		os.Exit(0)
+	case "twice":
+		return append(answer, answer...)
+	case "more":
+		return append(answer, "and more\n"...)
+	case "no JSON":
+		return []byte("hello\n")
+	case "deep":
+		return append(append(bytes.Repeat([]byte("["), 1<<20), bytes.Repeat([]byte("]"), 1<<20)...), '\n')
+	case "large number":
+		return bytes.Replace(answer, []byte(`"upper":`), []byte(`"upper":1e999999999999,"x":`), 1)
+	case "no text":
+		return []byte("\"\xff\xfe\"\n")
+	case "nothing":
+		return []byte("\n")
+	}
+	return answer
 }
 
 func print(v any) {
@@ -181,7 +228,7 @@ func print(v any) {
 	if err != nil {
 		fail(err.Error())
 	}
-	os.Stdout.Write(append(text, '\n'))
+	os.Stdout.Write(spoilt(append(text, '\n')))
 }
 
 func fail(message string) {
