@@ -30,8 +30,8 @@ func cmdTypes() *command.Command {
 their attributes. PROGRAM is the folder of a program provider or a plugin, such as ./terraform-provider-demo. Without
 PROGRAM, the provider is the one that the configuration in the working directory uses.
 
-For python, the file has classes of typing.TypedDict; for typescript, which serves JavaScript, too, interfaces; for go,
-structs for encoding/json.`,
+For python, the file has classes of typing.TypedDict; for typescript, which serves JavaScript, too, interfaces; for ruby,
+aliases of RBS; for go, structs for encoding/json.`,
 		Example: `~ provider types -lang python -out notes/notes_types.py ./notes
 ~ provider types -lang python -out notes/notes_types.py -check ./notes`,
 		Setup: func(c *command.Call) command.Run {

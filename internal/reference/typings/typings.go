@@ -3,7 +3,7 @@
 //
 //	text, err := typings.Write("python", schema, "notes")
 //
-// model.go names the records of a schema; python.go, typescript.go and golang.go write them. The same schema results in
+// model.go names the records of a schema; python.go, typescript.go, ruby.go and golang.go write them. The same schema results in
 // the same bytes.
 package typings
 
@@ -19,7 +19,7 @@ import (
 
 // languages has the functions that write the records of a provider with a name.
 var languages = map[string]func(name string, all []*record) ([]byte, error){
-	"python": python, "typescript": typescript, "go": golang,
+	"python": python, "typescript": typescript, "go": golang, "ruby": ruby,
 }
 
 // Languages returns the names of the supported languages.

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected files in testdata again")
 
-var endings = map[string]string{"python": ".py", "typescript": ".d.ts", "go": ".go.txt"}
+var endings = map[string]string{"python": ".py", "typescript": ".d.ts", "go": ".go.txt", "ruby": ".rbs"}
 
 // notes is a schema with every kind of member.
 func notes() *provider.Schema {
@@ -82,7 +82,7 @@ func TestTypesAreAsRecorded(t *testing.T) {
 		}
 	}
 	_, err := Write("cobol", notes(), "notes")
-	if err == nil || !strings.Contains(err.Error(), "go, python, typescript") {
+	if err == nil || !strings.Contains(err.Error(), "go, python, ruby, typescript") {
 		t.Errorf("another language: %v", err)
 	}
 }
@@ -197,6 +197,11 @@ func TestRandomTypesAreValid(t *testing.T) {
 			if lang == "go" {
 				checkGo(t, name)
 			}
+			if lang == "ruby" {
+				if err := readRBS(string(text)); err != nil {
+					t.Errorf("seed %d: %v\n%s", seed, err, text)
+				}
+			}
 		}
 	}
 	t.Run("python", func(t *testing.T) {
@@ -206,6 +211,9 @@ for name in sorted(glob.glob("*.py")):
     for value in runpy.run_path(name).values():
         if isinstance(value, type) and hasattr(value, "__annotations__"):
             typing.get_type_hints(value)`)
+	})
+	t.Run("ruby", func(t *testing.T) {
+		run(t, dir, "rbs", "-I", ".", "validate")
 	})
 	t.Run("typescript", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(dir, "*.d.ts"))
