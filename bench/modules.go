@@ -29,7 +29,7 @@ type moduleRow struct {
 }
 
 // modulesMain measures calls of WASI modules in each language, beside the same program in Go as a process. The modules
-// are those of "provider new".
+// are those of "provider new". A second table has sessions.
 func modulesMain(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("modules", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -53,7 +53,7 @@ func modulesMain(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		fmt.Fprintf(stdout, "| %s | %v | %v | %v | %.0f |\n", row.name, row.compiled.Round(time.Millisecond/10),
 			row.stored.Round(time.Millisecond/10), row.median.Round(time.Microsecond), row.rate)
 	}
-	return nil
+	return sessionsMain(ctx, filepath.Join(dir, "sessions"), *n, stdout)
 }
 
 func measureModule(ctx context.Context, dir, lang string, n int) (row moduleRow, err error) {
@@ -128,7 +128,8 @@ func buildModule(ctx context.Context, dir, lang string, native bool) error {
 // callLabel calls the function of the provider once.
 func callLabel(ctx context.Context, c handler.Caller) (time.Duration, error) {
 	start := time.Now()
-	a, err := c.Call(ctx, handler.Call{Action: "call", Type: "label", Params: []byte(`{"args":["Hello, world"]}`),
+	a, err := c.Call(ctx, handler.Call{Action: "call", Type: "label",
+		Params: []byte(`{"function":"label","args":["Hello, world"]}`),
 		Line: func(string) {}, Progress: func(string, float64) {}})
 	switch {
 	case err != nil:

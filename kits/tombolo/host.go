@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -303,13 +304,18 @@ func (h *host) session(in io.Reader) error {
 			mu.Lock()
 			calls[*message.ID] = cancel
 			mu.Unlock()
-			go func() { // the host ends the process, and with it the call
+			serve := func() {
 				h.serve(ctx, *message.ID, message.Method, message.Params)
 				mu.Lock()
 				delete(calls, *message.ID)
 				mu.Unlock()
 				cancel()
-			}()
+			}
+			if runtime.GOOS == "wasip1" { // a read of the next line would block the whole module
+				serve()
+			} else {
+				go serve() // the host ends the process, and with it the call
+			}
 		}
 	}
 }
