@@ -271,6 +271,19 @@ func (r *Run) accepts(pl *plan.Plan) diag.List {
 	return diags
 }
 
+// Accepts returns the errors with which Apply would refuse a plan because of the current state, without applying it.
+func (r *Run) Accepts(pl *plan.Plan) diag.List {
+	if diags := r.accepts(pl); diags.HasErrors() {
+		return diags
+	}
+	prog, diags := r.project.prepare()
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+		return diags
+	}
+	_, more := r.rebase(prog, pl)
+	return diags.Extend(more)
+}
+
 // based is a plan together with the state that it is applied to, which may have changed since planning.
 type based struct {
 	plan *plan.Plan

@@ -5,7 +5,8 @@
 //	if file.LocksModules() { ... }
 //
 // File is the schema. To add a block, add a field whose tags have its name and its row in the documentation; a test
-// compares them with docs/extensions/tombolo-hcl.md. Values are constants: the file is read before any evaluation.
+// compares them with docs/extensions/tombolo-hcl.md. Values are constants, except for two arguments of units that package
+// stack evaluates: the file is read before any evaluation.
 // Unknown names are refused with their range and, if a name is similar, a suggestion: a setting that is ignored because
 // of a typing error is worse than none.
 package projectfile
@@ -46,6 +47,9 @@ type File struct {
 	Providers []Provider  `hcl:"provider,block" doc:"how a provider is called; the label is its source"`
 	Policies  []Policy    `hcl:"policy,block" doc:"a program that checks plans; the label is its name"`
 	Hooks     []Hook      `hcl:"hook,block" doc:"a program that runs on events; the label is its name"`
+
+	Units []Unit `hcl:"unit,block" doc:"a root module of a stack; the label is its name"`
+	Stack *Stack `hcl:"stack,block" doc:"how the units of a stack work"`
 }
 
 // Modules is the modules block.
@@ -137,7 +141,8 @@ func (f File) check() (diags diag.List) {
 				*r.AtOnce)
 		}
 	}
-	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies()).Extend(f.checkHooks())
+	return diags.Extend(f.checkProviders()).Extend(f.checkPolicies()).Extend(f.checkHooks()).
+		Extend(f.checkUnits())
 }
 
 // checkDuration reports a non-empty text that is not a valid positive duration.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tombolo-iac/tombolo/internal/projectfile"
 )
@@ -36,24 +37,29 @@ func TestProjectFileIsDecoded(t *testing.T) {
 // Each mistake is reported with its line, and the error says what was expected.
 func TestUnknownSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"\nmodule {\n}\n":                             `2: Blocks of type "module" are not expected here. Did you mean "m`,
-		"modules {\n  lok = true\n}\n":                `2: An argument named "lok" is not expected here. Did you mean "l`,
-		"lock = true\n":                               `1: An argument named "lock" is not expected here.`,
-		"modules \"a\" {\n}\n":                        `1: No labels are expected for modules blocks.`,
-		"modules {\n}\nmodules {\n}\n":                `3: Only one modules block is allowed`,
-		"modules {\n  lock = \"maybe\"\n}\n":          `2: Unsuitable value: a bool is required`,
-		"modules {\n  lock = null\n}\n":               `2: Unsuitable value`,
-		"modules {\n  lock = var.a\n}\n":              `2: Variables may not be used here.`,
-		"modules {\n  lock = upper(\"a\")\n}\n":       `2: Functions may not be called here.`,
-		"modules {\n  lock = true\n  lock = false\n}": `3: The argument "lock" was already set`,
-		"modules {\n":                                 `1: There is no closing brace`,
-		"refresh {\n  max_age = \"1 day\"\n}\n":       `2: max_age is "1 day". Expected a duration greater than zero, such as "90s"`,
-		"refresh {\n  max_age = \"-1h\"\n}\n":         `2: max_age is "-1h".`,
-		"\nresources \"a b\" {\n}\n":                  `2: `,
-		"resources \"data.a.b\" {\n}\n":               `1: "data.a.b" is not a managed resource`,
-		"resources \"a.[\" {\n}\n":                    `1: `,
-		"resources {\n  refresh = false\n}\n":         `1: All resources blocks must have 1 labels`,
-		strings.Repeat("[", 100000):                   `1: `,
+		"\nmodule {\n}\n":                                                  `2: Blocks of type "module" are not expected here. Did you mean "m`,
+		"modules {\n  lok = true\n}\n":                                     `2: An argument named "lok" is not expected here. Did you mean "l`,
+		"lock = true\n":                                                    `1: An argument named "lock" is not expected here.`,
+		"modules \"a\" {\n}\n":                                             `1: No labels are expected for modules blocks.`,
+		"modules {\n}\nmodules {\n}\n":                                     `3: Only one modules block is allowed`,
+		"modules {\n  lock = \"maybe\"\n}\n":                               `2: Unsuitable value: a bool is required`,
+		"modules {\n  lock = null\n}\n":                                    `2: Unsuitable value`,
+		"modules {\n  lock = var.a\n}\n":                                   `2: Variables may not be used here.`,
+		"modules {\n  lock = upper(\"a\")\n}\n":                            `2: Functions may not be called here.`,
+		"modules {\n  lock = true\n  lock = false\n}":                      `3: The argument "lock" was already set`,
+		"modules {\n":                                                      `1: There is no closing brace`,
+		"refresh {\n  max_age = \"1 day\"\n}\n":                            `2: max_age is "1 day". Expected a duration greater than zero, such as "90s"`,
+		"refresh {\n  max_age = \"-1h\"\n}\n":                              `2: max_age is "-1h".`,
+		"\nresources \"a b\" {\n}\n":                                       `2: `,
+		"resources \"data.a.b\" {\n}\n":                                    `1: "data.a.b" is not a managed resource`,
+		"resources \"a.[\" {\n}\n":                                         `1: `,
+		"resources {\n  refresh = false\n}\n":                              `1: All resources blocks must have 1 labels`,
+		"stack {\n  units_at_once = 0\n}\n":                                `2: units_at_once is 0. Expected 1 or more.`,
+		"unit \"a\" {\n}\n":                                                `1: The argument "source" is required`,
+		"unit \"a\" {\n  source = \"\"\n}\n":                               `2: The source of the unit "a" is empty.`,
+		"unit \"a b\" {\n  source = \"a\"\n}\n":                            `1: "a b" is not a valid name.`,
+		"unit \"a\" {\n source=\"b\"\n}\nunit \"a\" {\n source=\"c\"\n}\n": `4: There is another unit block "a" in line 1.`,
+		strings.Repeat("[", 100000):                                        `1: `,
 	} {
 		got, diags := projectfile.Parse(projectfile.Name, []byte(text))
 		if !diags.HasErrors() || diags[0].Subject == nil {
@@ -126,8 +132,11 @@ func rows(t reflect.Type, within string) (out []string) {
 			inner = inner.Elem()
 		}
 		what := inner.String()
-		if kind == "block" {
+		switch {
+		case kind == "block":
 			what = "block"
+		case inner == reflect.TypeFor[hcl.Attribute]():
+			what = "expression"
 		}
 		out = append(out, fmt.Sprintf("| `%s` | %s | %s |", within+name, what, f.Tag.Get("doc")))
 		if kind == "block" && !strings.HasPrefix(f.Tag.Get("doc"), "the same") {
@@ -150,10 +159,11 @@ func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 func FuzzParse(f *testing.F) {
 	f.Add("modules {\n  lock = true\n}\n")
 	f.Add("modules {\n  lok = 1\n}\n")
+	f.Add("unit \"a\" {\n  source = \"a\"\n  variables = { x = unit.b.outputs.y }\n}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		got, diags := projectfile.Parse(projectfile.Name, []byte(text))
 		again, more := projectfile.Parse(projectfile.Name, []byte(text))
-		if len(diags) != len(more) || !cmp.Equal(got, again) {
+		if len(diags) != len(more) || !reflect.DeepEqual(got, again) {
 			t.Errorf("read twice: %+v %s, then %+v %s", got, diags, again, more)
 		}
 		for _, d := range diags {

@@ -1,0 +1,243 @@
+package stack
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tombolo-iac/tombolo/addr"
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/backend"
+	"github.com/tombolo-iac/tombolo/internal/config"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Where the states of units are, and which units read those of others.
+
+// Surroundings returns the surroundings of a unit: its directory, its workspace and its files with values.
+func (s *Stack) Surroundings(base *engine.Surroundings, u *Unit) *engine.Surroundings {
+	root, err := filepath.Abs(s.Root)
+	if err != nil {
+		root = s.Root
+	}
+	dir := filepath.Join(root, filepath.FromSlash(u.Dir))
+	out := base.At(dir)
+	out.Dir, out.StartDir, out.Keeps = dir, dir, base.Keeps
+	if u.Workspace != "" {
+		out.Environ = append(append([]string(nil), base.Environ...), "TF_WORKSPACE="+u.Workspace)
+	}
+	for _, name := range u.VarFiles {
+		out.Given = append(out.Given, config.Option{File: true, Text: name})
+	}
+	return out
+}
+
+// FindStates adds the edges of data sources that read states of other units, and returns an error if two units have the
+// same state. It warns of data sources whose configuration is not constant.
+func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diags diag.List) {
+	owners := map[string]*Unit{}
+	loaded := map[*Unit]*config.Config{}
+	for _, u := range s.sorted() {
+		us := s.Surroundings(base, u)
+		cfg, place, more := load(ctx, us)
+		if diags = diags.Extend(more.In(u)); more.diags.HasErrors() {
+			continue
+		}
+		loaded[u] = cfg
+		if other := owners[place]; other != nil && place != "" {
+			at := u.Range
+			diags = diags.Errorf(&at, "Two units have the same state", "The units %q and %q would write the same state: "+
+				"they have the same backend settings and the same workspace. Change the backend block of one of them, or "+
+				"set its workspace.", other.Name, u.Name)
+		}
+		owners[place] = u
+	}
+	for _, u := range s.sorted() {
+		if loaded[u] != nil {
+			diags = diags.Extend(s.readers(u, s.Surroundings(base, u), loaded[u], owners))
+		}
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	return diags.Extend(s.order())
+}
+
+// problems are diagnostics of a unit, whose files are relative to its directory.
+type problems struct{ diags diag.List }
+
+// In returns the problems with names of files relative to the root of the stack.
+func (p problems) In(u *Unit) diag.List { return Seen(p.diags, u) }
+
+// Seen returns problems of a unit with names of files relative to the root of the stack.
+func Seen(diags diag.List, u *Unit) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		for _, rng := range []**hcl.Range{&moved.Subject, &moved.Context} {
+			if *rng != nil {
+				to := **rng
+				to.Filename = path.Join(u.Dir, filepath.ToSlash(to.Filename))
+				*rng = &to
+			}
+		}
+		out[i] = &moved
+	}
+	return out
+}
+
+// load reads the configuration of a unit, with its modules if they are installed, and the place of its state, which is
+// empty if it is not known before init.
+func load(ctx context.Context, us *engine.Surroundings) (*config.Config, string, problems) {
+	root, diags := us.RootModule(ctx)
+	if diags.HasErrors() {
+		return nil, "", problems{diags.OnlyErrors()}
+	}
+	b, diags := backend.Of(root.Root)
+	if diags.HasErrors() {
+		return nil, "", problems{diags}
+	}
+	recorded, err := us.RecordedBackend()
+	switch {
+	case err == nil && recorded.IsRecordOf(b) && recorded != nil:
+		b = recorded.Located(b)
+	case b.InService():
+		b = nil // the rest of its settings may be given to init
+		return root, "", problems{}
+	}
+	workspace, _, err := us.Workspace()
+	if err != nil {
+		return nil, "", problems{diag.FromError("Cannot tell which workspace is selected", err)}
+	}
+	where, err := place(us, b, workspace)
+	if err != nil {
+		return nil, "", problems{diag.FromError("Cannot find the state of a unit", err)}
+	}
+	project, more := us.Load(ctx, engine.LoadOptions{NoPlugins: true})
+	if project == nil || more.HasErrors() { // modules are not installed: plans report it
+		return root, where, problems{}
+	}
+	defer project.Close()
+	return project.Config(), where, problems{}
+}
+
+// identity are the arguments of backends that say where a state is. Others, such as a region or a profile, say how it is
+// reached. All arguments count for backends that are not listed.
+var identity = map[string][]string{
+	"s3": {"bucket", "key", "workspace_key_prefix"}, "pg": {"conn_str", "schema_name"}, "gcs": {"bucket", "prefix"},
+	"azurerm": {"storage_account_name", "container_name", "key"}, "http": {"address"}, "consul": {"path"},
+	"kubernetes": {"secret_suffix", "namespace"}, "oss": {"bucket", "prefix", "key"}, "cos": {"bucket", "prefix", "key"},
+}
+
+// place returns a text that is the same for the same state, or "" for states that only exist in memory. It may have
+// secrets.
+func place(us *engine.Surroundings, b *backend.Backend, workspace string) (string, error) {
+	switch {
+	case b.InMemory():
+		return "", nil
+	case !b.InService():
+		return us.StatePlace(b, workspace)
+	}
+	names := identity[b.Type]
+	if names == nil {
+		names = b.Arguments()
+	}
+	text := fmt.Sprintf("%s %q", b.Type, workspace)
+	for _, name := range names {
+		text += fmt.Sprintf(" %s=%#v", name, b.Config.GetAttr(name))
+	}
+	return text, nil
+}
+
+// readers adds the edges of a unit to those whose states it reads.
+func (s *Stack) readers(u *Unit, us *engine.Surroundings, cfg *config.Config, owners map[string]*Unit) (diags diag.List) {
+	edges := map[*Unit]*Edge{}
+	for _, e := range u.Edges {
+		edges[e.To] = e
+	}
+	modules := cfg.Modules
+	if len(modules) == 0 {
+		modules = map[addr.Module]*config.Module{addr.RootModule: cfg.Root}
+	}
+	for _, m := range modules {
+		for _, r := range m.SortedResources() {
+			if r.Addr.Mode != addr.Data || r.Addr.Type != "terraform_remote_state" {
+				continue
+			}
+			where, constant := target(us, m, r)
+			to := owners[where]
+			switch {
+			case !constant && u.block.DependsOn == nil:
+				at := r.DeclRange
+				diags = diags.Extend(Seen(diag.List{}.Warnf(&at, "Unknown state", "Which state this data source reads is "+
+					"only known during the plan. If it is that of another unit, add that unit to depends_on of the unit "+
+					"%q in tombolo.hcl, as its changes are not seen otherwise.", u.Name), u))
+			case constant && where != "" && to != nil && to != u:
+				edge(edges, to).State = true
+			}
+		}
+	}
+	u.setEdges(edges)
+	return diags
+}
+
+// target returns the place of the state that a data source reads, and whether its configuration is constant.
+func target(us *engine.Surroundings, m *config.Module, r *config.Resource) (where string, constant bool) {
+	attrs, problems := r.Body.JustAttributes()
+	if problems.HasErrors() || r.ForEach != nil || r.Count != nil {
+		return "", false
+	}
+	dir := m.Dir
+	if dir == "" {
+		dir = "."
+	}
+	workspace, _, err := us.Workspace()
+	if err != nil {
+		return "", false
+	}
+	ctx := &hcl.EvalContext{Functions: funcs.Table(funcs.Options{BaseDir: us.Dir, Pure: true}),
+		Variables: map[string]cty.Value{
+			"path": cty.ObjectVal(map[string]cty.Value{"module": cty.StringVal(dir), "root": cty.StringVal("."),
+				"cwd": cty.StringVal(us.Dir)}),
+			"terraform": cty.ObjectVal(map[string]cty.Value{"workspace": cty.StringVal(workspace)}),
+		}}
+	value := func(name string) (v cty.Value, ok bool) {
+		a := attrs[name]
+		if a == nil {
+			return cty.NullVal(cty.DynamicPseudoType), true
+		}
+		v, problems := a.Expr.Value(ctx)
+		if problems.HasErrors() {
+			return v, false
+		}
+		v, _ = v.UnmarkDeep()
+		return v, v.IsWhollyKnown()
+	}
+	kind, ok1 := value("backend")
+	settings, ok2 := value("config")
+	name, ok3 := value("workspace")
+	if !ok1 || !ok2 || !ok3 || kind.IsNull() || kind.Type() != cty.String ||
+		!settings.IsNull() && !settings.Type().IsObjectType() && !settings.Type().IsMapType() {
+		return "", false
+	}
+	b, diags := backend.FromValue(kind.AsString(), settings)
+	if diags.HasErrors() {
+		return "", true // the plan reports it
+	}
+	read := state.DefaultWorkspace
+	if !name.IsNull() && name.Type() == cty.String {
+		read = name.AsString()
+	}
+	where, err = place(us, b, read)
+	if err != nil {
+		return "", true
+	}
+	return strings.TrimSpace(where), true
+}
