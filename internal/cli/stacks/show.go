@@ -1,0 +1,250 @@
+package stacks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/tombolo-iac/tombolo/event"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/stack"
+	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/live"
+)
+
+// board shows what all units are doing: one line for each in a terminal, otherwise lines that begin with the name.
+type board struct {
+	call    *command.Call
+	running *command.Running
+	display *live.Display // nil without a terminal
+
+	mu    sync.Mutex // guards the fields below, and the writers of the units
+	units map[*stack.Unit]*unitBoard
+}
+
+// unitBoard is the part of a board for one unit.
+type unitBoard struct {
+	view        view.View
+	done, total int
+	busy        bool // the display has a line for it
+}
+
+func newBoard(c *command.Call, running *command.Running, units []*stack.Unit) *board {
+	b := &board{call: c, running: running, units: map[*stack.Unit]*unitBoard{}}
+	if o := c.ViewOptions(); o.Size != nil && !o.Concise && !o.Digest {
+		b.display = live.New(live.Options{Out: c.Out, Size: o.Size})
+	}
+	for _, u := range units {
+		ub := &unitBoard{}
+		if b.display == nil {
+			ub.view = b.view(u, &prefixed{to: c.Out, name: u.Name, lines: c.JSON, mu: &b.mu})
+		}
+		b.units[u] = ub
+	}
+	return b
+}
+
+// view returns a view for one unit.
+func (b *board) view(u *stack.Unit, out io.Writer) view.View {
+	o := b.call.ViewOptions()
+	o.Out, o.Size, o.Automation = out, nil, true
+	if o.Into != nil {
+		o.Into = &prefixed{to: o.Into, name: u.Name, lines: true, mu: &b.mu}
+	}
+	if o.JSON {
+		o.Err = out
+	}
+	return view.New(o)
+}
+
+func (b *board) close() {
+	for _, ub := range b.units {
+		if ub.view != nil {
+			ub.view.Close()
+		}
+	}
+	if b.display != nil {
+		b.display.Close()
+	}
+}
+
+// Phase implements stack.Watcher.
+func (b *board) Phase(u *stack.Unit, p stack.Phase, reason string) {
+	c := b.call
+	if c.JSON || c.ViewOptions().Into != nil {
+		members := []any{"unit", u.Name, "phase", string(p)}
+		if reason != "" {
+			members = append(members, "reason", reason)
+		}
+		b.mu.Lock()
+		c.View().Tell(view.Notice{Kind: "unit", Message: u.Name + ": " + words(p, reason), Members: members})
+		b.mu.Unlock()
+		if c.JSON {
+			return
+		}
+	}
+	if b.display == nil {
+		if !c.ViewOptions().Concise {
+			b.mu.Lock()
+			fmt.Fprintf(c.Out, "[%s] %s\n", u.Name, view.CleanLine(words(p, reason)))
+			b.mu.Unlock()
+		}
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ub := b.units[u]
+	if ub.busy {
+		ub.busy = false
+		b.display.EndPart(u.Name, "")
+	}
+	if p == stack.Planning || p == stack.Applying {
+		ub.busy, ub.done, ub.total = true, 0, 0
+		b.display.Start(u.Name, live.Task{Name: u.Name, Verb: string(p)})
+		return
+	}
+	b.display.Print(u.Name + ": " + view.CleanLine(words(p, reason)) + "\n")
+}
+
+func words(p stack.Phase, reason string) string {
+	if reason == "" {
+		return string(p)
+	}
+	return string(p) + ": " + reason
+}
+
+// Sink implements stack.Watcher.
+func (b *board) Sink(u *stack.Unit) event.Sink {
+	track := b.running.Track()
+	ub := b.units[u]
+	return event.Func(func(e event.Event) {
+		track.Send(e)
+		if ub.view != nil {
+			ub.view.Send(e)
+			return
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := e.(type) {
+		case event.Total:
+			ub.done, ub.total = 0, e.Operations
+		case event.OperationDone:
+			ub.done++
+		default:
+			return
+		}
+		if ub.busy && ub.total > 0 {
+			b.display.Say(u.Name, fmt.Sprintf("%d of %d", ub.done, ub.total))
+		}
+	})
+}
+
+// results shows the plans and problems of a step, unit by unit.
+func (b *board) results(list []*stack.Result, plans bool) {
+	for _, r := range list {
+		withPlan := plans && r.Plan != nil && (r.Phase == stack.Planned || len(r.Plan.Drift) > 0 && r.Plan.Applyable())
+		if !withPlan && len(r.Problems) == 0 {
+			continue
+		}
+		b.one(r, withPlan)
+	}
+}
+
+// one shows the plan and the problems of a unit.
+func (b *board) one(r *stack.Result, withPlan bool) {
+	c := b.call
+	o := c.ViewOptions()
+	o.Size, o.Automation = nil, true
+	if r.Secrets != nil {
+		o.Secrets = r.Secrets
+	}
+	if o.Into != nil {
+		o.Into = &prefixed{to: o.Into, name: r.Unit.Name, lines: true, mu: &b.mu}
+	}
+	if o.JSON {
+		o.Out = &prefixed{to: c.Out, name: r.Unit.Name, lines: true, mu: &b.mu}
+		o.Err = o.Out
+	} else {
+		fmt.Fprintf(c.Out, "\n%s\n", c.Bold("Unit "+r.Unit.Name))
+		for _, note := range r.Notes {
+			fmt.Fprintf(c.Out, "  %s\n", view.CleanLine(note))
+		}
+	}
+	diags := shown(c, r.Unit, r.Problems)
+	v := view.New(o)
+	defer v.Close()
+	if withPlan {
+		v.Plan(r.Plan, r.Schemas)
+	}
+	if len(diags) > 0 {
+		v.Diagnostics(diags)
+	}
+}
+
+// summary shows a line for each unit.
+func (b *board) summary(list []*stack.Result) {
+	c := b.call
+	if c.JSON {
+		return
+	}
+	width := 0
+	for _, r := range list {
+		width = max(width, len(r.Unit.Name))
+	}
+	fmt.Fprintf(c.Out, "\n%s\n", c.Bold("Units"))
+	for _, r := range list {
+		p := string(r.Phase)
+		if r.Phase == stack.Unchanged && r.Changed {
+			p = string(stack.Applied)
+		}
+		line := fmt.Sprintf("  %-*s  %-9s  %s", width, r.Unit.Name, p, view.CleanLine(r.Reason))
+		fmt.Fprintln(c.Out, strings.TrimRight(line, " "))
+	}
+}
+
+// prefixed writes whole lines: with the name of a unit before them, or, of JSON, with the member unit.
+type prefixed struct {
+	to    io.Writer
+	name  string
+	lines bool
+	mu    *sync.Mutex // guards to
+	rest  []byte      // the beginning of a line; a view writes its texts one after the other
+}
+
+// Write implements io.Writer.
+func (w *prefixed) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, b...)
+	for {
+		i := bytes.IndexByte(w.rest, '\n')
+		if i < 0 {
+			return len(b), nil
+		}
+		line := bytes.TrimRight(w.rest[:i], " ")
+		if len(line) > 0 {
+			if _, err := w.to.Write(w.line(line)); err != nil {
+				return 0, err
+			}
+		}
+		w.rest = w.rest[i+1:]
+	}
+}
+
+func (w *prefixed) line(line []byte) []byte {
+	if !w.lines {
+		return fmt.Appendf(nil, "[%s] %s\n", w.name, line)
+	}
+	body, isObject := bytes.CutSuffix(line, []byte("}"))
+	if !isObject {
+		return append(bytes.Clone(line), '\n')
+	}
+	name, err := json.Marshal(w.name)
+	if err != nil {
+		panic("stacks: a name that is not JSON: " + err.Error())
+	}
+	return fmt.Appendf(nil, "%s,\"unit\":%s}\n", body, name)
+}

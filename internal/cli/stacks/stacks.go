@@ -1,0 +1,192 @@
+// Package stacks has the commands of the family stack, which work on the units of a stack: many root modules in one run.
+// Package stack does the work; this package has the flags (this file), the display of what happens (show.go), and a file
+// for each command.
+package stacks
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/cli/command"
+	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/stack"
+	"github.com/tombolo-iac/tombolo/plan"
+	"github.com/tombolo-iac/tombolo/state"
+)
+
+// Stack is the family of commands.
+func Stack() *command.Command {
+	return &command.Command{
+		Name: "stack", Short: "Plan and apply many root modules together",
+		Long: `Work on the units of a stack: root modules that unit blocks in the file tombolo.hcl of this directory
+name, with what they need from each other.`,
+		Members: []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(),
+			initCommand(), listCommand(), outputCommand(), planCommand()},
+	}
+}
+
+// choice holds the flags that select units. The arguments are patterns of names.
+type choice struct {
+	stack.Choice
+
+	since string
+}
+
+func (o *choice) flags(c *command.Call) {
+	c.StringsFlag(&o.Except, "exclude", "Leave out the units whose names match `PATTERN`. May be given more than once.")
+	c.Flags.StringVar(&o.since, "changed-since", "",
+		"Select only units whose files differ from those of the git commit `COMMIT`.")
+	c.Flags.BoolVar(&o.Choice.Dependents, "with-dependents", false,
+		"Also select all units that depend on the selected ones.")
+	c.Flags.BoolVar(&o.Choice.Dependencies, "with-dependencies", false,
+		"Also select all units that the selected ones depend on.")
+}
+
+// load reads the stack and chooses units.
+func (o *choice) load(ctx context.Context, c *command.Call) (*stack.Stack, []*stack.Unit, bool) {
+	s, ok := loadStack(ctx, c)
+	if !ok {
+		return nil, nil, false
+	}
+	how := o.Choice
+	how.Patterns = c.Args
+	if o.since != "" {
+		changed, diags := s.Changed(ctx, &c.Surroundings, o.since)
+		if !c.Report(diags) {
+			return nil, nil, false
+		}
+		how.Changed = changed
+	}
+	units, diags := s.Choose(how)
+	return s, units, c.Report(diags)
+}
+
+// loadStack reads the stack of the working directory with all its edges.
+func loadStack(ctx context.Context, c *command.Call) (*stack.Stack, bool) {
+	c.Settings() // shows its warnings
+	file, diags := c.ProjectFile()
+	if !c.Report(diags) {
+		return nil, false
+	}
+	s, diags := stack.Load(".", file)
+	if !diags.HasErrors() {
+		diags = diags.Extend(s.FindStates(ctx, &c.Surroundings))
+	}
+	return s, c.Report(diags)
+}
+
+// running holds the flags of commands that make plans.
+type running struct {
+	choice
+	command.Locking
+
+	atOnce, parallelism  int
+	refresh, minimal     bool
+	destroy, refreshOnly bool
+}
+
+func (o *running) flags(c *command.Call) {
+	o.choice.flags(c)
+	o.LockFlags(c)
+	c.Flags.IntVar(&o.atOnce, "units-at-once", 0,
+		"Work on at most `N` units at the same time, instead of the number in tombolo.hcl.")
+	c.Flags.IntVar(&o.parallelism, "parallelism", 10, "Run at most `N` provider operations of a unit at the same time.")
+}
+
+// planFlags declares the flags of plan, apply and destroy.
+func (o *running) planFlags(c *command.Call) {
+	o.flags(c)
+	c.Flags.BoolVar(&o.refresh, "refresh", true, "Do not read the real objects before planning; trust the state.")
+	c.Flags.BoolVar(&o.minimal, "minimal-refresh", false,
+		"Read only the real objects that change or depend on a change; trust the state for all others.")
+	c.LineFlags()
+	c.ProgressFlags()
+	c.SecretsFlag()
+	c.FullFlag()
+}
+
+// check reports invalid flags.
+func (o *running) check(c *command.Call) bool {
+	switch {
+	case o.atOnce < 0 || o.atOnce == 0 && c.FlagGiven("units-at-once"):
+		c.Misuse("Invalid limit", "-units-at-once is %d. Expected 1 or more.", o.atOnce)
+	case o.parallelism < 0:
+		c.Misuse("Invalid parallelism value", "The parallelism must be a positive number, not %d.", o.parallelism)
+	case o.minimal && (!o.refresh || o.destroy):
+		c.Misuse("Incompatible refresh options",
+			"The option -minimal-refresh conflicts with -refresh=false and with destroying: remove one of them.")
+	default:
+		return true
+	}
+	return false
+}
+
+// session is a run over units, from its first signal handler to the release of the locks.
+type session struct {
+	*board
+
+	call    *command.Call
+	ctx     context.Context
+	running *command.Running
+	stack   *stack.Stack
+	units   []*stack.Unit
+	run     *stack.Run
+}
+
+// begin starts a run over units. The caller must end it.
+func (o *running) begin(ctx context.Context, c *command.Call, s *stack.Stack, units []*stack.Unit,
+	operation state.Operation) *session {
+	if o.atOnce > 0 {
+		s.AtOnce = o.atOnce
+	}
+	out := &session{call: c, stack: s, units: units}
+	out.ctx, out.running = c.Interruptible(ctx)
+	out.board = newBoard(c, out.running, units)
+	mode := plan.Normal
+	switch {
+	case o.destroy:
+		mode = plan.Destroy
+	case o.refreshOnly:
+		mode = plan.RefreshOnly
+	}
+	open := o.OpenOptions(operation)
+	open.Reading = operation == state.OperationPlan
+	out.run = stack.NewRun(stack.Options{Stack: s, Units: units, Base: &c.Surroundings,
+		Plan: engine.PlanOptions{Mode: mode, SkipRefresh: !o.refresh, MinimalRefresh: o.minimal}, Open: open,
+		Keep: operation == state.OperationApply, Parallelism: o.parallelism, Abort: out.running.Abort,
+		Watcher: out.board})
+	return out
+}
+
+// end releases the locks.
+func (s *session) end() {
+	s.board.close()
+	s.call.Report(s.run.Close(s.ctx))
+	s.running.End()
+}
+
+// failed reports whether a unit failed or was skipped.
+func (s *session) failed() bool {
+	for _, r := range s.run.Results() {
+		if r.Phase == stack.Failed || r.Phase == stack.Skipped {
+			return true
+		}
+	}
+	return false
+}
+
+// of returns the words for a command in the directory of a unit, for advice.
+func of(c *command.Call, u *stack.Unit) string {
+	dir := u.Dir
+	if strings.ContainsAny(dir, " '\"$") {
+		dir = "'" + dir + "'"
+	}
+	return c.Program + " -chdir=" + dir
+}
+
+// shown prepares the problems of a unit for people: with the command for its directory.
+func shown(c *command.Call, u *stack.Unit, diags diag.List) diag.List {
+	c.ReadSources(diags)
+	return diags.For(of(c, u))
+}
