@@ -64,7 +64,7 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 		return
 	}
 	r.set(ur, Applying, "")
-	_, diags := ur.run.ApplyWith(ctx, ur.Plan, engine.ApplyOptions{Ephemeral: ur.values})
+	n, diags := ur.run.ApplyWith(ctx, ur.Plan, engine.ApplyOptions{Ephemeral: ur.values})
 	ur.State = ur.run.State()
 	diags = Seen(diags, u).Extend(ur.release(ctx))
 	ur.Problems, ur.Changed = diags, true
@@ -76,7 +76,7 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 		ur.again = true
 		r.set(ur, Waiting, "a part of it is planned in the next round")
 	default:
-		r.set(ur, Applied, "")
+		r.set(ur, Applied, "%d added, %d changed, %d destroyed", n.Added, n.Changed, n.Destroyed)
 	}
 }
 

@@ -3,6 +3,7 @@ package stack
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path"
@@ -28,7 +29,7 @@ func (s *Stack) Changed(ctx context.Context, base *engine.Surroundings, commit s
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil && stderr.Len() > 0 {
-			err = fmt.Errorf("%s", strings.TrimSpace(stderr.String()))
+			err = errors.New(strings.TrimSpace(stderr.String()))
 		}
 		return out, err
 	}
@@ -37,7 +38,7 @@ func (s *Stack) Changed(ctx context.Context, base *engine.Surroundings, commit s
 			"commit %q: %s. The option -changed-since needs git, a repository and a commit in it.", commit, err)
 	}
 	if _, err := git("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {
-		return failed(fmt.Errorf("there is no such commit (%w)", err))
+		return failed(errors.New("there is no such commit"))
 	}
 	tracked, err := git("diff", "--name-only", "--no-renames", "--relative", "-z", commit, "--", ".")
 	if err != nil {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -30,6 +31,7 @@ func (s *Stack) Surroundings(base *engine.Surroundings, u *Unit) *engine.Surroun
 	dir := filepath.Join(root, filepath.FromSlash(u.Dir))
 	out := base.At(dir)
 	out.Dir, out.StartDir, out.Keeps = dir, dir, base.Keeps
+	out.Program = u.Program(base.Program)
 	if u.Workspace != "" {
 		out.Environ = append(append([]string(nil), base.Environ...), "TF_WORKSPACE="+u.Workspace)
 	}
@@ -37,6 +39,15 @@ func (s *Stack) Surroundings(base *engine.Surroundings, u *Unit) *engine.Surroun
 		out.Given = append(out.Given, config.Option{File: true, Text: name})
 	}
 	return out
+}
+
+// Program returns the words for the program in the directory of the unit, for advice about commands.
+func (u *Unit) Program(name string) string {
+	dir := u.Dir
+	if strings.ContainsAny(dir, " '\"$") {
+		dir = "'" + dir + "'"
+	}
+	return cmp.Or(name, diag.Program) + " -chdir=" + dir
 }
 
 // FindStates adds the edges of data sources that read states of other units, and returns an error if two units have the

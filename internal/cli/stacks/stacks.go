@@ -5,7 +5,6 @@ package stacks
 
 import (
 	"context"
-	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -176,17 +175,8 @@ func (s *session) failed() bool {
 	return false
 }
 
-// of returns the words for a command in the directory of a unit, for advice.
-func of(c *command.Call, u *stack.Unit) string {
-	dir := u.Dir
-	if strings.ContainsAny(dir, " '\"$") {
-		dir = "'" + dir + "'"
-	}
-	return c.Program + " -chdir=" + dir
-}
-
 // shown prepares the problems of a unit for people: with the command for its directory.
 func shown(c *command.Call, u *stack.Unit, diags diag.List) diag.List {
 	c.ReadSources(diags)
-	return diags.For(of(c, u))
+	return diags.For(u.Program(c.Program))
 }
