@@ -20,7 +20,7 @@ func Stack() *command.Command {
 		Name: "stack", Short: "Plan and apply many root modules together",
 		Long: `Work on the units of a stack: root modules that unit blocks in the file tombolo.hcl of this directory
 name, with what they need from each other.`,
-		Members: []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(),
+		Members: []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(), importCommand(),
 			initCommand(), listCommand(), outputCommand(), planCommand()},
 	}
 }
