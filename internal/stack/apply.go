@@ -112,7 +112,7 @@ func (r *Run) StillNeeded(ctx context.Context) (diags diag.List) {
 		if r.units[u] != nil {
 			continue
 		}
-		for dep := range closure(needs(u), needs) {
+		for dep := range r.above[u] {
 			if r.units[dep] == nil {
 				continue
 			}

@@ -64,6 +64,8 @@ type Run struct {
 	o     Options
 	units map[*Unit]*unitRun
 	saved bool // the plans are from a file
+	// above are all units that a unit depends on, directly or not.
+	above map[*Unit]map[*Unit]bool
 }
 
 // unitRun is the run of one unit. Only the task of the unit changes it, before those of its dependents begin.
@@ -110,7 +112,10 @@ type Use struct {
 
 // NewRun returns a run in which nothing was done yet.
 func NewRun(o Options) *Run {
-	r := &Run{o: o, units: map[*Unit]*unitRun{}}
+	r := &Run{o: o, units: map[*Unit]*unitRun{}, above: map[*Unit]map[*Unit]bool{}}
+	for _, u := range o.Stack.Units {
+		r.above[u] = closure(needs(u), needs)
+	}
 	for _, u := range o.Units {
 		r.units[u] = &unitRun{Result: Result{Unit: u, Phase: Waiting}}
 	}
@@ -179,7 +184,7 @@ func (r *Run) walk(ctx context.Context, units []*Unit, ordered, reverse bool, do
 		ids[u] = runner.Add(func(*graph.Node) error { do(ur); return nil })
 	}
 	for _, u := range units {
-		for dep := range closure(needs(u), needs) { // those between two of the units may not be among them
+		for dep := range r.above[u] { // those between two of the units may not be among them
 			id, there := ids[dep]
 			switch {
 			case !there || !ordered:
@@ -202,11 +207,10 @@ func (r *Run) walk(ctx context.Context, units []*Unit, ordered, reverse bool, do
 // failed returns the first unit that failed or was skipped among those that a unit needs, or that need it. All of them
 // have ended.
 func (r *Run) failed(u *Unit, reverse bool) *Unit {
-	set := closure(needs(u), needs)
 	for _, other := range r.o.Units {
-		among := set[other]
+		among := r.above[u][other]
 		if reverse {
-			among = closure(needs(other), needs)[u]
+			among = r.above[other][u]
 		}
 		if among && (r.units[other].Phase == Failed || r.units[other].Phase == Skipped) {
 			return other

@@ -19,6 +19,7 @@ import (
 type board struct {
 	call    *command.Call
 	running *command.Running
+	options view.Options
 	display *live.Display // nil without a terminal
 
 	mu    sync.Mutex // guards the fields below, and the writers of the units
@@ -33,8 +34,8 @@ type unitBoard struct {
 }
 
 func newBoard(c *command.Call, running *command.Running, units []*stack.Unit) *board {
-	b := &board{call: c, running: running, units: map[*stack.Unit]*unitBoard{}}
-	if o := c.ViewOptions(); o.Size != nil && !o.Concise && !o.Digest {
+	b := &board{call: c, running: running, options: c.ViewOptions(), units: map[*stack.Unit]*unitBoard{}}
+	if o := b.options; o.Size != nil && !o.Concise && !o.Digest {
 		b.display = live.New(live.Options{Out: c.Out, Size: o.Size})
 	}
 	for _, u := range units {
@@ -49,7 +50,7 @@ func newBoard(c *command.Call, running *command.Running, units []*stack.Unit) *b
 
 // view returns a view for one unit.
 func (b *board) view(u *stack.Unit, out io.Writer) view.View {
-	o := b.call.ViewOptions()
+	o := b.options
 	o.Out, o.Size, o.Automation = out, nil, true
 	if o.Into != nil {
 		o.Into = &prefixed{to: o.Into, name: u.Name, lines: true, mu: &b.mu}
@@ -74,7 +75,7 @@ func (b *board) close() {
 // Phase implements stack.Watcher.
 func (b *board) Phase(u *stack.Unit, p stack.Phase, reason string) {
 	c := b.call
-	if c.JSON || c.ViewOptions().Into != nil {
+	if c.JSON || b.options.Into != nil {
 		members := []any{"unit", u.Name, "phase", string(p)}
 		if reason != "" {
 			members = append(members, "reason", reason)
@@ -87,7 +88,7 @@ func (b *board) Phase(u *stack.Unit, p stack.Phase, reason string) {
 		}
 	}
 	if b.display == nil {
-		if !c.ViewOptions().Concise {
+		if !b.options.Concise {
 			b.mu.Lock()
 			fmt.Fprintf(c.Out, "[%s] %s\n", u.Name, view.CleanLine(words(p, reason)))
 			b.mu.Unlock()
@@ -145,6 +146,9 @@ func (b *board) Sink(u *stack.Unit) event.Sink {
 // results shows the plans and problems of a step, unit by unit.
 func (b *board) results(list []*stack.Result, plans bool) {
 	for _, r := range list {
+		if b.call.JSON && r.Phase == stack.Applied && !plans {
+			b.units[r.Unit].view.Applied(view.Ending{Plan: r.Plan, State: r.State})
+		}
 		withPlan := plans && r.Plan != nil && (r.Phase == stack.Planned || len(r.Plan.Drift) > 0 && r.Plan.Applyable())
 		if !withPlan && len(r.Problems) == 0 {
 			continue
@@ -155,8 +159,7 @@ func (b *board) results(list []*stack.Result, plans bool) {
 
 // one shows the plan and the problems of a unit.
 func (b *board) one(r *stack.Result, withPlan bool) {
-	c := b.call
-	o := c.ViewOptions()
+	c, o := b.call, b.options
 	o.Size, o.Automation = nil, true
 	if r.Secrets != nil {
 		o.Secrets = r.Secrets

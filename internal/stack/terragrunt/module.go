@@ -318,7 +318,7 @@ func (u *reader) constant(in input, e hclsyntax.Expression) (string, bool) {
 		if problems.HasErrors() {
 			why = problems[0].Summary + ": " + problems[0].Detail
 		}
-		u.noteAt(e.Range(), "the input is not converted: %s", why)
+		u.noteAt(e.Range(), "the input is not converted, so its variable needs a value from elsewhere: %s", why)
 		return "", false
 	}
 	return string(hclwrite.TokensForValue(v).Bytes()), true
