@@ -5,10 +5,9 @@
 //	if file.LocksModules() { ... }
 //
 // File is the schema. To add a block, add a field whose tags have its name and its row in the documentation; a test
-// compares them with docs/extensions/tombolo-hcl.md. Values are constants, except for two arguments of units that package
-// stack evaluates: the file is read before any evaluation.
-// Unknown names are refused with their range and, if a name is similar, a suggestion: a setting that is ignored because
-// of a typing error is worse than none.
+// compares them with docs/extensions/tombolo-hcl.md. Values are constants, except for two arguments of units that
+// package stack evaluates: the file is read before any evaluation. Unknown names are refused with their range and, if a
+// name is similar, a suggestion: a setting that is ignored because of a typing error is worse than none.
 package projectfile
 
 import (

@@ -14,8 +14,8 @@ type Unit struct {
 	Name      string         `hcl:"name,label"`
 	Source    string         `hcl:"source" doc:"the directory of a root module, or a pattern such as \"live/*/app\""`
 	Workspace string         `hcl:"workspace,optional" doc:"the workspace of its state; the selected one unless set"`
-	VarFiles  []string       `hcl:"var_files,optional" doc:"files with values, as for -var-file, relative to the source"`
-	Variables *hcl.Attribute `hcl:"variables,optional" doc:"values of variables, which may refer to outputs of other units"`
+	VarFiles  []string       `hcl:"var_files,optional" doc:"files with values, relative to the source"`
+	Variables *hcl.Attribute `hcl:"variables,optional" doc:"values, also of outputs of other units"`
 	DependsOn *hcl.Attribute `hcl:"depends_on,optional" doc:"units that come before it, as [unit.network]"`
 
 	NameRange   hcl.Range `hcl:"name,label_range"`
@@ -45,13 +45,13 @@ func (f File) checkUnits() (diags diag.List) {
 	labels := map[string]hcl.Range{}
 	for _, u := range f.Units {
 		if first, twice := labels[u.Name]; twice {
-			diags = diags.Errorf(&u.NameRange, "Duplicate unit", "There is another unit block %q in line %d. Rename or "+
-				"remove one of them.", u.Name, first.Start.Line)
+			diags = diags.Errorf(&u.NameRange, "Duplicate unit", "There is another unit block %q in line %d. Rename "+
+				"or remove one of them.", u.Name, first.Start.Line)
 		}
 		labels[u.Name] = u.NameRange
 		if !validUnitName(u.Name) {
-			diags = diags.Errorf(&u.NameRange, "Invalid name of a unit", "%q is not a valid name. Use letters, digits, "+
-				"and the characters _ - . and /.", u.Name)
+			diags = diags.Errorf(&u.NameRange, "Invalid name of a unit", "%q is not a valid name. Use letters, "+
+				"digits, and the characters _ - . and /.", u.Name)
 		}
 		if u.Source == "" {
 			diags = diags.Errorf(&u.SourceRange, "Invalid source of a unit", "The source of the unit %q is empty. Set "+

@@ -52,8 +52,8 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 	}
 	if why := r.outdated(ur); why != "" && !reverse {
 		if diags := ur.release(ctx); diags.HasErrors() || r.saved {
-			r.fail(ur, diags.Errorf(nil, "Plan is outdated", "The plan of the unit %q cannot be applied: %s. Make a new "+
-				"plan.", u.Name, why))
+			r.fail(ur, diags.Errorf(nil, "Saved plan is stale", "The plan of the unit %q cannot be applied: %s. Make "+
+				"a new plan.", u.Name, why))
 			return
 		}
 		ur.Plan, ur.again = nil, true

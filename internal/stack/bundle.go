@@ -191,8 +191,8 @@ func (s *Stack) Chosen(f *File) (list []*Unit, diags diag.List) {
 		u := s.byName[m.Name]
 		switch {
 		case u == nil:
-			diags = diags.Errorf(nil, "Plan file does not match the stack", "The file has a plan for the unit %q, which "+
-				"the stack no longer has. Make a new plan.", m.Name)
+			diags = diags.Errorf(nil, "Plan file does not match the stack", "The file has a plan for the unit %q, "+
+				"which the stack no longer has. Make a new plan.", m.Name)
 		case u.Dir != m.Dir || u.Workspace != m.Workspace || !slices.Equal(u.needed(), m.Needs):
 			at := u.Range
 			diags = diags.Errorf(&at, "Plan file does not match the stack", "The directory, the workspace or the "+
@@ -225,15 +225,15 @@ func (r *Run) Restore(ctx context.Context, f *File) (diags diag.List) {
 	for _, s := range f.Manifest.Outside {
 		u := r.o.Stack.Unit(s.Unit)
 		if u == nil {
-			return diags.Errorf(nil, "Plan file does not match the stack", "The plans use outputs of the unit %q, which "+
-				"the stack no longer has. Make a new plan.", s.Unit)
+			return diags.Errorf(nil, "Plan file does not match the stack", "The plans use outputs of the unit %q, "+
+				"which the stack no longer has. Make a new plan.", s.Unit)
 		}
 		now, err := r.stateOf(ctx, u)
 		if err != nil {
 			diags = diags.AppendError("Failed to load state", err)
 		} else if now != s {
-			diags = diags.Errorf(nil, "Saved plan is stale", "The state of the unit %q, whose outputs plans in the file "+
-				"use, has changed since they were made. Make a new plan.", s.Unit)
+			diags = diags.Errorf(nil, "Saved plan is stale", "The state of the unit %q, whose outputs plans in the "+
+				"file use, has changed since they were made. Make a new plan.", s.Unit)
 		}
 	}
 	return diags
@@ -249,8 +249,8 @@ func (r *Run) restore(ctx context.Context, ur *unitRun, m ManifestUnit, f *File)
 		ur.Plan, diags, err = us.ReadPlan(ctx, bytes.NewReader(content), int64(len(content)))
 	}
 	if err != nil {
-		return diags.Errorf(nil, "Failed to read a plan", "The plan of the unit %q in the file cannot be used: %s. Make a "+
-			"new plan.", m.Name, err)
+		return diags.Errorf(nil, "Plan file does not match the stack", "The plan of the unit %q in the file cannot be "+
+			"used: %s. Make a new plan.", m.Name, err)
 	}
 	project, more := us.Project(ctx, engine.LoadOptions{Saved: ur.Plan, Parallelism: r.o.Parallelism,
 		Events: r.sink(ur.Unit), Abort: r.o.Abort})
@@ -273,8 +273,8 @@ func (r *Run) restore(ctx context.Context, ur *unitRun, m ManifestUnit, f *File)
 	ur.run, ur.State = run, run.State()
 	ur.Schemas = project.Schemas(ur.Plan.Base, ur.Plan.Changes...)
 	if diags = diags.Extend(run.Accepts(ur.Plan).OnlyErrors()); diags.HasErrors() {
-		return diags.Errorf(nil, "Nothing was applied", "The plan of the unit %q cannot be applied, so no unit of the file "+
-			"was changed.", m.Name)
+		return diags.Errorf(nil, "Plan file was not applied", "The plan of the unit %q cannot be applied, so no unit "+
+			"of the file was changed.", m.Name)
 	}
 	if ur.Phase = Unchanged; m.Changes {
 		ur.Phase = Planned
@@ -292,8 +292,8 @@ func (r *Run) restoreUses(ur *unitRun, m ManifestUnit) (diags diag.List) {
 		}
 		v, ok := plannedOutputs(dep.Plan)[use.Output]
 		if !ok {
-			return diags.Errorf(nil, "Plan file was changed", "The plan of the unit %q uses the output %q of %q, which "+
-				"that plan does not have. Make a new plan.", m.Name, use.Output, use.Unit)
+			return diags.Errorf(nil, "Plan file does not match the stack", "The plan of the unit %q uses the output "+
+				"%q of %q, which that plan does not have. Make a new plan.", m.Name, use.Output, use.Unit)
 		}
 		use.value, _ = v.UnmarkDeep()
 		ur.uses = append(ur.uses, use)
@@ -301,8 +301,8 @@ func (r *Run) restoreUses(ur *unitRun, m ManifestUnit) (diags diag.List) {
 			continue
 		}
 		if now := output(dep.State, use.Output); now == nil || !same(now.Value, use.value) {
-			diags = diags.Errorf(nil, "Saved plan is stale", "The plan of the unit %q uses the output %q of the unit %q, "+
-				"which has changed since. Make a new plan.", m.Name, use.Output, use.Unit)
+			diags = diags.Errorf(nil, "Saved plan is stale", "The plan of the unit %q uses the output %q of the unit "+
+				"%q, which has changed since. Make a new plan.", m.Name, use.Output, use.Unit)
 		}
 	}
 	return diags

@@ -34,8 +34,8 @@ func (s *Stack) Changed(ctx context.Context, base *engine.Surroundings, commit s
 		return out, err
 	}
 	failed := func(err error) (map[*Unit]bool, diag.List) {
-		return nil, diags.Errorf(nil, "Failed to find changed units", "git cannot compare the working directory with the "+
-			"commit %q: %s. The option -changed-since needs git, a repository and a commit in it.", commit, err)
+		return nil, diags.Errorf(nil, "Failed to find changed units", "git cannot compare the working directory with "+
+			"the commit %q: %s. The option -changed-since needs git, a repository and a commit in it.", commit, err)
 	}
 	if _, err := git("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {
 		return failed(errors.New("there is no such commit"))

@@ -81,8 +81,8 @@ func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List
 			for _, u := range s.Units {
 				names = append(names, u.Name)
 			}
-			diags = diags.Errorf(nil, "No units match", "The %s %q matches no unit.%s The command \"stack list\" shows "+
-				"all units.", what, p, diag.DidYouMean(p, names))
+			diags = diags.Errorf(nil, "No units match", "The %s %q matches no unit.%s The command \"stack list\" "+
+				"shows all units.", what, p, diag.DidYouMean(p, names))
 		}
 	}
 	return set, diags

@@ -65,8 +65,8 @@ func cycle(path []*Unit, last *Unit) (diags diag.List) {
 		}
 	}
 	at := last.Range
-	return diags.Errorf(&at, "Units depend on each other", "These units form a cycle, so none of them can be the first:"+
-		"%s\nRemove one of these dependencies.", b.String())
+	return diags.Errorf(&at, "Units depend on each other", "These units form a cycle, so none of them can be the "+
+		"first:%s\nRemove one of these dependencies.", b.String())
 }
 
 // closure returns a set of units with all that next leads to.

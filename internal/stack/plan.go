@@ -16,8 +16,8 @@ import (
 	"github.com/tombolo-iac/tombolo/plan"
 )
 
-// Plan plans all units that have to be planned: a round. Afterwards each of them is Planned, Unchanged, Deferred, Failed
-// or Skipped.
+// Plan plans all units that have to be planned: a round. Afterwards each of them is Planned, Unchanged, Deferred,
+// Failed or Skipped.
 func (r *Run) Plan(ctx context.Context) []*Result {
 	var pending []*Unit
 	for _, u := range r.o.Units {

@@ -19,7 +19,8 @@ import (
 // rootName is the first name of references to units.
 const rootName = "unit"
 
-const howToRefer = "Expected unit.NAME.outputs.OUTPUT, or unit[\"NAME\"].outputs.OUTPUT if the name is not an identifier."
+const howToRefer = "Expected unit.NAME.outputs.OUTPUT, or unit[\"NAME\"].outputs.OUTPUT if the name is not an " +
+	"identifier."
 
 // refer finds the references of a unit and adds its edges.
 func (s *Stack) refer(u *Unit) (diags diag.List) {
@@ -96,7 +97,8 @@ func (s *Stack) unknown(name string, at hcl.Range) (diags diag.List) {
 		return diags.Errorf(&at, "Unit is not unique", "The block %q is for %d units. Name one of them, as in "+
 			"unit[%q].", name, len(list), list[0].Name)
 	}
-	return diags.Errorf(&at, "Unknown unit", "There is no unit %q in this file.%s Add a unit block, or correct the name.",
+	return diags.Errorf(&at, "Unknown unit", "There is no unit %q in this file.%s Add a unit block, or correct the "+
+		"name.",
 		name, diag.DidYouMean(name, slices.Sorted(maps.Keys(s.byName))))
 }
 
@@ -259,16 +261,17 @@ func (s *Stack) values(u *Unit, units map[string]map[string]cty.Value) (map[stri
 	}
 	v, marks := v.Unmark()
 	if !v.IsKnown() || v.IsNull() || !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		return nil, diags.Errorf(&a.Range, "Invalid variables", "The argument variables of the unit %q is %s. Expected an "+
-			"object with the values of variables by name.", u.Name, describe(v))
+		return nil, diags.Errorf(&a.Range, "Invalid variables", "The argument variables of the unit %q is %s. "+
+			"Expected an object with the values of variables by name.", u.Name, describe(v))
 	}
 	out := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {
 		name, value := it.Element()
 		key := name.AsString()
 		if out[key] = value.WithMarks(marks); !value.IsWhollyKnown() {
-			diags = diags.Errorf(&a.Range, "Unknown value", "The value of the variable %q of the unit %q is not known, "+
-				"because a function was called whose results change, such as timestamp. Use a value that stays the same.",
+			diags = diags.Errorf(&a.Range, "Invalid variables", "The value of the variable %q of the unit %q is not "+
+				"known, because a function was called whose results change, such as timestamp. Use a value that stays "+
+				"the same.",
 				key, u.Name)
 		}
 	}

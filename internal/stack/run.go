@@ -20,7 +20,7 @@ import (
 	"github.com/tombolo-iac/tombolo/state"
 )
 
-// Phase is what a unit is doing, or how it ended.
+// Phase is the present work of a unit, or its end.
 type Phase string
 
 // The phases. A unit that has nothing left to do is Unchanged or Applied.
@@ -38,7 +38,7 @@ const (
 
 // Watcher receives what happens during a run. Its methods are called concurrently, for different units.
 type Watcher interface {
-	// Phase says that a unit is now in a phase.
+	// Phase reports that a unit is now in a phase.
 	Phase(u *Unit, p Phase, reason string)
 	// Sink returns the receiver of the events of a unit.
 	Sink(u *Unit) event.Sink
@@ -79,7 +79,7 @@ type unitRun struct {
 	again   bool // it has to be planned in the next round
 }
 
-// Result is what a run knows about a unit.
+// Result is the result of a unit so far.
 type Result struct {
 	Unit   *Unit
 	Phase  Phase
@@ -288,6 +288,6 @@ func (r *Run) missing(u, of *Unit, name string, have map[string]cty.Value) (diag
 	if r.units[of] == nil {
 		advice = "It is not part of this run: apply it first, or add it with -with-dependencies."
 	}
-	return diags.Errorf(&at, "Output of a unit is missing", "The variables of the unit %q refer to the output %q of the "+
-		"unit %q, which does not exist. %s %s", u.Name, name, of.Name, hint, advice)
+	return diags.Errorf(&at, "Output of a unit is missing", "The variables of the unit %q refer to the output %q of "+
+		"the unit %q, which does not exist. %s %s", u.Name, name, of.Name, hint, advice)
 }

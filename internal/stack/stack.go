@@ -55,14 +55,14 @@ type Unit struct {
 	VarFiles []string
 	// Range is the place of its name in the project file.
 	Range hcl.Range
-	// Edges are what the unit depends on, sorted by the name of the other unit.
+	// Edges are the dependencies of the unit, sorted by the name of the other unit.
 	Edges []*Edge
 
 	block   projectfile.Unit
 	matches []string // each.match
 }
 
-// Edge says that a unit depends on another one.
+// Edge is a dependency of a unit on another one.
 type Edge struct {
 	To *Unit
 	// Outputs are the outputs to which the variables refer; All means all of them.
@@ -126,20 +126,21 @@ func (s *Stack) expand(block projectfile.Unit) (diags diag.List) {
 	at := block.SourceRange
 	source := path.Clean(filepath.ToSlash(block.Source))
 	if path.IsAbs(source) || filepath.IsAbs(block.Source) || source == ".." || strings.HasPrefix(source, "../") {
-		return diags.Errorf(&at, "Invalid source of a unit", "The source %q of the unit %q is outside of the directory "+
-			"of %s. Use a path inside of it, or move that file to a directory above both.", block.Source, block.Name,
+		return diags.Errorf(&at, "Invalid source of a unit", "The source %q of the unit %q is outside of the "+
+			"directory of %s. Use a path inside of it, or move that file to a directory above "+
+			"both.", block.Source, block.Name,
 			projectfile.Name)
 	}
 	if !isPattern(source) {
 		return s.add(block, &Unit{Name: block.Name, Dir: source})
 	}
 	if _, err := path.Match(source, ""); err != nil {
-		return diags.Errorf(&at, "Invalid source of a unit", "The pattern %q is not valid: a \"[\" is not closed, or a "+
-			"backslash is at its end.", block.Source)
+		return diags.Errorf(&at, "Invalid source of a unit", "The pattern %q is not valid: a \"[\" is not closed, or "+
+			"a backslash is at its end.", block.Source)
 	}
 	dirs, err := matching(s.Root, source)
 	if err != nil {
-		return diags.AppendError("Failed to find the directories of units", err)
+		return diags.AppendError("Invalid source of a unit", err)
 	}
 	s.groups[block.Name] = nil
 	for _, dir := range dirs {
@@ -148,8 +149,8 @@ func (s *Stack) expand(block projectfile.Unit) (diags diag.List) {
 		s.groups[block.Name] = append(s.groups[block.Name], u)
 	}
 	if len(dirs) == 0 {
-		diags = diags.Errorf(&at, "No directories match", "No directory with configuration files matches the pattern %q "+
-			"of the unit %q. Correct the pattern, or remove the block.", block.Source, block.Name)
+		diags = diags.Errorf(&at, "No directories match", "No directory with configuration files matches the pattern "+
+			"%q of the unit %q. Correct the pattern, or remove the block.", block.Source, block.Name)
 	}
 	return diags
 }
@@ -160,15 +161,15 @@ func (s *Stack) add(block projectfile.Unit, u *Unit) (diags diag.List) {
 	full := filepath.Join(s.Root, filepath.FromSlash(u.Dir))
 	switch info, err := os.Stat(full); {
 	case err != nil:
-		return diags.Errorf(&block.SourceRange, "Invalid source of a unit", "The directory %q of the unit %q cannot be "+
-			"read: %s. Create it, or correct the source.", u.Dir, u.Name, plain(err))
+		return diags.Errorf(&block.SourceRange, "Invalid source of a unit", "The directory %q of the unit %q cannot "+
+			"be read: %s. Create it, or correct the source.", u.Dir, u.Name, plain(err))
 	case !info.IsDir():
 		return diags.Errorf(&block.SourceRange, "Invalid source of a unit", "The source %q of the unit %q is a file. "+
 			"Expected the directory of a root module.", u.Dir, u.Name)
 	}
 	if real, err := filepath.EvalSymlinks(full); err == nil && !s.contains(real) {
-		return diags.Errorf(&block.SourceRange, "Invalid source of a unit", "The directory %q of the unit %q is a link "+
-			"to %s, which is outside of the directory of %s. Use a directory inside of it.", u.Dir, u.Name, real,
+		return diags.Errorf(&block.SourceRange, "Invalid source of a unit", "The directory %q of the unit %q is a "+
+			"link to %s, which is outside of the directory of %s. Use a directory inside of it.", u.Dir, u.Name, real,
 			projectfile.Name)
 	}
 	if !hasConfiguration(full) {
@@ -176,8 +177,8 @@ func (s *Stack) add(block projectfile.Unit, u *Unit) (diags diag.List) {
 			"configuration files (.tf). Expected the directory of a root module.", u.Dir, u.Name)
 	}
 	if other := s.byName[u.Name]; other != nil {
-		return diags.Errorf(&block.NameRange, "Duplicate unit", "There are two units with the name %q: the other one is "+
-			"in line %d. Rename or remove one of the blocks, or change the pattern.", u.Name, other.Range.Start.Line)
+		return diags.Errorf(&block.NameRange, "Duplicate unit", "There are two units with the name %q: the other one "+
+			"is in line %d. Rename or remove one of the blocks, or change the pattern.", u.Name, other.Range.Start.Line)
 	}
 	s.byName[u.Name] = u
 	return nil

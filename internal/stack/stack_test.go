@@ -44,8 +44,8 @@ func load(dir string) (*stack.Stack, error) {
 	return s, diags.Err()
 }
 
-// TestRandomGraphsAreOrderedOrHaveACycle loads stacks with random dependencies. If these allow an order, each unit comes
-// after those that it needs; otherwise the units that the error names form a cycle.
+// TestRandomGraphsAreOrderedOrHaveACycle loads stacks with random dependencies. If these allow an order, each unit
+// comes after those that it needs; otherwise the units that the error names form a cycle.
 func TestRandomGraphsAreOrderedOrHaveACycle(t *testing.T) {
 	const n = 12
 	contents := map[string]string{}
@@ -194,9 +194,11 @@ unit "net" {
 func TestChangedPlanFilesAreRefused(t *testing.T) {
 	ctx := context.Background()
 	dir := files(t, map[string]string{
-		"a/main.tf":   "resource \"terraform_data\" \"a\" {\n  input = \"a\"\n}\noutput \"x\" {\n  value = \"known\"\n}\n",
-		"b/main.tf":   "variable \"x\" {}\nresource \"terraform_data\" \"b\" {\n  input = var.x\n}\n",
-		"tombolo.hcl": "unit \"a\" {\n  source = \"a\"\n}\nunit \"b\" {\n  source = \"b\"\n  variables = { x = unit.a.outputs.x }\n}\n",
+		"a/main.tf": "resource \"terraform_data\" \"a\" {\n  input = \"a\"\n}\noutput \"x\" {\n  value = " +
+			"\"known\"\n}\n",
+		"b/main.tf": "variable \"x\" {}\nresource \"terraform_data\" \"b\" {\n  input = var.x\n}\n",
+		"tombolo.hcl": "unit \"a\" {\n  source = \"a\"\n}\nunit \"b\" {\n  source = \"b\"\n  variables = { x = " +
+			"unit.a.outputs.x }\n}\n",
 	})
 	s, err := load(dir)
 	if err != nil {

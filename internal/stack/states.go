@@ -64,9 +64,9 @@ func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diag
 		loaded[u] = cfg
 		if other := owners[place]; other != nil && place != "" {
 			at := u.Range
-			diags = diags.Errorf(&at, "Two units have the same state", "The units %q and %q would write the same state: "+
-				"they have the same backend settings and the same workspace. Change the backend block of one of them, or "+
-				"set its workspace.", other.Name, u.Name)
+			diags = diags.Errorf(&at, "Two units have the same state", "The units %q and %q would write the same "+
+				"state: they have the same backend settings and the same workspace. Change the backend block of one "+
+				"of them, or set its workspace.", other.Name, u.Name)
 		}
 		owners[place] = u
 	}
@@ -129,7 +129,7 @@ func load(ctx context.Context, us *engine.Surroundings) (*config.Config, string,
 	}
 	where, err := place(us, b, workspace)
 	if err != nil {
-		return nil, "", problems{diag.FromError("Cannot find the state of a unit", err)}
+		return nil, "", problems{diag.FromError("Failed to load state", err)}
 	}
 	project, more := us.Load(ctx, engine.LoadOptions{NoPlugins: true})
 	if project == nil || more.HasErrors() { // modules are not installed: plans report it
@@ -139,12 +139,13 @@ func load(ctx context.Context, us *engine.Surroundings) (*config.Config, string,
 	return project.Config(), where, problems{}
 }
 
-// identity are the arguments of backends that say where a state is. Others, such as a region or a profile, say how it is
-// reached. All arguments count for backends that are not listed.
+// identity are the arguments of backends that say where a state is. Others, such as a region or a profile, say how it
+// is reached. All arguments count for backends that are not listed.
 var identity = map[string][]string{
 	"s3": {"bucket", "key", "workspace_key_prefix"}, "pg": {"conn_str", "schema_name"}, "gcs": {"bucket", "prefix"},
 	"azurerm": {"storage_account_name", "container_name", "key"}, "http": {"address"}, "consul": {"path"},
-	"kubernetes": {"secret_suffix", "namespace"}, "oss": {"bucket", "prefix", "key"}, "cos": {"bucket", "prefix", "key"},
+	"kubernetes": {"secret_suffix", "namespace"}, "oss": {"bucket", "prefix", "key"},
+	"cos": {"bucket", "prefix", "key"},
 }
 
 // place returns a text that is the same for the same state, or "" for states that only exist in memory. It may have
@@ -168,7 +169,8 @@ func place(us *engine.Surroundings, b *backend.Backend, workspace string) (strin
 }
 
 // readers adds the edges of a unit to those whose states it reads.
-func (s *Stack) readers(u *Unit, us *engine.Surroundings, cfg *config.Config, owners map[string]*Unit) (diags diag.List) {
+func (s *Stack) readers(u *Unit, us *engine.Surroundings, cfg *config.Config, owners map[string]*Unit) (
+	diags diag.List) {
 	edges := map[*Unit]*Edge{}
 	for _, e := range u.Edges {
 		edges[e.To] = e
@@ -187,9 +189,9 @@ func (s *Stack) readers(u *Unit, us *engine.Surroundings, cfg *config.Config, ow
 			switch {
 			case !constant && u.block.DependsOn == nil:
 				at := r.DeclRange
-				diags = diags.Extend(Seen(diag.List{}.Warnf(&at, "Unknown state", "Which state this data source reads is "+
-					"only known during the plan. If it is that of another unit, add that unit to depends_on of the unit "+
-					"%q in tombolo.hcl, as its changes are not seen otherwise.", u.Name), u))
+				diags = diags.Extend(Seen(diag.List{}.Warnf(&at, "Unknown state", "Which state this data source reads "+
+					"is only known during the plan. If it is that of another unit, add that unit to depends_on of the "+
+					"unit %q in tombolo.hcl, as its changes are not seen otherwise.", u.Name), u))
 			case constant && where != "" && to != nil && to != u:
 				edge(edges, to).State = true
 			}

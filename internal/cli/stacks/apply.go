@@ -14,11 +14,12 @@ import (
 func applyCommand() *command.Command {
 	return &command.Command{
 		Name: "apply", Short: "Apply all units, in their order", Args: "[PATTERN... | FILE]", Mixed: true,
-		Long: `Plan the units whose names match a PATTERN, or all units, show the plans, ask for approval and apply them,
-each unit after those that it depends on. Units that had to wait for an output are planned, shown and applied in the next
-round, until none is left.
+		Long: `Plan the units whose names match a PATTERN, or all units, show the plans, ask for approval and apply
+them, each unit after those that it depends on. Units that had to wait for an output are planned, shown and applied in
+the next round, until none is left.
 
-With FILE, which "~ stack plan -out" saved, apply exactly those plans without asking. If one of them is stale, nothing is
+With FILE, which "~ stack plan "+
+	"-out" saved, apply exactly those plans without asking. If one of them is stale, nothing is
 applied.`,
 		Exits: `0  All units were applied.
 1  There were errors, or a unit was skipped.`,
@@ -32,8 +33,8 @@ applied.`,
 func destroyCommand() *command.Command {
 	return &command.Command{
 		Name: "destroy", Short: "Destroy the objects of all units, in reverse order", Args: patternArgs, Mixed: true,
-		Long: `Plan to destroy all objects of the units whose names match a PATTERN, or of all units, show the plans, ask
-for approval and apply them, each unit before those that it depends on.`,
+		Long: `Plan to destroy all objects of the units whose names match a PATTERN, or of all units, show the plans,
+ask for approval and apply them, each unit before those that it depends on.`,
 		Example: `~ stack destroy
 ~ stack destroy network -with-dependents`,
 		Setup: func(c *command.Call) command.Run { return setupApply(c, true) },
@@ -53,8 +54,8 @@ func setupApply(c *command.Call, destroy bool) command.Run {
 			return o.applySaved(ctx, c, c.Args[0])
 		}
 		if c.JSON && !approved {
-			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json, the command cannot "+
-				"ask for approval. Use a saved plan, or -auto-approve."))
+			return c.End(diag.List{}.Errorf(nil, "Plan file or auto-approve required", "With -json, the command "+
+				"cannot ask for approval. Use a saved plan, or -auto-approve."))
 		}
 		return o.apply(ctx, c, approved)
 	}
@@ -114,8 +115,8 @@ func (s *session) conclude() command.Outcome {
 	s.board.summary(list)
 	waiting := counts(list, stack.Deferred, stack.Waiting)
 	if waiting > 0 && s.ctx.Err() == nil {
-		s.call.Report(diag.List{}.Errorf(nil, "Apply makes no progress", "%d units still wait for others, and no plan has "+
-			"changes. Their reasons are listed above.", waiting))
+		s.call.Report(diag.List{}.Errorf(nil, "Apply makes no progress", "%d units still wait for others, and no plan "+
+			"has changes. Their reasons are listed above.", waiting))
 	}
 	if waiting > 0 || s.failed() {
 		return command.Failed
@@ -142,7 +143,8 @@ func (s *session) approve(destroy bool, list []*stack.Result) bool {
 	case err != nil:
 		fmt.Fprintln(c.Out)
 		c.Report(diag.List{}.Errorf(nil, "error asking for approval: "+err.Error(),
-			"Nothing of this round was changed. Without interactive input, use -auto-approve, or save a plan and apply it."))
+			"Nothing of this round was changed. Without interactive input, use -auto-approve, or save a plan and "+
+				"apply it."))
 		return false
 	case strings.TrimSpace(answer) != "yes":
 		c.Tell("%s cancelled.\n", word)

@@ -56,7 +56,8 @@ func (o *running) drift(ctx context.Context, c *command.Call, asJSON, asMarkdown
 	for _, r := range s.run.Plan(s.ctx) {
 		if r.Phase == stack.Failed || r.Phase == stack.Skipped {
 			if !c.Report(shown(c, r.Unit, r.Problems)) || r.Phase == stack.Skipped {
-				c.Report(diag.List{}.Errorf(nil, "Unit was not examined", "The unit %q: %s.", r.Unit.Name, r.Reason))
+				c.Report(diag.List{}.Errorf(nil, "Interrupted", "The unit %q was not examined: "+
+					"%s.", r.Unit.Name, r.Reason))
 			}
 			outcome = command.Failed
 			continue

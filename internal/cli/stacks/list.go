@@ -28,7 +28,7 @@ func listCommand() *command.Command {
 				}
 				if to := c.Documents(); to != nil {
 					if err := writeUnits(to, units); err != nil || c.Document {
-						return c.Finish("Failed to list the units", err)
+						return c.Finish("Failed to show the units", err)
 					}
 				}
 				for _, u := range units {
@@ -58,10 +58,10 @@ Graphviz or as JSON.`,
 				}
 				if to := c.Documents(); to != nil {
 					if err := writeUnits(to, units); err != nil || c.Document {
-						return c.Finish("Failed to show the graph", err)
+						return c.Finish("Failed to show the units", err)
 					}
 				}
-				return c.Finish("Failed to show the graph", writeDot(c.Out, units))
+				return c.Finish("Failed to show the units", writeDot(c.Out, units))
 			}
 		},
 	}

@@ -55,7 +55,8 @@ func rawOutput(ctx context.Context, c *command.Call, unit, name string) command.
 		return c.End(diags)
 	}
 	if len(units) != 1 {
-		return c.End(diags.Errorf(nil, "Unit is not unique", "%q matches %d units. Name one of them.", unit, len(units)))
+		return c.End(diags.Errorf(nil, "Unit is not unique", "%q matches %d units. Name one of "+
+			"them.", unit, len(units)))
 	}
 	snapshot, diags := s.Stored(ctx, &c.Surroundings, units[0])
 	if diags.HasErrors() {

@@ -37,7 +37,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 			needs = append(needs, d)
 		}
 		slices.Sort(needs)
-		w.needs, w.hidden, w.version = append(w.needs, needs), append(w.hidden, w.rng.IntN(2) == 0), append(w.version, 1)
+		w.needs, w.hidden = append(w.needs, needs), append(w.hidden, w.rng.IntN(2) == 0)
+		w.version = append(w.version, 1)
 	}
 	w.write()
 	return w
@@ -234,7 +235,8 @@ func (w *world) change() {
 		t.Fatalf("apply with a %s%s: %d\n%s", kind, unit(victim), code, text)
 	}
 	for u := range w.needs {
-		if kills && strings.Contains(text, "["+unit(u)+"] applying") && !strings.Contains(text, "["+unit(u)+"] applied") {
+		if kills && strings.Contains(text, "["+unit(u)+"] applying") && !strings.Contains(text, "["+unit(u)+"] "+
+			"applied") {
 			w.inFlight[unit(u)] = true
 		}
 	}

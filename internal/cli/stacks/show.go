@@ -160,7 +160,7 @@ func (b *board) results(list []*stack.Result, plans bool) {
 // one shows the plan and the problems of a unit.
 func (b *board) one(r *stack.Result, withPlan bool) {
 	c, o := b.call, b.options
-	o.Size, o.Automation = nil, true
+	o.Automation = true
 	if r.Secrets != nil {
 		o.Secrets = r.Secrets
 	}

@@ -1,6 +1,6 @@
-// Package stacks has the commands of the family stack, which work on the units of a stack: many root modules in one run.
-// Package stack does the work; this package has the flags (this file), the display of what happens (show.go), and a file
-// for each command.
+// Package stacks has the commands of the family stack, which work on the units of a stack: many root modules in one
+// run. Package stack does the work; this package has the flags (this file), the display of what happens (show.go), and
+// a file for each command.
 package stacks
 
 import (

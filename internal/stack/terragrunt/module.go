@@ -25,8 +25,8 @@ type module struct {
 	known     bool
 }
 
-// module reads the module of the unit: the files of its directory or, if it has a source, those of the source, for which
-// it adds a module block.
+// module reads the module of the unit: the files of its directory or, if it has a source, those of the source, for
+// which it adds a module block.
 func (u *reader) module() module {
 	if u.source == nil {
 		return u.readModule(u.dir)
@@ -34,8 +34,9 @@ func (u *reader) module() module {
 	source, at := u.sourceText, u.source.SrcRange
 	dir, isLocal := u.local(source)
 	if !isLocal {
-		u.noteAt(at, "the module %q is not in the repository, so its variables, outputs and resources are not known: the file "+
-			"main.tf has all inputs as variables, and needs output blocks, and moved blocks for resources that exist", source)
+		u.noteAt(at, "the module %q is not in the repository, so its variables, outputs and resources are not known: "+
+			"the file main.tf has all inputs as variables, and needs output blocks, and moved blocks for resources "+
+			"that exist", source)
 		u.wrap(source, module{})
 		return module{}
 	}
@@ -52,7 +53,8 @@ func (u *reader) module() module {
 	return m
 }
 
-// local returns the directory of a source in the repository. Two slashes separate the module from what is copied with it.
+// local returns the directory of a source in the repository. Two slashes separate the module from what is copied with
+// it.
 func (u *reader) local(source string) (string, bool) {
 	source = filepath.ToSlash(strings.Replace(source, "//", "/", 1))
 	if filepath.IsAbs(source) {
@@ -203,76 +205,95 @@ func (u *reader) variables(m module) string {
 	return "{\n" + b.String() + "}"
 }
 
+// change is a part of an expression that is replaced.
+type change struct {
+	at   hcl.Range
+	text string
+}
+
+// rewriting replaces the parts of an input.
+type rewriting struct {
+	*reader
+
+	in       input
+	bound    []string // names that for expressions declare
+	changes  []change
+	complete bool
+}
+
 // rewrite returns the text of an input in the language of stacks: references to dependencies become those to units, and
 // everything else its value.
 func (u *reader) rewrite(in input) (string, bool) {
-	src := u.converter.source[in.file]
 	if !refers(in.expr) {
 		return u.constant(in, in.expr)
 	}
-	type change struct {
-		at   hcl.Range
-		text string
-	}
-	var changes []change
-	complete := true
-	inside := func(at hcl.Range) bool {
-		return slices.ContainsFunc(changes, func(c change) bool {
-			return c.at.Start.Byte <= at.Start.Byte && at.End.Byte <= c.at.End.Byte
-		})
-	}
-	bound := iterators(in.expr)
+	r := &rewriting{reader: u, in: in, bound: iterators(in.expr), complete: true}
 	_ = hclsyntax.VisitAll(in.expr, func(node hclsyntax.Node) hcl.Diagnostics {
-		e, ok := node.(hclsyntax.Expression)
-		if !ok || inside(e.Range()) {
-			return nil
+		if e, ok := node.(hclsyntax.Expression); ok && !r.inside(e.Range()) {
+			r.part(e)
 		}
-		switch e := e.(type) {
-		case *hclsyntax.ScopeTraversalExpr:
-			if slices.Contains(bound, e.Traversal.RootName()) {
-				return nil
-			}
-			if e.Traversal.RootName() != "dependency" {
-				break
-			}
-			step, isName := second(e.Traversal)
-			dir, known := u.dependencies[step]
-			if !isName || !known {
-				u.noteAt(e.Range(), "the dependency is not known, so the input is not converted")
-				complete = false
-				return nil
-			}
-			if !slices.Contains(u.used, step) {
-				u.used = append(u.used, step)
-			}
-			at := hcl.RangeBetween(e.Traversal[0].SourceRange(), e.Traversal[1].SourceRange())
-			changes = append(changes, change{at, fmt.Sprintf("unit[%q]", unitName(dir))})
-			return nil
-		case *hclsyntax.FunctionCallExpr, *hclsyntax.TemplateExpr:
-			if call, isCall := e.(*hclsyntax.FunctionCallExpr); !isCall || refers(e) || !onlyHere(call.Name) {
-				return nil // its parts are converted
-			}
-		default:
-			return nil
-		}
-		text, ok := u.constant(input{e, in.scope, in.file}, e)
-		complete = complete && ok
-		changes = append(changes, change{e.Range(), text})
 		return nil
 	})
-	if !complete {
+	if !r.complete {
 		return "", false
 	}
-	slices.SortFunc(changes, func(a, b change) int { return a.at.Start.Byte - b.at.Start.Byte })
+	slices.SortFunc(r.changes, func(a, b change) int { return a.at.Start.Byte - b.at.Start.Byte })
+	src := u.converter.source[in.file]
 	var b strings.Builder
 	at := in.expr.Range().Start.Byte
-	for _, c := range changes {
+	for _, c := range r.changes {
 		b.Write(src[at:c.at.Start.Byte])
 		b.WriteString(c.text)
 		at = c.at.End.Byte
 	}
 	b.Write(src[at:in.expr.Range().End.Byte])
 	return b.String(), true
+}
+
+// inside reports whether a range is in a part that is replaced already.
+func (r *rewriting) inside(at hcl.Range) bool {
+	return slices.ContainsFunc(r.changes, func(c change) bool {
+		return c.at.Start.Byte <= at.Start.Byte && at.End.Byte <= c.at.End.Byte
+	})
+}
+
+// part replaces one part of the expression, unless its own parts are enough.
+func (r *rewriting) part(e hclsyntax.Expression) {
+	switch e := e.(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		switch root := e.Traversal.RootName(); {
+		case slices.Contains(r.bound, root):
+			return
+		case root == "dependency":
+			r.reference(e)
+			return
+		}
+	case *hclsyntax.FunctionCallExpr:
+		if refers(e) || !onlyHere(e.Name) {
+			return
+		}
+	default:
+		return
+	}
+	text, ok := r.constant(r.in, e)
+	r.complete = r.complete && ok
+	r.changes = append(r.changes, change{e.Range(), text})
+}
+
+// reference replaces a reference to a dependency.
+func (r *rewriting) reference(e *hclsyntax.ScopeTraversalExpr) {
+	step, isName := second(e.Traversal)
+	dir, known := r.dependencies[step]
+	if !isName || !known {
+		r.noteAt(e.Range(), "the dependency is not known, so the input is not converted")
+		r.complete = false
+		return
+	}
+	if !slices.Contains(r.used, step) {
+		r.used = append(r.used, step)
+	}
+	at := hcl.RangeBetween(e.Traversal[0].SourceRange(), e.Traversal[1].SourceRange())
+	r.changes = append(r.changes, change{at, fmt.Sprintf("unit[%q]", unitName(dir))})
 }
 
 // iterators returns the names that for expressions declare.

@@ -75,8 +75,8 @@ func (u *reader) read(name, from string) {
 		u.hasInputs = true
 		object, ok := a.Expr.(*hclsyntax.ObjectConsExpr)
 		if !ok {
-			u.noteAt(a.SrcRange, "the inputs are not an object in braces, so they are not converted: move them to variables "+
-				"of the unit by hand")
+			u.noteAt(a.SrcRange, "the inputs are not an object in braces, so they are not converted: move them to "+
+				"variables of the unit by hand")
 			continue
 		}
 		for _, item := range object.Items {
@@ -100,8 +100,8 @@ func (u *reader) block(block *hclsyntax.Block, scope *hcl.EvalContext, name stri
 		for _, a := range sortedAttributes(block.Body.Attributes) {
 			v, problems := a.Expr.Value(scope)
 			if a.Name != "paths" || problems.HasErrors() || !v.CanIterateElements() {
-				u.noteAt(a.SrcRange, "the dependencies are not a constant list of paths, so they are not converted: add them "+
-					"to depends_on")
+				u.noteAt(a.SrcRange, "the dependencies are not a constant list of paths, so they are not converted: "+
+					"add them to depends_on")
 				continue
 			}
 			for it := v.ElementIterator(); it.Next(); {
@@ -157,8 +157,8 @@ func (u *reader) include(block *hclsyntax.Block, scope *hcl.EvalContext, name, f
 	u.includes = true
 	for _, a := range sortedAttributes(block.Body.Attributes) {
 		if a.Name != "path" {
-			u.noteAt(a.SrcRange, "the argument %q of an include block is not converted: inputs of the unit replace those of "+
-				"the included file one by one", a.Name)
+			u.noteAt(a.SrcRange, "the argument %q of an include block is not converted: inputs of the unit replace "+
+				"those of the included file one by one", a.Name)
 		}
 	}
 	a := block.Body.Attributes["path"]
@@ -245,7 +245,8 @@ func (u *reader) remoteState(block *hclsyntax.Block, scope *hcl.EvalContext) {
 		}
 	}
 	if kind == "" || config == cty.NilVal {
-		u.noteAt(block.DefRange(), "the remote state has no constant backend and config, so no backend block was written")
+		u.noteAt(block.DefRange(), "the remote state has no constant backend and config, so no backend block was "+
+			"written")
 		return
 	}
 	f := hclwrite.NewEmptyFile()
@@ -253,7 +254,8 @@ func (u *reader) remoteState(block *hclsyntax.Block, scope *hcl.EvalContext) {
 	for it := config.ElementIterator(); it.Next(); {
 		k, v := it.Element()
 		if name := k.AsString(); onlyTerragrunt[name] {
-			u.noteAt(block.DefRange(), "the setting %q of the remote state is only for Terragrunt, and is left out", name)
+			u.noteAt(block.DefRange(), "the setting %q of the remote state is only for Terragrunt, and is left "+
+				"out", name)
 		} else {
 			body.SetAttributeValue(name, v)
 		}
@@ -264,8 +266,9 @@ func (u *reader) remoteState(block *hclsyntax.Block, scope *hcl.EvalContext) {
 // onlyTerragrunt are settings of remote states that backends do not have.
 var onlyTerragrunt = map[string]bool{"skip_bucket_versioning": true, "skip_bucket_ssencryption": true,
 	"skip_bucket_root_access": true, "skip_bucket_enforced_tls": true, "skip_bucket_public_access_blocking": true,
-	"disable_bucket_update": true, "s3_bucket_tags": true, "dynamodb_table_tags": true, "accesslogging_bucket_name": true,
-	"bucket_sse_algorithm": true, "bucket_sse_kms_key_id": true, "enable_lock_table_ssencryption": true,
+	"disable_bucket_update": true, "s3_bucket_tags": true, "dynamodb_table_tags": true,
+	"accesslogging_bucket_name": true,
+	"bucket_sse_algorithm":      true, "bucket_sse_kms_key_id": true, "enable_lock_table_ssencryption": true,
 	"skip_bucket_creation": true, "gcs_bucket_labels": true, "project": true, "location": true}
 
 // generate writes the file of a generate block.
@@ -288,7 +291,8 @@ func (u *reader) generate(block *hclsyntax.Block, scope *hcl.EvalContext) {
 		return
 	}
 	if strings.Contains(content, u.root) {
-		u.noteAt(block.DefRange(), "the generated file has the path of this repository on this machine: make it relative")
+		u.noteAt(block.DefRange(), "the generated file has the path of this repository on this machine: make it "+
+			"relative")
 	}
 	u.add(path.Join(u.dir, name), []byte(content))
 }

@@ -1,5 +1,5 @@
-// Package terragrunt converts repositories of Terragrunt: it reads their terragrunt.hcl files and returns the unit blocks
-// and the files that a stack needs instead.
+// Package terragrunt converts repositories of Terragrunt: it reads their terragrunt.hcl files and returns the unit
+// blocks and the files that a stack needs instead.
 //
 //	result, err := terragrunt.Convert("infra")
 //	for _, f := range result.Files { ... } // tombolo.hcl, backend.tf and others, to be written
@@ -58,8 +58,8 @@ type converter struct {
 	source map[string][]byte
 }
 
-// Convert reads the files below a directory. It returns an error only if the directory cannot be read, or has no file to
-// convert.
+// Convert reads the files below a directory. It returns an error only if the directory cannot be read, or has no file
+// to convert.
 func Convert(root string) (*Result, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -79,7 +79,8 @@ func Convert(root string) (*Result, error) {
 		case base == FileName && !e.IsDir():
 			dirs = append(dirs, c.rel(filepath.Dir(name)))
 		case base == "terragrunt.stack.hcl":
-			c.note(c.rel(name), 1, "files of explicit stacks are not converted: run \"terragrunt stack generate\" first")
+			c.note(c.rel(name), 1, "files of explicit stacks are not converted: run \"terragrunt stack generate\" "+
+				"first")
 		}
 		return nil
 	})
@@ -128,7 +129,8 @@ func (c *converter) noteAt(at hcl.Range, format string, args ...any) {
 
 // add adds a file, unless the repository has one of that name with another content.
 func (c *converter) add(name string, content []byte) {
-	if old, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(name))); err == nil && string(old) != string(content) {
+	old, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)))
+	if err == nil && string(old) != string(content) {
 		c.note(name, 1, "the file exists and was left as it is; it would have become:\n%s", content)
 		return
 	}
