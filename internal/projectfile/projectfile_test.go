@@ -54,14 +54,7 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 		"resources \"data.a.b\" {\n}\n":               `1: "data.a.b" is not a managed resource`,
 		"resources \"a.[\" {\n}\n":                    `1: `,
 		"resources {\n  refresh = false\n}\n":         `1: All resources blocks must have 1 labels`,
-
-		"stack {\n  units_at_once = 0\n}\n":     `2: units_at_once is 0. Expected 1 or more.`,
-		"unit \"a\" {\n}\n":                     `1: The argument "source" is required`,
-		"unit \"a\" {\n  source = \"\"\n}\n":    `2: The source of the unit "a" is empty.`,
-		"unit \"a b\" {\n  source = \"a\"\n}\n": `1: "a b" is not a valid name.`,
-
-		strings.Repeat("unit \"a\" {\n source=\"b\"\n}\n", 2): `4: There is another unit block "a" in line 1.`,
-		strings.Repeat("[", 100000):                           `1: `,
+		strings.Repeat("[", 100000):                   `1: `,
 	} {
 		got, diags := projectfile.Parse(projectfile.Name, []byte(text))
 		if !diags.HasErrors() || diags[0].Subject == nil {
