@@ -1,7 +1,9 @@
 package stack
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -64,7 +66,9 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 		return
 	}
 	r.set(ur, Applying, "")
-	n, diags := ur.run.ApplyWith(ctx, ur.Plan, engine.ApplyOptions{Ephemeral: ur.values})
+	n, diags := ur.run.ApplyWith(ctx, ur.Plan, engine.ApplyOptions{Ephemeral: ur.values,
+		Rest: fmt.Sprintf("Run \"%s stack apply\" again for the remaining "+
+			"changes.", cmp.Or(r.o.Base.Program, diag.Program))})
 	ur.State = ur.run.State()
 	diags = Seen(diags, u).Extend(ur.release(ctx))
 	ur.Problems, ur.Changed = diags, true

@@ -205,7 +205,12 @@ func (r *Run) make(ctx context.Context, ur *unitRun, given map[string]cty.Value)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return Seen(diags, u)
 	}
-	run, more := project.Open(ctx, r.o.Open)
+	open := r.o.Open
+	if r.o.FileLocks {
+		file, _ := us.ProjectFile() // it was read before without an error
+		open.NoLock = open.NoLock || file.PlansUnlocked()
+	}
+	run, more := project.Open(ctx, open)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return Seen(diags, u)
 	}

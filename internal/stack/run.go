@@ -52,8 +52,10 @@ type Options struct {
 	// Plan has the options of every plan; variables are set by the run.
 	Plan engine.PlanOptions
 	// Open are the options of the locks. With Keep, the locks of units with changes are kept until they are applied.
-	Open        engine.OpenOptions
-	Keep        bool
+	Open engine.OpenOptions
+	Keep bool
+	// FileLocks makes the project file of a unit decide whether its plan takes the lock.
+	FileLocks   bool
 	Parallelism int
 	Abort       context.Context
 	Watcher     Watcher

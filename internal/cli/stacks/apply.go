@@ -18,9 +18,8 @@ func applyCommand() *command.Command {
 them, each unit after those that it depends on. Units that had to wait for an output are planned, shown and applied in
 the next round, until none is left.
 
-With FILE, which "~ stack plan "+
-	"-out" saved, apply exactly those plans without asking. If one of them is stale, nothing is
-applied.`,
+With FILE, which "~ stack plan -out" saved, apply exactly those plans without asking. If one of them is stale, nothing
+is applied.`,
 		Exits: `0  All units were applied.
 1  There were errors, or a unit was skipped.`,
 		Example: `~ stack apply

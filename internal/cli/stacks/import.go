@@ -18,8 +18,8 @@ func importCommand() *command.Command {
 	return &command.Command{
 		Name: "import-terragrunt", Short: "Convert a Terragrunt repository to a stack", Args: "[DIR]", Mixed: true,
 		Long: `Read all terragrunt.hcl files in DIR, or in the working directory, and write what a stack needs instead:
-the unit blocks in tombolo.hcl, backend blocks, generated files, and root modules that call the modules of the units.
-Files that exist are not changed. Everything that could not be converted is listed with its place.`,
+the project file with unit blocks, backend blocks, generated files, and root modules that call the modules of the
+units. Files that exist are not changed. Everything that could not be converted is listed with its place.`,
 		Example: `~ stack import-terragrunt
 ~ stack import-terragrunt infra`,
 		Setup: func(c *command.Call) command.Run {

@@ -16,7 +16,7 @@ import (
 
 func outputCommand() *command.Command {
 	return &command.Command{
-		Name: "output", Short: "Show the output values of all units", Args: "[PATTERN... | UNIT OUTPUT]", Mixed: true,
+		Name: "output", Short: "Show the output values of all units", Args: "[PATTERN...]", Mixed: true,
 		Long: `Show the output values in the states of the units whose names match a PATTERN, or of all units. Sensitive
 values are shown only in JSON documents, and with -raw, which prints one value: "~ stack output -raw UNIT OUTPUT".`,
 		Example: `~ stack output

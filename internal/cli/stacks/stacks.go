@@ -18,7 +18,7 @@ import (
 func Stack() *command.Command {
 	return &command.Command{
 		Name: "stack", Short: "Plan and apply many root modules together",
-		Long: `Work on the units of a stack: root modules that unit blocks in the file tombolo.hcl of this directory
+		Long: `Work on the units of a stack: root modules that unit blocks in the project file of this directory
 name, with what they need from each other.`,
 		Members: []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(), importCommand(),
 			initCommand(), listCommand(), outputCommand(), planCommand()},
@@ -89,7 +89,7 @@ func (o *running) flags(c *command.Call) {
 	o.choice.flags(c)
 	o.LockFlags(c)
 	c.Flags.IntVar(&o.atOnce, "units-at-once", 0,
-		"Work on at most `N` units at the same time, instead of the number in tombolo.hcl.")
+		"Work on at most `N` units at the same time, instead of the number in the project file.")
 	c.Flags.IntVar(&o.parallelism, "parallelism", 10, "Run at most `N` provider operations of a unit at the same time.")
 }
 
@@ -152,9 +152,12 @@ func (o *running) begin(ctx context.Context, c *command.Call, s *stack.Stack, un
 	open := o.OpenOptions(operation)
 	open.Reading = operation == state.OperationPlan
 	out.run = stack.NewRun(stack.Options{Stack: s, Units: units, Base: &c.Surroundings,
-		Plan: engine.PlanOptions{Mode: mode, SkipRefresh: !o.refresh, MinimalRefresh: o.minimal}, Open: open,
-		Keep: operation == state.OperationApply, Parallelism: o.parallelism, Abort: out.running.Abort,
-		Watcher: out.board})
+		Plan:        engine.PlanOptions{Mode: mode, SkipRefresh: !o.refresh, MinimalRefresh: o.minimal},
+		Open:        open,
+		FileLocks:   open.Reading && !o.Locking.Given(c),
+		Keep:        operation == state.OperationApply,
+		Parallelism: o.parallelism, Abort: out.running.Abort, Watcher: out.board,
+	})
 	return out
 }
 
