@@ -1,6 +1,7 @@
 package stacks_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,6 +120,36 @@ func (w *world) tombolo(dir string, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
+// interruptedBy runs a command and kills it after it has written a number of lines.
+func (w *world) interruptedBy(lines int, command string) {
+	w.t.Helper()
+	cmd := exec.Command("tombolo", "stack", command, "-auto-approve")
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE=", "TF_IN_AUTOMATION=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	applied := map[string]bool{}
+	for scan := bufio.NewScanner(out); scan.Scan(); lines-- {
+		if name, isApplied := strings.CutSuffix(strings.Split(scan.Text()+":", ":")[0], "] applied"); isApplied {
+			applied[strings.TrimPrefix(name, "[")] = true
+		}
+		if lines == 0 {
+			if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait() // it was killed, or it had ended
+	for u := range w.needs {
+		w.inFlight[unit(u)] = w.inFlight[unit(u)] || !applied[unit(u)]
+	}
+}
+
 // outputs returns the values in the states.
 func (w *world) outputs() map[string]string {
 	w.t.Helper()
@@ -129,7 +160,9 @@ func (w *world) outputs() map[string]string {
 	}
 	out := map[string]string{}
 	for name, values := range all {
-		out[name] = values["value"].Value
+		if v, ok := values["value"]; ok {
+			out[name] = v.Value
+		}
 	}
 	return out
 }
@@ -202,6 +235,13 @@ func TestRandomStacksBecomeWhatTheirUnitsSay(t *testing.T) {
 				w.change()
 			}
 			w.check(true)
+			w.interruptedBy(1+w.rng.IntN(20), "destroy")
+			if text, code := w.tombolo(".", "stack", "destroy", "-auto-approve"); code != 0 {
+				t.Fatalf("destroy: %d\n%s", code, text)
+			}
+			for name, value := range w.outputs() {
+				t.Errorf("%s was destroyed and has the output %q", name, value)
+			}
 		})
 	}
 }
@@ -224,6 +264,13 @@ func (w *world) change() {
 		}
 	}
 	w.write()
+	if w.rng.IntN(3) == 0 {
+		w.interruptedBy(1+w.rng.IntN(60), "apply")
+		if text, code := w.tombolo(".", "stack", "apply", "-auto-approve"); code != 0 {
+			t.Fatalf("apply after a kill: %d\n%s", code, text)
+		}
+		return
+	}
 	kills := w.rng.IntN(2) == 0
 	kind := "fail-"
 	if kills {
