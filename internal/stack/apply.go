@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -65,6 +67,10 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 	if ur.Phase != Planned {
 		return
 	}
+	if diags := r.ephemerals(ctx, ur); diags.HasErrors() {
+		r.fail(ur, diags.Extend(ur.release(ctx)))
+		return
+	}
 	r.set(ur, Applying, "")
 	n, diags := ur.run.ApplyWith(ctx, ur.Plan, engine.ApplyOptions{Ephemeral: ur.values,
 		Rest: fmt.Sprintf("Run \"%s stack apply\" again for the remaining "+
@@ -82,6 +88,36 @@ func (r *Run) applyUnit(ctx context.Context, ur *unitRun, reverse bool) {
 	default:
 		r.set(ur, Applied, "%d added, %d changed, %d destroyed", n.Added, n.Changed, n.Destroyed)
 	}
+}
+
+// ephemerals adds the values of ephemeral variables to a saved plan, which does not store them.
+func (r *Run) ephemerals(ctx context.Context, ur *unitRun) diag.List {
+	missing := false
+	for name, v := range ur.Plan.Variables {
+		missing = missing || v.Ephemeral && ur.values[name] == cty.NilVal
+	}
+	if !r.saved || !missing || ur.Unit.block.Variables == nil {
+		return nil
+	}
+	given, why, diags := r.given(ctx, ur)
+	if why != "" {
+		diags = diags.Errorf(nil, "Saved plan is stale", "The plan of the unit %q cannot be applied: it %s. Make a "+
+			"new plan.", ur.Unit.Name, why)
+	}
+	if diags.HasErrors() {
+		return diags
+	}
+	us := r.o.Stack.Surroundings(r.o.Base, ur.Unit)
+	us.Values = map[string]cty.Value{}
+	for name, v := range given {
+		us.Values[name], _ = v.UnmarkDeep()
+	}
+	values, diags := us.Variables(ur.Config, engine.VariableOptions{Given: us.Given})
+	if diags.HasErrors() {
+		return Seen(diags, ur.Unit)
+	}
+	ur.values = ephemeral(ur.Plan, ur.Config.RawValues(values))
+	return nil
 }
 
 func (r *Run) skip(ctx context.Context, ur *unitRun, reason string) {

@@ -53,6 +53,10 @@ func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 		}
 		if len(snapshot.State.Resources()) == 0 && len(snapshot.InFlight) == 0 &&
 			len(snapshot.State.OutputNames()) == 0 {
+			if diags := r.recover(ctx, u, snapshot); diags.HasErrors() {
+				r.fail(ur, diags)
+				return
+			}
 			r.set(ur, Unchanged, "there are no objects in its state")
 			return
 		}
@@ -138,6 +142,11 @@ func (r *Run) given(ctx context.Context, ur *unitRun) (map[string]cty.Value, str
 		for _, name := range names {
 			v, ok := have[name]
 			switch {
+			case !ok && r.o.Plan.Mode == plan.Destroy: // the other unit may already be destroyed
+				have[name] = cty.NullVal(cty.DynamicPseudoType)
+				ur.Notes = append(ur.Notes, fmt.Sprintf("uses null for the output %s of the unit %s, which does not "+
+					"exist", name, e.To.Name))
+				continue
 			case !ok:
 				return nil, "", r.missing(u, e.To, name, have)
 			case !wholly(v):

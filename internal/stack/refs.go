@@ -27,7 +27,7 @@ func (s *Stack) refer(u *Unit) (diags diag.List) {
 	edges := map[*Unit]*Edge{}
 	if a := u.block.Variables; a != nil {
 		if node, ok := a.Expr.(hclsyntax.Expression); ok {
-			w := &walker{stack: s, unit: u, edges: edges, seen: map[hclsyntax.Node]bool{}}
+			w := &walker{stack: s, unit: u, edges: edges, seen: map[hclsyntax.Expression]bool{}}
 			_ = hclsyntax.Walk(node, w)
 			diags = diags.Extend(w.diags)
 		}
@@ -162,13 +162,13 @@ type walker struct {
 	stack *Stack
 	unit  *Unit
 	edges map[*Unit]*Edge
-	seen  map[hclsyntax.Node]bool // parts of a reference that is already known
+	seen  map[hclsyntax.Expression]bool // parts of a reference that is already known
 	diags diag.List
 }
 
 // Enter implements hclsyntax.Walker.
 func (w *walker) Enter(node hclsyntax.Node) hcl.Diagnostics {
-	if w.seen[node] {
+	if e, ok := node.(hclsyntax.Expression); ok && w.seen[e] { // other nodes are not pointers
 		return nil
 	}
 	switch e := node.(type) {

@@ -238,7 +238,7 @@ func plannedOutputs(pl *plan.Plan) map[string]cty.Value {
 	out := outputsOf(pl.Base)
 	for _, o := range pl.Outputs {
 		switch {
-		case o.Action == plan.Delete:
+		case o.Action == plan.Delete, o.After.IsNull(): // states do not have outputs that are null
 			delete(out, o.Name)
 		case o.Sensitive:
 			out[o.Name] = o.After.Mark(value.Sensitive)
@@ -258,6 +258,19 @@ func changesOutput(pl *plan.Plan, name string) bool {
 
 // Stored reads the state of a unit without its lock.
 func (s *Stack) Stored(ctx context.Context, base *engine.Surroundings, u *Unit) (*state.Snapshot, diag.List) {
+	ws, diags := s.workspace(ctx, base, u)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	snapshot, err := ws.Read(ctx)
+	if err != nil {
+		return nil, diag.FromError("Failed to load state", err)
+	}
+	return snapshot, nil
+}
+
+// workspace returns where the state of a unit is.
+func (s *Stack) workspace(ctx context.Context, base *engine.Surroundings, u *Unit) (state.Workspace, diag.List) {
 	us := s.Surroundings(base, u)
 	root, diags := us.RootModule(ctx)
 	if diags.HasErrors() {
@@ -267,15 +280,27 @@ func (s *Stack) Stored(ctx context.Context, base *engine.Surroundings, u *Unit) 
 	if diags.HasErrors() {
 		return nil, Seen(diags, u)
 	}
-	ws, diags := us.Selected(st)
+	return us.Selected(st)
+}
+
+// recover stores what a killed run has left in the journal of a unit that has no objects: no plan of the unit does it.
+func (r *Run) recover(ctx context.Context, u *Unit, snapshot *state.Snapshot) diag.List {
+	if !r.o.Keep || r.o.Open.NoLock || snapshot.State == nil {
+		return nil
+	}
+	ws, diags := r.o.Stack.workspace(ctx, r.o.Base, u)
 	if diags.HasErrors() {
-		return nil, diags
+		return diags
 	}
-	snapshot, err := ws.Read(ctx)
+	request := state.LockRequest{Info: state.LockInfo{Operation: r.o.Open.Operation}}
+	session, err := state.Acquire(ctx, ws, request, r.o.Open.Timeout, func(*state.LockedError) {})
 	if err != nil {
-		return nil, diag.FromError("Failed to load state", err)
+		return diag.FromError("Error acquiring the state lock", err)
 	}
-	return snapshot, nil
+	if err := session.Unlock(); err != nil {
+		return diag.FromError("Error releasing the state lock", err)
+	}
+	return nil
 }
 
 // missing returns an error for an output that a unit does not have.
@@ -291,5 +316,5 @@ func (r *Run) missing(u, of *Unit, name string, have map[string]cty.Value) (diag
 		advice = "It is not part of this run: apply it first, or add it with -with-dependencies."
 	}
 	return diags.Errorf(&at, "Output of a unit is missing", "The variables of the unit %q refer to the output %q of "+
-		"the unit %q, which does not exist. %s %s", u.Name, name, of.Name, hint, advice)
+		"the unit %q, which does not exist or is null. %s %s", u.Name, name, of.Name, hint, advice)
 }

@@ -50,6 +50,9 @@ func setupApply(c *command.Call, destroy bool) command.Run {
 			return command.Misused
 		}
 		if len(c.Args) == 1 && !destroy && isPlanFile(c.Args[0]) {
+			if !o.fitsSaved(c) {
+				return command.Misused
+			}
 			return o.applySaved(ctx, c, c.Args[0])
 		}
 		if c.JSON && !approved {
@@ -58,6 +61,19 @@ func setupApply(c *command.Call, destroy bool) command.Run {
 		}
 		return o.apply(ctx, c, approved)
 	}
+}
+
+// fitsSaved reports options that a plan file leaves no choice about.
+func (o *running) fitsSaved(c *command.Call) bool {
+	for _, name := range []string{"exclude", "changed-since", "with-dependents", "with-dependencies", "refresh",
+		"minimal-refresh"} {
+		if c.FlagGiven(name) {
+			c.Misuse("Option does not fit a plan file", "The plan file %s already says which units are applied, and "+
+				"how. Remove -%s, or use it with \"stack plan -out\".", c.Args[0], name)
+			return false
+		}
+	}
+	return true
 }
 
 // isPlanFile reports whether an argument is a file that begins like a ZIP archive, and not a pattern.
@@ -175,6 +191,9 @@ func (o *running) applySaved(ctx context.Context, c *command.Call, name string) 
 	o.destroy = f.Manifest.Destroy
 	s := o.begin(ctx, c, st, units, state.OperationApply)
 	defer s.end()
+	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
+		return command.Failed
+	}
 	if diags := s.run.Restore(s.ctx, f); diags.HasErrors() {
 		c.Report(diags)
 		return command.Failed

@@ -59,6 +59,9 @@ func (o *running) plan(ctx context.Context, c *command.Call, out, markdown strin
 	}
 	s := o.begin(ctx, c, st, units, state.OperationPlan)
 	defer s.end()
+	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
+		return command.Failed
+	}
 	list := s.run.Plan(s.ctx)
 	s.board.results(list, true)
 	s.board.summary(list)

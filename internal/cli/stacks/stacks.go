@@ -44,6 +44,11 @@ func (o *choice) flags(c *command.Call) {
 
 // load reads the stack and chooses units.
 func (o *choice) load(ctx context.Context, c *command.Call) (*stack.Stack, []*stack.Unit, bool) {
+	if o.since == "" && c.FlagGiven("changed-since") { // as from a variable that is not set
+		c.Report(diag.List{}.Errorf(nil, "Invalid commit", "The value of -changed-since is empty. Expected a commit, "+
+			"such as origin/main."))
+		return nil, nil, false
+	}
 	s, ok := loadStack(ctx, c)
 	if !ok {
 		return nil, nil, false
@@ -178,8 +183,18 @@ func (s *session) failed() bool {
 	return false
 }
 
-// shown prepares the problems of a unit for people: with the command for its directory.
+// shown prepares the problems of a unit for people: with the command for its directory, except for those that need the
+// values of the stack.
 func shown(c *command.Call, u *stack.Unit, diags diag.List) diag.List {
 	c.ReadSources(diags)
-	return diags.For(u.Program(c.Program))
+	words := diag.Named(u.Program(c.Program))
+	single := words.Command
+	words.Command = func(cmd diag.Command) string {
+		switch cmd.Words[0] {
+		case "plan", "apply", "destroy":
+			return c.Program + " " + diag.Run("stack", cmd.Words[0], u.Name).String()
+		}
+		return single(cmd)
+	}
+	return diags.In(words)
 }
