@@ -45,8 +45,8 @@ func (o *choice) flags(c *command.Call) {
 // load reads the stack and chooses units.
 func (o *choice) load(ctx context.Context, c *command.Call) (*stack.Stack, []*stack.Unit, bool) {
 	if o.since == "" && c.FlagGiven("changed-since") { // as from a variable that is not set
-		c.Report(diag.List{}.Errorf(nil, "Invalid commit", "The value of -changed-since is empty. Expected a commit, "+
-			"such as origin/main."))
+		c.Report(diag.List{}.Errorf(nil, "Failed to find changed units", "The value of -changed-since is empty. "+
+			"Expected a commit, such as origin/main."))
 		return nil, nil, false
 	}
 	s, ok := loadStack(ctx, c)
