@@ -235,7 +235,6 @@ var alone = map[string]string{
 	"internal/standing":             "compares states and plans alone, without projects, stores or providers",
 	"internal/program/debugger":     "a variable of the environment, which has no part in calls",
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",
-	"internal/program/sandbox":      "runs modules, with its library, and knows no manifests or calls",
 	"internal/provision/machines":   "SSH and WinRM, with their libraries",
 	"internal/program/web":          "requests, tokens and connections, which know no plans",
 	"internal/reference":            "documentation of any provider, by its schema alone",

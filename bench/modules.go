@@ -130,7 +130,7 @@ func callLabel(ctx context.Context, c handler.Caller) (time.Duration, error) {
 	start := time.Now()
 	a, err := c.Call(ctx, handler.Call{Action: "call", Type: "label",
 		Params: []byte(`{"function":"label","args":["Hello, world"]}`),
-		Line: func(string) {}, Progress: func(string, float64) {}})
+		Line:   func(string) {}, Progress: func(string, float64) {}})
 	switch {
 	case err != nil:
 		return 0, err

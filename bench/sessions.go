@@ -44,8 +44,8 @@ func sessionsMain(ctx context.Context, dir string, n int, stdout io.Writer) erro
 		}
 	}
 	module, process := all[0], all[1]
-	fmt.Fprintf(stdout, "\n| Go, with the kit | one-shot calls/s | sessions/s, with one call | calls/s in a session |\n"+
-		"|---|--:|--:|--:|\n")
+	fmt.Fprintf(stdout, "\n| Go, with the kit | one-shot calls/s | sessions/s, with one call | "+
+		"calls/s in a session |\n|---|--:|--:|--:|\n")
 	for _, row := range []struct {
 		name string
 		r    rates

@@ -33,7 +33,9 @@ func (b *build) archive(ctx context.Context, p part, name string) (a Archive, su
 	slices.SortFunc(entries, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	digest := sha256.New()
 	var size counter
-	err = replace.File(name, 0o666, func(w io.Writer) error { return zipTo(ctx, io.MultiWriter(w, digest, &size), entries) })
+	err = replace.File(name, 0o666, func(w io.Writer) error {
+		return zipTo(ctx, io.MultiWriter(w, digest, &size), entries)
+	})
 	if err != nil {
 		return a, "", err
 	}

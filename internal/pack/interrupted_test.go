@@ -27,7 +27,7 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// A build that is interrupted at any moment leaves what was there before, and one that is not leaves all of the release.
+// A build that is interrupted at any moment leaves what was there before. One that is not leaves all of the release.
 func TestInterruptedBuildsChangeNothing(t *testing.T) {
 	f := newFolder(t, simple)
 	out := t.TempDir()

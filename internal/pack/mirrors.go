@@ -102,8 +102,8 @@ func removed(name string) error {
 	return nil
 }
 
-// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy. The second name always
-// has a whole file.
+// share links a file to a second name, with a hard link if possible. Otherwise it creates a copy. The second name
+// always has a whole file.
 func share(from, to string) error {
 	next := to + ".new"
 	if err := removed(next); err != nil {

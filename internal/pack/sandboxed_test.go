@@ -79,7 +79,8 @@ func TestModulesRunAsPackagesWithTheirPermissions(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			if text := strings.Join(strings.Fields(string(out)), " "); err == nil || !strings.Contains(text,
 				"asks for permissions that it does not have: env LABELS http api.example.com") ||
-				!strings.Contains(text, "TOMBOLO_GRANTS_LABELS='provider example/labels, env LABELS, http api.example.com'") {
+				!strings.Contains(text, "TOMBOLO_GRANTS_LABELS='provider example/labels, env LABELS, "+
+					"http api.example.com'") {
 				t.Errorf("got %v\n%s", err, out)
 			}
 			if program == "tombolo" {

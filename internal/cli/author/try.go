@@ -106,14 +106,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		say = printOutput(c)
 	}
 	var noise verify.Noise
-	wrap := noise.Listening
-	switch {
-	case o.replay != "":
-		wrap = tape.Replay
-	case o.record != "":
-		wrap = func(c handler.Caller) handler.Caller { return tape.Recording(noise.Listening(c)) }
-	}
-	options, err := t.Options(tape.Dir(), wrap, say)
+	options, err := t.Options(tape.Dir(), wrapping(o, tape, &noise), say)
 	if err != nil {
 		return c.Finish(cannot, err)
 	}
@@ -137,6 +130,17 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		diags = diags.AppendError("The record cannot be written", err)
 	}
 	return c.End(diags.Extend(verdict(ctx, c, t, &s, o.run != "")))
+}
+
+// wrapping returns what the test does with the caller of the provider.
+func wrapping(o testOptions, tape *verify.Tape, noise *verify.Noise) func(handler.Caller) handler.Caller {
+	switch {
+	case o.replay != "":
+		return tape.Replay
+	case o.record != "":
+		return func(c handler.Caller) handler.Caller { return tape.Recording(noise.Listening(c)) }
+	}
+	return noise.Listening
 }
 
 // selected removes the checks whose names do not contain the text of -run. It returns an error if none is left.

@@ -17,8 +17,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// hostileModules are what a module does in one call, and a part of the error for a one-shot module and in a session.
-// The rows of docs/hostile.md have the same names.
+// hostileModules lists faults of a module in one call, with a pattern of the error for each mode. The rows of
+// docs/hostile.md have the same names.
 var hostileModules = map[string]struct {
 	text             string
 	slow             bool   // the call never ends by itself

@@ -159,8 +159,9 @@ func (g *guest) into(cmd *program.Command) error {
 	return nil
 }
 
-// CheckProgram returns why the program of a manifest cannot be started at all: a *NotReadyError, for example because its
-// module is missing. A program with a preparation is only checked when it is prepared, and HTTP providers have none.
+// CheckProgram returns why the program of a manifest cannot be started at all: a *NotReadyError, for example because
+// its module is missing. A program with a preparation is only checked when it is prepared, and HTTP providers have
+// none.
 func CheckProgram(m *manifest.Manifest, s Surroundings) error {
 	switch {
 	case m.HTTP != nil || len(m.Prepare) > 0 || len(m.PrepareFrom) > 0:
@@ -169,8 +170,8 @@ func CheckProgram(m *manifest.Manifest, s Surroundings) error {
 		start, err := NewStart(m, s)
 		if err == nil && !strings.ContainsAny(start.Argv[0], `/\`) {
 			if _, missing := program.LookPath(start.Argv[0], start.Env, s.Dir); missing != nil {
-				err = &NotReadyError{Summary: sumNotReady, Ours: true, Detail: fmt.Sprintf("The program %q of provider "+
-					"%s was not found in PATH. Install it, or add its folder to PATH.", start.Argv[0], m.Name)}
+				err = &NotReadyError{Summary: sumNotReady, Ours: true, Detail: fmt.Sprintf("The program %q of "+
+					"provider %s was not found in PATH. Install it, or add its folder to PATH.", start.Argv[0], m.Name)}
 			}
 		}
 		return err

@@ -65,8 +65,8 @@ func (p Permissions) Missing(granted []string) []string {
 // ProviderWord begins the lines of a GrantsVariable that name a provider, by its address or its folder.
 const ProviderWord = "provider "
 
-// GrantsTo returns the lines of a GrantsVariable that are granted to a provider: those after a line with its name, up to
-// the next such line. Names of providers in manifests are chosen by their authors, so the name of the variable alone
+// GrantsTo returns the lines of a GrantsVariable that are granted to a provider: those after a line with its name, up
+// to the next such line. Names of providers in manifests are chosen by their authors, so the name of the variable alone
 // grants nothing. is reports whether a line names the provider.
 func GrantsTo(text string, is func(name string) bool) (lines []string) {
 	ours := false

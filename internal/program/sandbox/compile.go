@@ -199,15 +199,16 @@ func compile(ctx context.Context, binary []byte, o Options) error {
 	case v.Problem != "":
 		return &InvalidError{Path: o.Path, Problem: v.Problem}
 	}
-	return fmt.Errorf("the process that compiles it ended with %s: %s", res.State, oneLine(errors.New(string(res.Stderr))))
+	return fmt.Errorf("the process that compiles it ended with %s: %s", res.State,
+		oneLine(errors.New(string(res.Stderr))))
 }
 
 // tooLongError is the cause of the end of a compilation that exceeds its time.
 type tooLongError struct{ limit time.Duration }
 
 func (e *tooLongError) Error() string {
-	return fmt.Sprintf("takes longer than %s to compile, which is the limit. Split its largest functions and leave out "+
-		"code that it does not need", e.limit)
+	return fmt.Sprintf("takes longer than %s to compile, which is the limit. Split its largest functions and leave "+
+		"out code that it does not need", e.limit)
 }
 
 // of returns the error for a file.

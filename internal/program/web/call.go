@@ -300,8 +300,8 @@ func (v *visit) succeeded(a *ask, got *reply, vars manifest.Variables) error {
 		f.Advice = "This status is not a success. Its author can list it in \"success\"."
 	case got.status == http.StatusUnauthorized || got.status == http.StatusForbidden:
 		f.Advice = "Check the credentials of the provider."
-	case (got.status < 200 || got.status >= 500) && got.status != http.StatusNotImplemented && v.call.Action == "create" &&
-		!slices.Contains(op.Refused, got.status) && a.changes:
+	case (got.status < 200 || got.status >= 500) && got.status != http.StatusNotImplemented &&
+		v.call.Action == "create" && !slices.Contains(op.Refused, got.status) && a.changes:
 		f.Lost = true
 		f.Advice = "This status does not show whether the object was created."
 	}

@@ -62,7 +62,8 @@ func rubyRecord(w *bytes.Buffer, names map[string]string, name string, r *record
 func rubyNames(all []*record) map[string]string {
 	names, taken := map[string]string{}, map[string]bool{"number": true, "dynamic": true}
 	for _, keyword := range strings.Fields("alias bool boolish bot class def end extend false in include instance " +
-		"interface module nil out prepend private public self selfq singleton top true type unchecked untyped use void") {
+		"interface module nil out prepend private public self selfq singleton top true type unchecked untyped use " +
+		"void") {
 		taken[keyword] = true
 	}
 	for _, r := range all {

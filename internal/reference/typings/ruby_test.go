@@ -17,7 +17,7 @@ type rbs struct {
 
 var rbsToken = regexp.MustCompile(`(?m)#[^\n]*|"(?:[^"\\\n]|\\.)*"|=>|[A-Za-z_][A-Za-z0-9_]*|[{}\[\],=|?]`)
 
-// readRBS returns an error if a text is not in the form that RBS describes, or refers to a type that it does not define.
+// readRBS returns an error if a text is not in the form of RBS, or refers to a type that it does not define.
 func readRBS(text string) error {
 	if rest := strings.TrimSpace(rbsToken.ReplaceAllString(text, "")); rest != "" {
 		return fmt.Errorf("unknown characters: %q", rest)

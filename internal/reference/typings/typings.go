@@ -3,8 +3,8 @@
 //
 //	text, err := typings.Write("python", schema, "notes")
 //
-// model.go names the records of a schema; python.go, typescript.go, ruby.go and golang.go write them. The same schema results in
-// the same bytes.
+// model.go names the records of a schema; python.go, typescript.go, ruby.go and golang.go write them. The same schema
+// results in the same bytes.
 package typings
 
 import (
