@@ -46,7 +46,8 @@ func (a *applier) read(b *eval.Block, key addr.Key, c *plan.Change) (cty.Value, 
 	if err != nil {
 		return cty.DynamicVal, a.walk.Report(diag.FromError("Cannot store "+w.inst.String(), err))
 	}
-	if err := a.record(state.Edit{Put: &state.PutObject{Addr: c.Object, Provider: *c.Provider, Object: o}}); err != nil {
+	put := &state.PutObject{Addr: c.Object, Provider: *c.Provider, Object: o}
+	if err := a.record(state.Edit{Put: put}); err != nil {
 		return cty.DynamicVal, err
 	}
 	result := w.marked(v)

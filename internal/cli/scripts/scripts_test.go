@@ -1,5 +1,5 @@
-// Package scripts has the scripts of the command line: the files of ../testdata. They are a package of their own because
-// a test binary has a time limit.
+// Package scripts has the scripts of the command line: the files of ../testdata. They are a package of their own
+// because a test binary has a time limit.
 package scripts
 
 import (
@@ -20,8 +20,8 @@ import (
 )
 
 // commands are the commands of scripts that the test binary implements.
-var commands = map[string]func(){"tombolo": func() { os.Exit(cli.Main()) }, "terraform": func() { os.Exit(cli.Main()) },
-	"halfmove": halfMove}
+var commands = map[string]func(){"tombolo": func() { os.Exit(cli.Main()) },
+	"terraform": func() { os.Exit(cli.Main()) }, "halfmove": halfMove}
 
 // oracle is the path of the real terraform, or "".
 var oracle string
