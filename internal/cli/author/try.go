@@ -1,7 +1,9 @@
 package author
 
 import (
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,7 +55,8 @@ secrets.`,
 		Example: "~ provider test ./notes -record calls.jsonl\n~ provider test ./notes -replay calls.jsonl",
 		Setup: func(c *command.Call) command.Run {
 			var o testOptions
-			c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`.")
+			c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`, compressed if "+
+				"its name ends in .gz.")
 			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
 				"starting the program.")
 			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
@@ -157,26 +160,43 @@ func selected(o *providertest.Options, run string) (diags diag.List) {
 		run, strings.Join(names, "\n  "))
 }
 
-// written writes the recording to the file of -record, if the flag is set.
+// written writes the recording to the file of -record, if the flag is set. It is compressed if the name ends in .gz.
 func written(tape *verify.Tape, name string) error {
 	if name == "" {
 		return nil
 	}
 	return replace.Exact(name, 0o600, func(w io.Writer) error {
-		_, err := tape.WriteTo(w)
-		return err
+		if !strings.HasSuffix(name, ".gz") {
+			_, err := tape.WriteTo(w)
+			return err
+		}
+		packed := gzip.NewWriter(w)
+		_, err := tape.WriteTo(packed)
+		return errors.Join(err, packed.Close())
 	})
+}
+
+// readTape reads a recording that was written by written.
+func readTape(name string) (*verify.Tape, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if !strings.HasSuffix(name, ".gz") {
+		return verify.ReadTape(f)
+	}
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not compressed by gzip, which its name says: %w", name, err)
+	}
+	return verify.ReadTape(unpacked)
 }
 
 // tapeFor creates or reads the recording, which determines the folder of the objects.
 func tapeFor(o testOptions) (tape *verify.Tape, remove func() error, err error) {
 	if o.replay != "" {
-		f, err := os.Open(o.replay)
-		if err != nil {
-			return nil, nil, err
-		}
-		defer f.Close()
-		tape, err := verify.ReadTape(f)
+		tape, err := readTape(o.replay)
 		return tape, func() error { return nil }, err
 	}
 	dir, err := command.TemporaryDir("tombolo-test")
