@@ -33,6 +33,17 @@ type inventory struct {
 	hosts []*machine
 	next  int
 	loses bool // the responses to creations are lost
+
+	groups   map[string]*group
+	sessions map[string]bool // those that are open
+}
+
+// group is a group of hosts in the inventory.
+type group struct {
+	Name     string   `json:"name"`
+	Hosts    []string `json:"hosts"`
+	About    string   `json:"about"`
+	Revision int      `json:"-"` // in the header ETag
 }
 
 const inventoryToken = "the-token-of-the-inventory"
@@ -42,12 +53,13 @@ func inventoryService(t *testing.T) []string { return startInventory(t, &invento
 
 func startInventory(t *testing.T, i *inventory) []string {
 	t.Helper()
+	i.groups, i.sessions = map[string]*group{}, map[string]bool{}
 	i.add(&machine{Name: "gateway", Site: "hq"})
 	s := httptest.NewServer(i)
 	t.Cleanup(func() {
 		s.Close()
-		if n := len(i.hosts); n != 1 {
-			t.Errorf("the inventory has %d hosts at the end", n)
+		if n := len(i.hosts) + len(i.groups) + len(i.sessions); n != 1 {
+			t.Errorf("the inventory has %d hosts, groups and sessions at the end", n)
 		}
 	})
 	return []string{"TF_VAR_url=" + s.URL, "TF_VAR_token=" + inventoryToken, "INVENTORY_URL=" + s.URL,
@@ -72,7 +84,7 @@ func TestALostCreationOfAnAPIIsAdopted(t *testing.T) {
 	}
 	p.says("Left out because of interrupted creations", "plan", "-no-color")
 	p.run("recover", e.resource, "--adopt", "2")
-	p.says("0 added, 0 changed, 0 destroyed", "apply", "-auto-approve", "-no-color")
+	p.says("1 added, 0 changed, 0 destroyed", "apply", "-auto-approve", "-no-color")
 	p.says("Destroy complete!", "destroy", "-auto-approve", "-no-color")
 }
 
@@ -108,6 +120,11 @@ func (i *inventory) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 		return 404, message("there is no such page")
 	}
 	switch {
+	case kind == "groups":
+		return i.group(w, r, id)
+	case kind == "sessions" && r.Method == http.MethodDelete:
+		delete(i.sessions, id)
+		return 204, nil
 	case kind == "sites":
 		n := 0
 		for _, h := range i.hosts {
@@ -125,11 +142,21 @@ func (i *inventory) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 	case id == "":
 		return 200, i.page(w, r)
 	}
+	id, part, _ := strings.Cut(id, "/")
 	at := slices.IndexFunc(i.hosts, func(h *machine) bool { return strconv.Itoa(h.ID) == id })
 	if at < 0 {
 		return 404, message("there is no such host")
 	}
 	h := i.hosts[at]
+	switch part {
+	case "restart":
+		return 204, nil
+	case "sessions":
+		i.next++
+		session := fmt.Sprintf("session-%d", i.next)
+		i.sessions[session] = true
+		return 201, map[string]string{"id": session, "token": "the token of " + session}
+	}
 	switch r.Method {
 	case http.MethodPatch:
 		var change struct {
@@ -159,6 +186,38 @@ func (i *inventory) answer(w http.ResponseWriter, r *http.Request) (int, any) {
 	h.Status = "ready" // when it is read for the second time
 	shown.Password = ""
 	return 200, shown
+}
+
+// group answers requests for a group: conditional headers keep it from being overwritten.
+func (i *inventory) group(w http.ResponseWriter, r *http.Request, name string) (int, any) {
+	g := i.groups[name]
+	if r.Method == http.MethodPut {
+		if r.Header.Get("If-None-Match") == "*" && g != nil {
+			return 412, map[string]string{"message": "the group exists already"}
+		}
+		want := r.Header.Get("If-Match")
+		if want != "" && (g == nil || want != strconv.Quote(strconv.Itoa(g.Revision))) {
+			return 412, map[string]string{"message": "somebody has changed the group"}
+		}
+		written := &group{Name: name, Revision: 1}
+		if json.NewDecoder(r.Body).Decode(written) != nil {
+			return 400, map[string]string{"message": "that is not a group"}
+		}
+		if g != nil {
+			written.Revision = g.Revision + 1
+		}
+		g = written
+		i.groups[name] = g
+	}
+	switch {
+	case g == nil:
+		return 404, map[string]string{"message": "there is no such group"}
+	case r.Method == http.MethodDelete:
+		delete(i.groups, name)
+		return 204, nil
+	}
+	w.Header().Set("ETag", strconv.Quote(strconv.Itoa(g.Revision)))
+	return 200, g
 }
 
 func (h *machine) tag(change map[string]*string) {

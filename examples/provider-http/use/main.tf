@@ -39,6 +39,12 @@ resource "inventory_host" "web" {
   }
 }
 
+resource "inventory_group" "web" {
+  name        = "web"
+  hosts       = [inventory_host.web.id]
+  description = "Hosts of the ${var.role} role"
+}
+
 output "address" {
   value = inventory_host.web.address
 }
