@@ -1,0 +1,5 @@
+provider "hosts" {
+  host = "web1.example.com"
+  user = "admin"
+  sudo = true
+}

@@ -1,0 +1,1 @@
+terraform import hosts_unit.greeting greeting.service

@@ -1,0 +1,3 @@
+provider "pgaccess" {
+  dsn = "host=/run/postgresql dbname=shop"
+}

@@ -1,0 +1,1 @@
+terraform import pgaccess_grant.orders shop_readers:table:shop.orders

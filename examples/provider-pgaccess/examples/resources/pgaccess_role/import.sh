@@ -1,0 +1,1 @@
+terraform import pgaccess_role.app shop_app

@@ -1,0 +1,4 @@
+provider "repo" {
+  api = "https://api.github.com"
+  git = "https://github.com"
+}

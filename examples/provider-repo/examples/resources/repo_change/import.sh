@@ -1,0 +1,1 @@
+terraform import repo_change.motd team/website:motd

@@ -1,0 +1,3 @@
+data "zones_zone" "main" {
+  name = "example.com"
+}

@@ -1,0 +1,3 @@
+provider "zones" {
+  root = "/etc/bind/zones"
+}

@@ -1,0 +1,1 @@
+terraform import zones_record_set.web example.com/www/A

@@ -1,0 +1,1 @@
+terraform import zones_zone.main example.com
