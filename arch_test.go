@@ -232,6 +232,7 @@ var alone = map[string]string{
 	"internal/pack":                 "writes packages and registries, and knows no commands or flags",
 	"internal/planning":             "a pass of the engine, which knows no stores, hosts or surroundings",
 	"internal/policy":               "runs programs, which planning must not",
+	"kits/tombolo":                  "the kit for programs in Go of others, with an example of its use",
 	"internal/standing":             "compares states and plans alone, without projects, stores or providers",
 	"internal/program/debugger":     "a variable of the environment, which has no part in calls",
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",

@@ -96,7 +96,7 @@ func updateGrant(ctx context.Context, call *tombolo.Call) (any, error) {
 	return setGrant(ctx, call, func([]string, []string) error { return nil })
 }
 
-// setGrant gives the role exactly the planned privileges, if those that it has are accepted.
+// setGrant grants and revokes until the role has exactly the planned privileges, if those that it has are accepted.
 func setGrant(ctx context.Context, call *tombolo.Call, accept func(there, want []string) error) (any, error) {
 	g, want := grantOf(call.Planned), texts(call.Planned["privileges"])
 	return tombolo.Object{"id": g.id()}, within(ctx, call, true, func(tx pgx.Tx) error {

@@ -188,7 +188,8 @@ func readTape(name string) (*verify.Tape, error) {
 	}
 	unpacked, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not compressed by gzip, which its name says: %w", name, err)
+		return nil, fmt.Errorf("the name of the record %s ends in .gz, but it is not compressed: %w. Rename "+
+			"it, or record the calls again", name, err)
 	}
 	return verify.ReadTape(unpacked)
 }
