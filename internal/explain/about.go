@@ -116,6 +116,7 @@ var raising = []struct{ parts, by string }{
 	{"cli/install", "init and other commands that install something"},
 	{"cli/code", "validate and fmt"},
 	{"cli/run", "plan, apply and other commands that use the engine"},
+	{"stack cli/stacks", "stack"},
 	{"cli/inspect", "commands that show something, such as show, output and graph"},
 	{"cli/states", "commands that change states or workspaces"},
 	{"cli/complete", "the completion in shells"},
