@@ -1,4 +1,4 @@
-// Package scripts has the scripts of the command line: the files of ../testdata. They are a package of their own
+// Package scripts has the scripts of the command line: the files of ../testdata. They have a package of their own
 // because a test binary has a time limit.
 package scripts
 
