@@ -174,9 +174,10 @@ func wholly(v cty.Value) bool {
 func (r *Run) have(ctx context.Context, u *Unit) (map[string]cty.Value, *plan.Plan, diag.List) {
 	ur := r.units[u]
 	switch {
-	case ur != nil && r.o.Plan.Mode == plan.Normal && ur.Plan != nil && ur.Phase != Applied:
+	case ur == nil || r.o.Plan.Mode != plan.Normal: // plans of other modes have no order, and use only stored values
+	case ur.Plan != nil && ur.Phase != Applied:
 		return plannedOutputs(ur.Plan), ur.Plan, nil
-	case ur != nil && ur.Phase == Applied:
+	case ur.Phase == Applied:
 		return outputsOf(ur.State), nil, nil
 	}
 	snapshot, diags := r.o.Stack.Stored(ctx, r.o.Base, u)
