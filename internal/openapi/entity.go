@@ -72,6 +72,7 @@ func (d *Document) entities(say *Provider) (list []*Entity, rest []*Operation) {
 	}
 	for _, at := range sorted(all) {
 		for _, e := range all.around(at) {
+			e.align()
 			for _, op := range e.All() {
 				taken[op] = true
 			}
@@ -85,6 +86,44 @@ func (d *Document) entities(say *Provider) (list []*Entity, rest []*Operation) {
 	}
 	named(list)
 	return list, rest
+}
+
+// align makes the parameters in the paths of all operations have the names that they have in the path of one object.
+func (e *Entity) align() {
+	item := itemOf(e)
+	names := placeholders(item.Path)
+	for _, op := range e.All() {
+		if own := placeholders(op.Path); len(own) <= len(names) && strings.HasPrefix(form(item.Path)+"/",
+			form(op.Path)+"/") {
+			op.rename(own, names[:len(own)])
+		}
+	}
+}
+
+// rename changes the names of parameters in the path. It does nothing if two parameters have the same name.
+func (o *Operation) rename(from, to []string) {
+	before, after := map[string]bool{}, map[string]bool{}
+	for i, name := range from {
+		before[name], after[to[i]] = true, true
+	}
+	if slices.Equal(from, to) || len(before) < len(from) || len(after) < len(to) {
+		return
+	}
+	if o.written == "" {
+		o.written = o.Path
+	}
+	var path strings.Builder
+	rest := o.Path
+	params := make([]*Param, len(from))
+	for i, name := range from {
+		before, after, _ := strings.Cut(rest, "{"+name+"}")
+		path.WriteString(before + "{" + to[i] + "}")
+		rest, params[i] = after, o.param("path", name)
+	}
+	o.Path = path.String() + rest
+	for i, param := range params {
+		param.Name = to[i]
+	}
 }
 
 // around returns the entity whose objects have paths of this form, if there is one.

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -39,7 +40,7 @@ func (g *maker) value(s *Schema) any {
 			return given
 		}
 	}
-	if len(g.path) > mostNested || contains(g.path, s) {
+	if scalars[s.Type] == "" && (len(g.path) > mostNested || contains(g.path, s)) {
 		return g.least(s)
 	}
 	g.path = append(g.path, s)
@@ -64,17 +65,21 @@ func (g *maker) value(s *Schema) any {
 	return g.text(s)
 }
 
-// least returns a value that ends a recursion.
+// least returns a value that ends a recursion: null, a scalar, or an empty value.
 func (g *maker) least(s *Schema) any {
-	switch {
+	alternatives := slices.Concat(s.Choices()...)
+	for _, kind := range s.Types {
+		alternatives = append(alternatives, &Schema{Type: kind, Limits: s.Limits, Format: s.Format, doc: s.doc})
+	}
+	switch i := slices.IndexFunc(alternatives, func(o *Schema) bool { return scalars[o.Type] != "" }); {
 	case s.Nullable:
 		return nil
 	case s.Type == "array":
 		return []any{}
-	case s.Type == "object" || s.Type == "":
-		return map[string]any{}
+	case s.Type == "" && i >= 0:
+		return g.value(alternatives[i])
 	}
-	return g.text(s)
+	return map[string]any{}
 }
 
 func (g *maker) number(s *Schema) json.Number {

@@ -34,12 +34,15 @@ type kept struct {
 	params map[string]string // of its path
 	values map[string]any    // sent by clients
 	chosen map[string]any    // chosen by the server
+	// settled means that the server has chosen them.
+	settled bool
 }
 
 // route is an operation with its purpose.
 type route struct {
 	op     *Operation
 	path   *regexp.Regexp
+	fixed  int     // the length of the path without its parameters
 	entity *Entity // nil if there is none
 	does   string
 }
@@ -49,7 +52,7 @@ func NewMock(d *Document) *Mock {
 	m := &Mock{doc: d, objects: map[string]*kept{}, gone: map[string]bool{}}
 	list, _ := d.entities(&Provider{Notes: map[string][]string{}})
 	for _, op := range d.Operations {
-		r := &route{op: op, path: pathForm(op.Path)}
+		r := &route{op: op, path: pathForm(op.Path), fixed: len(stripped(op.Path))}
 		for _, e := range list {
 			for does, of := range e.All() {
 				if of == op && (r.entity == nil || does != "update") {
@@ -138,7 +141,7 @@ func (m *Mock) find(r *http.Request) (*route, map[string]string, *refusal) {
 		if values == nil {
 			continue
 		}
-		if known = true; one.op.Method == r.Method && (best == nil || len(values) < len(found)) {
+		if known = true; one.op.Method == r.Method && (best == nil || one.fixed > best.fixed) {
 			best, found = one, values
 		}
 	}

@@ -47,13 +47,13 @@ func (m *Mock) act(r *route, params map[string]string, req *http.Request, given 
 	if r.does == "create" && r.op.Method == http.MethodPost {
 		o := m.create(e, params, sent)
 		headers := map[string]string{"Location": strings.TrimSuffix(req.URL.Path, "/") + "/" + o.last()}
-		return m.answer(r.op, o), headers, nil
+		return m.answer(r.op, o, req), headers, nil
 	}
 	o, no := m.change(r, params, sent)
 	if no != nil {
 		return nil, nil, no
 	}
-	return m.answer(r.op, o), nil, nil
+	return m.answer(r.op, o, req), nil, nil
 }
 
 // change reads, replaces, changes or deletes one object.
@@ -158,9 +158,9 @@ func (m *Mock) create(e *Entity, params map[string]string, sent map[string]any) 
 
 // unique returns a value of two schemas that is different for each n, if their patterns permit one.
 func unique(s, also *Schema, n int) any {
-	for _, v := range []string{"id-" + itoa(n), itoa(n), fmt.Sprintf("00000000-0000-4000-8000-%012d", n),
+	for _, v := range []string{"id-" + itoa(n), itoa(n), fmt.Sprintf("11111111-0000-4000-8000-%012d", n),
 		fmt.Sprintf("%d@example.com", n), "id" + itoa(n)} {
-		if s.Check(v, false) == "" && (also.Type != "string" || also.Check(v, false) == "") {
+		if s.Check(v, false) == "" && checkText(also, v) == "" {
 			return v
 		}
 	}
@@ -225,17 +225,17 @@ func patch(to, from map[string]any, deep bool) {
 }
 
 // answer returns the body of a response about an object, or nil if it has none.
-func (m *Mock) answer(op *Operation, o *kept) any {
+func (m *Mock) answer(op *Operation, o *kept, req *http.Request) any {
 	if op.Answer == nil || op.Answer.Schema == nil {
 		return nil
 	}
 	whole, _ := op.Answer.Schema.united()
 	name := inEnvelope(whole, o.entity.Name)
 	if name == "" && whole.Type != "object" || op.Method == http.MethodDelete {
-		return m.made(op, nil)
+		return m.made(op, req)
 	}
 	s, _ := objectOf(op, o.entity.Name)
-	shown := m.shown(s, o)
+	shown := m.shown(s, o, op != o.entity.Read)
 	if name == "" {
 		return shown
 	}
@@ -247,9 +247,68 @@ func (m *Mock) answer(op *Operation, o *kept) any {
 	return out
 }
 
+// settle chooses the values of the server for an object, so that all responses about it agree. Of a member that several
+// responses have, the value fits all of them if there is such a value.
+func (o *kept) settle() {
+	if o.settled {
+		return
+	}
+	o.settled = true
+	var all []*Schema
+	for _, op := range []*Operation{o.entity.Read, o.entity.Create, o.entity.Update} {
+		if s, _ := objectOf(op, o.entity.Name); s != nil {
+			all = append(all, s)
+		}
+	}
+	for _, s := range all {
+		for _, name := range s.Members() {
+			if _, has := o.chosen[name]; !has && o.tells(s, name) {
+				o.chosen[name] = o.agreed(name, all)
+			}
+		}
+	}
+}
+
+// tells reports whether responses always have a member.
+func (o *kept) tells(s *Schema, name string) bool {
+	return s.Required[name] || s.Member(name).ReadOnly || snake(name) == "id"
+}
+
+const mostTries = 20 // to find a value that several schemas allow
+
+// agreed returns a value of a member for all of the responses that have it, or else for the first one.
+func (o *kept) agreed(name string, all []*Schema) (first any) {
+	for i := range mostTries {
+		for _, s := range all {
+			of := s.Member(name)
+			if of == nil {
+				continue
+			}
+			words := []string{"chosen", o.last(), name}
+			if i > 0 {
+				words = append(words, itoa(i))
+			}
+			v := seeded(words...).value(of)
+			if !slices.ContainsFunc(all, func(other *Schema) bool {
+				of := other.Member(name)
+				return of != nil && of.Check(v, false) != ""
+			}) {
+				return v
+			}
+			if first == nil {
+				first = v
+			}
+		}
+	}
+	return first
+}
+
 // shown returns an object as described by a response schema: the sent values, and deterministic values of the server.
-func (m *Mock) shown(s *Schema, o *kept) map[string]any {
+// A brief response omits optional members that a response to a read has.
+func (m *Mock) shown(s *Schema, o *kept, brief bool) map[string]any {
 	out := map[string]any{}
+	o.settle()
+	whole, _ := objectOf(o.entity.Read, o.entity.Name)
 	for _, name := range s.Members() {
 		of := s.Member(name)
 		if of.WriteOnly {
@@ -261,11 +320,13 @@ func (m *Mock) shown(s *Schema, o *kept) map[string]any {
 				continue
 			}
 		}
-		if s.Required[name] || of.ReadOnly || snake(name) == "id" {
-			if v, has := o.chosen[name]; !has || of.Check(v, false) != "" {
-				o.chosen[name] = seeded("chosen", o.last(), name).value(of)
-			}
-			out[name] = o.chosen[name]
+		v, has := o.chosen[name]
+		has = has && of.Check(v, false) == ""
+		switch always := o.tells(s, name); {
+		case has && (always || !brief || !whole.required()[name]):
+			out[name] = v
+		case always:
+			out[name] = seeded("chosen", o.last(), name).value(of)
 		}
 	}
 	for _, name := range o.entity.IDs() {
@@ -348,7 +409,7 @@ func (m *Mock) page(r *route, params map[string]string, req *http.Request) (any,
 			continue
 		}
 		if items.Type == "object" {
-			all = append(all, m.shown(items, o))
+			all = append(all, m.shown(items, o, false))
 		}
 	}
 	from, to := window(pages(r.op, ""), req, len(all))

@@ -20,11 +20,12 @@ type Operation struct {
 	// Elsewhere means that the operation has another server than most.
 	Elsewhere bool
 
-	server map[string]any // its own; nil for that of the document
+	server  map[string]any // its own; nil for that of the document
+	written string         // the path in the document, if Path has other names of parameters
 }
 
 // String returns the name of an operation, such as "GET /pets".
-func (o *Operation) String() string { return o.Method + " " + o.Path }
+func (o *Operation) String() string { return o.Method + " " + either(o.written, o.Path) }
 
 // requirement is the set of schemes that one request needs.
 type requirement map[string][]string

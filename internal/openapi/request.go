@@ -114,11 +114,11 @@ func (d *made) request(op *Operation, does string) (members, string) {
 	return out, ""
 }
 
-// covers reports whether a response has all members of the response to a read.
+// covers reports whether a response has all members of the response to a read, and always those that a read always has.
 func covers(s *Schema, e *Entity) bool {
 	read, _ := objectOf(e.Read, e.Name)
 	for _, name := range read.Members() {
-		if s.Member(name) == nil {
+		if s.Member(name) == nil || read.Required[name] && !s.Required[name] {
 			return false
 		}
 	}

@@ -61,8 +61,9 @@ func (p *Provider) resource(e *Entity) (*made, string) {
 			d.answer = s
 		} else if s != nil {
 			joined := *d.answer
-			joined.members = maps.Clone(s.members)
+			joined.members, joined.Required = maps.Clone(s.members), maps.Clone(s.Required)
 			fill(joined.members, d.answer.members)
+			fill(joined.Required, d.answer.Required)
 			d.answer = &joined
 		}
 	}
@@ -156,8 +157,11 @@ func (d *made) arguments() string {
 			continue
 		}
 		for _, name := range placeholders(op.Path) {
+			param := op.param("path", name)
 			if d.args[name] == nil {
-				d.args[name] = &argument{param: op.param("path", name), parent: !contains(ids, name)}
+				d.args[name] = &argument{param: param, parent: !contains(ids, name)}
+			} else if scalars[param.Schema.Type] == "number" { // all requests must accept the value
+				d.args[name].param = param
 			}
 		}
 	}

@@ -114,10 +114,17 @@ func (p *Provider) resourceTest(d *made) any {
 		why = "no request deletes what a test has made"
 	case d.e.Read == nil:
 		why = "no request reads it"
+	case len(d.e.IDs()) == 0:
+		why = "there is only one such object, which all tests would change"
 	}
+	read, _ := objectOf(d.e.Read, d.e.Name)
 	for _, name := range d.order {
-		if of := d.attrs[name]; of.request != nil && why == "" {
+		of := d.attrs[name]
+		if of.request != nil && why == "" {
 			why = t.add(name, of, requests(p.seed, d.name, name))
+		}
+		if of.answer != nil && read.Member(of.api) == nil && d.argumentOf(name) == nil {
+			t.untold = append(t.untold, name) // only the responses to other requests have it
 		}
 	}
 	if why != "" {
@@ -143,7 +150,7 @@ func (p *Provider) resourceTest(d *made) any {
 // add adds a value of an attribute and another one for an update, or returns the reason why there is none.
 func (t *trial) add(name string, of *property, g *maker) string {
 	arg := t.d.argumentOf(name)
-	if arg != nil && contains(t.d.e.IDs(), arg.param.Name) {
+	if arg != nil && contains(t.d.e.IDs(), arg.param.Name) && !t.d.e.listedBy(arg.param.Name) {
 		v := numbered(of.request)
 		if v == nil {
 			return "no names for it were found that fit the document"
@@ -183,6 +190,11 @@ func (t *trial) add(name string, of *property, g *maker) string {
 	}
 	to.add(name, attributeValue(of.attr, other))
 	return ""
+}
+
+// listedBy reports whether a list is of the objects with one value of a parameter of the path.
+func (e *Entity) listedBy(param string) bool {
+	return e.List != nil && contains(placeholders(e.List.Path), param)
 }
 
 // sample returns a value that is valid in requests and responses, or the reason why none was found.
