@@ -193,7 +193,7 @@ func cloudMain(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	delay := flags.Duration("delay", 50*time.Millisecond, "time of a call")
 	allowed := flags.Int("allowed", 150, "calls that the service allows in a second; 0 is any number")
 	attempts := flags.Int("attempts", 30, "how often a failing command is repeated at most")
-	flags.StringVar(&o.terraform, "terraform", "", "terraform to compare with, or several, separated by commas; or none")
+	flags.StringVar(&o.terraform, "terraform", "", "terraform to compare with: paths, separated by commas, or none")
 	flags.StringVar(&o.tofu, "tofu", "none", "OpenTofu to compare with as well")
 	flags.StringVar(&o.tombolo, "tombolo", "", "tombolo to measure; empty to build ./cmd/tombolo")
 	if err := flags.Parse(args); err != nil {

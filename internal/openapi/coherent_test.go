@@ -145,7 +145,8 @@ func (a *author) only(paths object) {
 		paths["/limit"].(object)["delete"] = responds("204", nil)
 	}
 	page := with(responds("200", object{"type": "array", "items": shown}), "parameters",
-		[]any{entry("page", "query", "integer")})
+		[]any{with(entry("page", "query", "integer"), "required", a.chance(50))})
+	paths["/events"] = object{"get": page}
 	paths["/news"] = object{"get": page, "put": responds("200", nil)}
 }
 

@@ -82,6 +82,10 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		expr = "items"
 		counter := text(found.get("parameter"))
 		query = slices.DeleteFunc(query, func(q member) bool { return q.name == literal(counter) })
+		if first := firstOfRequired(op, found); first != nil {
+			query.add(literal(counter), first)
+			delete(f.args, snake(counter))
+		}
 		attrs = slices.DeleteFunc(attrs, func(a member) bool {
 			return counter != "" && a.name == snake(counter) && f.args[a.name] == nil
 		})
@@ -119,6 +123,21 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		t.add("description", sentence)
 	}
 	return append(t, member{"attributes", attrs}, member{"http", members{{"data", request}}}), ""
+}
+
+// firstOfRequired returns the value of the parameter that counts pages or items in the first request, or nil if the
+// parameter is optional.
+func firstOfRequired(op *Operation, found members) any {
+	param := op.param("query", text(found.get("parameter")))
+	switch first, has := found.get("first").(int); {
+	case param == nil || !param.Required || found.get("by") == nil:
+		return nil
+	case has:
+		return itoa(first)
+	case found.get("by") == "page":
+		return "1"
+	}
+	return "0"
 }
 
 // listOf returns the schema and the expression of the items of a response, unless the object in it is at another path.

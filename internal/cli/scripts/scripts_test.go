@@ -1,5 +1,5 @@
-// Package scripts has the scripts of the command line: the files of ../testdata. They have a package of their own
-// because a test binary has a time limit.
+// Package scripts runs the scripts of the command line: the files of ../testdata. It is a separate package because a
+// test binary has a time limit.
 package scripts
 
 import (
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, commands)
 }
 
-// TestScripts runs the scripts in ../testdata, one topic each. In addition to the commands of testscript and clitest, they
-// have
+// TestScripts runs the scripts in ../testdata, one topic each. In addition to the commands of testscript and clitest,
+// they have
 //
 //	unforked ARG...       run tombolo as a user who cannot start another process (Linux)
 //	unprivileged ARG...   run tombolo as an unprivileged user (Linux)
