@@ -150,8 +150,8 @@ func (a *author) only(paths object) {
 	paths["/news"] = object{"get": page, "put": responds("200", nil)}
 }
 
-// TestProvidersOfCoherentDocumentsPassTheirTests runs the generated tests of providers from random documents. A resource
-// that cannot pass must not be mapped or tested, so there is no excuse for a failure.
+// TestProvidersOfCoherentDocumentsPassTheirTests runs the generated tests of providers from random documents. No
+// check may fail: a resource that cannot pass must not be mapped or tested.
 func TestProvidersOfCoherentDocumentsPassTheirTests(t *testing.T) {
 	n := 40
 	if testing.Short() {
