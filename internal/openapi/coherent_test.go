@@ -54,7 +54,8 @@ func (a *author) coherent() object {
 	deep := any(object{"type": "object", "properties": object{"size": typed(pick(a, "integer", "boolean", "number"))},
 		"required": []any{"size"}})
 	for range 5 + a.IntN(4) {
-		deep = body(object{"!size": typed("integer"), "!in": pick(a, deep, any(object{"type": "array", "items": deep}))})
+		list := any(object{"type": "array", "items": deep})
+		deep = body(object{"!size": typed("integer"), "!in": pick(a, deep, list)})
 	}
 	paths["/deep/{x}"] = object{"get": responds("200", body(object{"!deep": deep})), "parameters": []any{
 		entry("x", "path", "string")}}
