@@ -80,15 +80,7 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 	if found := pages(op, expr); items != nil && found != nil {
 		request.add("pages", found)
 		expr = "items"
-		counter := text(found.get("parameter"))
-		query = slices.DeleteFunc(query, func(q member) bool { return q.name == literal(counter) })
-		if first := firstOfRequired(op, found); first != nil {
-			query.add(literal(counter), first)
-			delete(f.args, snake(counter))
-		}
-		attrs = slices.DeleteFunc(attrs, func(a member) bool {
-			return counter != "" && a.name == snake(counter) && f.args[a.name] == nil
-		})
+		attrs, query = f.withoutCounter(op, found, attrs, query)
 	}
 	if len(query) > 0 {
 		request.add("query", query)
@@ -123,6 +115,20 @@ func (p *Provider) dataType(f *fetched, entity string, d *made) (members, string
 		t.add("description", sentence)
 	}
 	return append(t, member{"attributes", attrs}, member{"http", members{{"data", request}}}), ""
+}
+
+// withoutCounter returns attributes and query without the parameter that counts pages, which the host sets. If it is
+// required, the query has its first value.
+func (f *fetched) withoutCounter(op *Operation, found, attrs, query members) (members, members) {
+	counter := text(found.get("parameter"))
+	query = slices.DeleteFunc(query, func(q member) bool { return q.name == literal(counter) })
+	if first := firstOfRequired(op, found); first != nil {
+		query.add(literal(counter), first)
+		delete(f.args, snake(counter))
+	}
+	return slices.DeleteFunc(attrs, func(a member) bool {
+		return counter != "" && a.name == snake(counter) && f.args[a.name] == nil
+	}), query
 }
 
 // firstOfRequired returns the value of the parameter that counts pages or items in the first request, or nil if the
