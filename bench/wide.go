@@ -131,7 +131,8 @@ func wideShape(name, about string, count int, arguments func(n int) string) shap
 	return shape{
 		name: name, about: about, objects: func(int) int { return count }, plugin: wideSource, steps: wideSteps,
 		write: func(w io.Writer, n int) {
-			fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"registry.terraform.io/tombolo/wide\" }\n  }\n}\n")
+			fmt.Fprintf(w, "terraform {\n  required_providers {\n    wide = { source = %q }\n  }\n}\n",
+				"registry.terraform.io/tombolo/wide")
 			fmt.Fprint(w, "variable \"change\" { default = \"no\" }\n")
 			fmt.Fprintf(w, "resource \"wide_thing\" \"a\" {\n  count = %d\n%s}\n", count, arguments(n))
 			// not printed after apply
@@ -148,7 +149,8 @@ func parts(n int, key string) string {
 
 // writeRecords writes n records.
 func writeRecords(w io.Writer, n int) {
-	fmt.Fprint(w, "terraform {\n  required_providers {\n    wide = { source = \"registry.terraform.io/tombolo/wide\" }\n  }\n}\n")
+	fmt.Fprintf(w, "terraform {\n  required_providers {\n    wide = { source = %q }\n  }\n}\n",
+		"registry.terraform.io/tombolo/wide")
 	fmt.Fprintf(w, "resource \"wide_record\" \"a\" {\n  count = %d\n  name  = \"record-${count.index}\"\n}\n", n)
 }
 
