@@ -56,6 +56,11 @@ provider new made -lang=bash <- |
 provider from-openapi spec.json -name=shop -out=made <- | spec.json
 store new made -lang=bash <- |
 demo made <- |
+stack init <- | tombolo.hcl unit/main.tf
+stack plan -out=s.plan -report=s.md <- stack apply -auto-approve | tombolo.hcl unit/main.tf
+stack apply -auto-approve <- | tombolo.hcl unit/main.tf
+stack destroy -auto-approve <- stack apply -auto-approve | tombolo.hcl unit/main.tf
+stack import-terragrunt <- | live/terragrunt.hcl mod/main.tf
 recover terraform_data.a -forget <- init | main.tf
 force-unlock -force x <- init; apply -auto-approve | main.tf
 `
@@ -74,7 +79,8 @@ var noWriters = map[string]string{
 	"provider publish": "a folder that the command line names, in which it follows no links",
 	"provider types":   "a file that the command line names",
 	"env list":         "an old name of workspace", "env new": "the same", "env select": "the same",
-	"env delete":     "the same",
+	"env delete": "the same", "stack drift": "it reads", "stack graph": "it reads", "stack list": "it reads",
+	"stack output":   "it reads",
 	"provider serve": "it calls a program", "provider test": "it calls a program", "store test": "it calls a program",
 }
 
@@ -101,11 +107,15 @@ var projectFiles = map[string]string{
 		"paths": {"/items/{id}": {"get": {"parameters": [{"name": "id", "in": "path", "required": true,
 			"schema": {"type": "string"}}], "responses": {"200": {"description": "", "content": {"application/json":
 			{"schema": {"type": "object", "properties": {"id": {"type": "string"}}}}}}}}}}}`,
-	"import.tf":         "import {\n  to = terraform_data.b\n  id = \"x\"\n}\n",
-	"q.tfquery.hcl":     "",
-	"t.tftest.hcl":      "run \"a\" {}\n",
-	"in.tfstate":        `{"version":4,"serial":9,"lineage":"x","outputs":{},"resources":[]}`,
-	"terraform.tfstate": `{"version":4,"serial":9,"lineage":"x","outputs":{},"resources":[]}`,
+	"tombolo.hcl":         "unit \"u\" { source = \"unit\" }\n",
+	"unit/main.tf":        "resource \"terraform_data\" \"a\" {}\n",
+	"live/terragrunt.hcl": "terraform { source = \"../mod\" }\ninputs = { x = 1 }\n",
+	"mod/main.tf":         "variable \"x\" {}\n",
+	"import.tf":           "import {\n  to = terraform_data.b\n  id = \"x\"\n}\n",
+	"q.tfquery.hcl":       "",
+	"t.tftest.hcl":        "run \"a\" {}\n",
+	"in.tfstate":          `{"version":4,"serial":9,"lineage":"x","outputs":{},"resources":[]}`,
+	"terraform.tfstate":   `{"version":4,"serial":9,"lineage":"x","outputs":{},"resources":[]}`,
 }
 
 // followed are links that commands follow, with the reason. A state may also be a link.
