@@ -120,9 +120,10 @@ var projectFiles = map[string]string{
 
 // followed are links that commands follow, with the reason. A state may also be a link.
 var followed = map[string]string{
-	"fmt bad.tf home/file":                "projects share files by links, and what is formatted is HCL",
-	"providers mirror mirror home/folder": "the command line names the folder, which the command only adds to",
-	"TF_DATA_DIR=data data home/folder":   "the variable names the folder, which may be on another disk",
+	"fmt bad.tf home/file":                   "projects share files by links, and what is formatted is HCL",
+	"providers mirror mirror home/folder":    "the command line names the folder, which the command only adds to",
+	"TF_DATA_DIR=data data home/folder":      "the variable names the folder, which may be on another disk",
+	"TF_DATA_DIR=data unit/data home/folder": "the same",
 }
 
 // writer is one line of writers.
