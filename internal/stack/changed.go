@@ -1,12 +1,8 @@
 package stack
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,82 +15,55 @@ import (
 // Which units differ from a commit.
 
 // Changed returns the units whose files differ between a commit and the working directory: those in their directories,
-// in local modules that they call, their files with values, and what the project file says about them. Files that git
-// does not track count, unless it ignores them.
+// in local modules that they call, their files with values, files that functions in their variables read, and what the
+// project file says about them. Files that git does not track count, unless it ignores them. A unit counts as changed if
+// it has a file of which git cannot tell whether it changed. Errors: there is no git, no repository, or no such commit.
 func (s *Stack) Changed(ctx context.Context, base *engine.Surroundings, commit string) (map[*Unit]bool, diag.List) {
-	var diags diag.List
-	git := func(args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", s.Root}, args...)...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil && stderr.Len() > 0 {
-			err = errors.New(strings.TrimSpace(stderr.String()))
-		}
-		return out, err
+	repo, diags := openRepository(ctx, s.Root)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if diags = repo.find(ctx, commit); diags.HasErrors() {
+		return nil, diags
 	}
 	failed := func(err error) (map[*Unit]bool, diag.List) {
-		return nil, diags.Errorf(nil, "Failed to find changed units", "git cannot compare the working directory with "+
-			"the commit %q: %s. The option -changed-since needs git, a repository and a commit in it.", commit, err)
+		return nil, diags.Errorf(nil, comparing, "git cannot compare the working directory with the commit %q: %s. "+
+			"Check that \"git diff\" works in this directory.", commit, err)
 	}
-	if _, err := git("rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {
-		return failed(errors.New("there is no such commit"))
-	}
-	tracked, err := git("diff", "--name-only", "--no-renames", "--relative", "-z", commit, "--", ".")
+	tracked, err := repo.git(ctx, "diff", "--name-only", "--no-renames", "-z", commit)
 	if err != nil {
 		return failed(err)
 	}
-	others, err := git("ls-files", "--others", "--exclude-standard", "-z", "--", ".")
+	others, err := repo.git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
 	if err != nil {
 		return failed(err)
 	}
-	files := strings.FieldsFunc(string(tracked)+"\x00"+string(others), func(r rune) bool { return r == 0 })
+	var files []string
+	for name := range strings.SplitSeq(string(tracked)+"\x00"+string(others), "\x00") {
+		if name != "" {
+			files = append(files, filepath.Join(repo.top, filepath.FromSlash(name)))
+		}
+	}
 	out := map[*Unit]bool{}
 	for _, u := range s.Units {
-		dirs := s.reads(ctx, base, u)
-		out[u] = slices.ContainsFunc(files, func(file string) bool { return within(file, dirs) })
+		r := &reading{repo: repo, seen: map[string]bool{}, templates: map[string]bool{}}
+		s.reads(ctx, base, u, r)
+		out[u] = r.unclear || slices.ContainsFunc(files, r.has)
 	}
-	if slices.Contains(files, projectfile.Name) {
-		before, err := git("show", commit+":./"+projectfile.Name)
-		if err != nil {
-			before = nil // the commit has no such file, so that all units are new
+	root, err := realPath(s.Root)
+	if err != nil {
+		return failed(err)
+	}
+	if name, err := filepath.Rel(repo.top, filepath.Join(root, projectfile.Name)); err == nil {
+		if slices.Contains(files, filepath.Join(repo.top, name)) {
+			before, err := repo.git(ctx, "show", commit+":"+filepath.ToSlash(name))
+			if err != nil {
+				before = nil // the commit has no such file, so that all units are new
+			}
+			s.compare(before, out)
 		}
-		s.compare(before, out)
 	}
 	return out, diags
-}
-
-// reads returns the directories and files, relative to the root, that the configuration of a unit consists of.
-func (s *Stack) reads(ctx context.Context, base *engine.Surroundings, u *Unit) []string {
-	list := []string{u.Dir}
-	for _, name := range u.VarFiles {
-		if !filepath.IsAbs(name) {
-			list = append(list, path.Join(u.Dir, filepath.ToSlash(name)))
-		}
-	}
-	us := s.Surroundings(base, u)
-	cfg, _, problems := load(ctx, us)
-	if problems.diags.HasErrors() {
-		return list
-	}
-	for _, m := range cfg.Modules {
-		if m.Dir != "" && !filepath.IsAbs(m.Dir) {
-			list = append(list, path.Join(u.Dir, m.Dir))
-		}
-	}
-	for _, call := range cfg.Root.Calls { // modules may not be installed
-		if source := call.Source; strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../") {
-			list = append(list, path.Join(u.Dir, source))
-		}
-	}
-	return list
-}
-
-// within reports whether a file is one of the files, or in one of the directories.
-func within(file string, list []string) bool {
-	return slices.ContainsFunc(list, func(dir string) bool {
-		return dir == "." || file == dir || strings.HasPrefix(file, dir+"/")
-	})
 }
 
 // compare adds the units whose blocks differ from those of an earlier project file.
