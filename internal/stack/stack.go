@@ -14,7 +14,6 @@
 package stack
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -145,6 +144,9 @@ func (s *Stack) expand(block projectfile.Unit) (diags diag.List) {
 	s.groups[block.Name] = nil
 	for _, dir := range dirs {
 		u := &Unit{Name: dir, Dir: dir, matches: matched(source, dir)}
+		if block.Workspace != "" {
+			u.Name += "@" + block.Workspace // another block may have the same pattern and another workspace
+		}
 		diags = diags.Extend(s.add(block, u))
 		s.groups[block.Name] = append(s.groups[block.Name], u)
 	}
@@ -205,66 +207,4 @@ func plain(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-func isPattern(name string) bool { return strings.ContainsAny(name, `*?[\`) }
-
-// matching returns the directories below a root that match a pattern and have configuration files, sorted. Hidden
-// directories match only a part that begins with a dot.
-func matching(root, pattern string) (list []string, err error) {
-	found := []string{""}
-	for part := range strings.SplitSeq(pattern, "/") {
-		var next []string
-		for _, dir := range found {
-			if !isPattern(part) {
-				next = append(next, path.Join(dir, part))
-				continue
-			}
-			entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir)))
-			if err != nil {
-				continue // a directory of another branch of the tree
-			}
-			for _, e := range entries {
-				ok, err := path.Match(part, e.Name())
-				if err != nil {
-					return nil, fmt.Errorf("pattern %q: %w", pattern, err)
-				}
-				if ok && (!strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(part, ".")) {
-					next = append(next, path.Join(dir, e.Name()))
-				}
-			}
-		}
-		found = next
-	}
-	for _, dir := range found {
-		full := filepath.Join(root, filepath.FromSlash(dir))
-		if info, err := os.Stat(full); err == nil && info.IsDir() && hasConfiguration(full) {
-			list = append(list, dir)
-		}
-	}
-	slices.Sort(list)
-	return list, nil
-}
-
-// matched returns the parts of a path that stand for parts of the pattern with special characters.
-func matched(pattern, name string) (list []string) {
-	parts := strings.Split(name, "/")
-	for i, part := range strings.Split(pattern, "/") {
-		if isPattern(part) && i < len(parts) {
-			list = append(list, parts[i])
-		}
-	}
-	return list
-}
-
-// hasConfiguration reports whether a directory has files of a root module.
-func hasConfiguration(dir string) bool {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return !e.IsDir() && slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json", ".tombolo"},
-			func(suffix string) bool { return strings.HasSuffix(e.Name(), suffix) })
-	})
 }

@@ -53,6 +53,9 @@ func (u *Unit) Program(name string) string {
 // FindStates adds the edges of data sources that read states of other units, and returns an error if two units have the
 // same state. It warns of data sources whose configuration is not constant.
 func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diags diag.List) {
+	if diags = s.dataDirs(base); diags.HasErrors() {
+		return diags
+	}
 	owners := map[string]*Unit{}
 	loaded := map[*Unit]*config.Config{}
 	for _, u := range s.sorted() {
@@ -79,6 +82,25 @@ func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diag
 		return diags
 	}
 	return diags.Extend(s.order())
+}
+
+// dataDirs returns an error if TF_DATA_DIR makes units of different directories share the folder of their modules and of
+// the record of their backend.
+func (s *Stack) dataDirs(base *engine.Surroundings) (diags diag.List) {
+	users := map[string]*Unit{}
+	for _, u := range s.Units {
+		us := s.Surroundings(base, u)
+		dir := filepath.Clean(us.In(us.DataDir()))
+		other := users[dir]
+		if other != nil && other.Dir != u.Dir {
+			return diags.Errorf(nil, "Invalid value of an environment variable", "With the value %q of TF_DATA_DIR, the "+
+				"units %q and %q would have the same folder %s, and overwrite the modules and the backend settings "+
+				"that the other one has there. Expected a path inside of the directory of each unit, such as "+
+				"\".data\", or no value.", us.DataDir(), other.Name, u.Name, dir)
+		}
+		users[dir] = u
+	}
+	return nil
 }
 
 // problems are diagnostics of a unit, whose files are relative to its directory.
