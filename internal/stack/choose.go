@@ -63,7 +63,10 @@ func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List
 	for _, p := range patterns {
 		found := false
 		for _, u := range s.Units {
-			ok, err := matchName(p, u.Name)
+			ok, err := p == u.Name, error(nil) // a name may have characters of patterns
+			if !ok {
+				ok, err = matchName(p, u.Name)
+			}
 			if err != nil {
 				diags = diags.Errorf(nil, "Invalid pattern", "The %s %q is not valid: a \"[\" is not closed, or a "+
 					"backslash is at its end.", what, p)

@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -143,6 +145,12 @@ func (s *Stack) expand(block projectfile.Unit) (diags diag.List) {
 	}
 	s.groups[block.Name] = nil
 	for _, dir := range dirs {
+		if strings.ContainsFunc(dir, unicode.IsControl) || !utf8.ValidString(dir) {
+			diags = diags.Errorf(&at, "Invalid name of a unit", "The directory %q matches the pattern %q, but its "+
+				"name has control characters or is not UTF-8, so it cannot be the name of a unit. Rename the "+
+				"directory, or change the pattern.", dir, block.Source)
+			continue
+		}
 		u := &Unit{Name: dir, Dir: dir, matches: matched(source, dir)}
 		if block.Workspace != "" {
 			u.Name += "@" + block.Workspace // another block may have the same pattern and another workspace

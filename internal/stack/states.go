@@ -44,8 +44,9 @@ func (s *Stack) Surroundings(base *engine.Surroundings, u *Unit) *engine.Surroun
 // Program returns the words for the program in the directory of the unit, for advice about commands.
 func (u *Unit) Program(name string) string {
 	dir := u.Dir
-	if strings.ContainsAny(dir, " '\"$") {
-		dir = "'" + dir + "'"
+	const plainly = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./@+,:"
+	if strings.Trim(dir, plainly) != "" {
+		dir = "'" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
 	}
 	return cmp.Or(name, diag.Program) + " -chdir=" + dir
 }
@@ -84,8 +85,8 @@ func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diag
 	return diags.Extend(s.order())
 }
 
-// dataDirs returns an error if TF_DATA_DIR makes units of different directories share the folder of their modules and of
-// the record of their backend.
+// dataDirs returns an error if TF_DATA_DIR makes units of different directories share the folder of their modules and
+// of the record of their backend.
 func (s *Stack) dataDirs(base *engine.Surroundings) (diags diag.List) {
 	users := map[string]*Unit{}
 	for _, u := range s.Units {
@@ -93,8 +94,8 @@ func (s *Stack) dataDirs(base *engine.Surroundings) (diags diag.List) {
 		dir := filepath.Clean(us.In(us.DataDir()))
 		other := users[dir]
 		if other != nil && other.Dir != u.Dir {
-			return diags.Errorf(nil, "Invalid value of an environment variable", "With the value %q of TF_DATA_DIR, the "+
-				"units %q and %q would have the same folder %s, and overwrite the modules and the backend settings "+
+			return diags.Errorf(nil, "Invalid value of an environment variable", "With the value %q of TF_DATA_DIR, "+
+				"the units %q and %q would have the same folder %s, and overwrite the modules and the backend settings "+
 				"that the other one has there. Expected a path inside of the directory of each unit, such as "+
 				"\".data\", or no value.", us.DataDir(), other.Name, u.Name, dir)
 		}
