@@ -17,7 +17,8 @@ import (
 // Changed returns the units whose files differ between a commit and the working directory: those in their directories,
 // in local modules that they call, their files with values, files that functions in their variables read, and what the
 // project file says about them. Files that git does not track count, unless it ignores them. A unit also counts as
-// changed if it has a file of which git cannot tell whether it changed. Errors: there is no git, no repository, or no such commit.
+// changed if it has a file of which git cannot tell whether it changed. Errors: there is no git, no
+// repository, or no such commit.
 func (s *Stack) Changed(ctx context.Context, base *engine.Surroundings, commit string) (map[*Unit]bool, diag.List) {
 	repo, diags := openRepository(ctx, s.Root)
 	if diags.HasErrors() {

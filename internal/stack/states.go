@@ -95,8 +95,8 @@ func (s *Stack) dataDirs(base *engine.Surroundings) (diags diag.List) {
 		other := users[dir]
 		if other != nil && other.Dir != u.Dir {
 			return diags.Errorf(nil, "Invalid value of an environment variable", "With the value %q of TF_DATA_DIR, "+
-				"the units %q and %q would have the same folder %s, and overwrite the modules and the backend settings "+
-				"that the other one has there. Expected a path inside of the directory of each unit, such as "+
+				"the units %q and %q would have the same folder %s, and overwrite the modules and the backend "+
+				"settings that the other one has there. Expected a path inside of the directory of each unit, such as "+
 				"\".data\", or no value.", us.DataDir(), other.Name, u.Name, dir)
 		}
 		users[dir] = u
