@@ -8,6 +8,7 @@ import (
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/stack"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -202,7 +203,8 @@ func (o *running) applySaved(ctx context.Context, c *command.Call, name string) 
 	s.board.results(list, false)
 	outcome := s.conclude()
 	for _, later := range f.Manifest.Deferred {
-		c.Tell("The unit %s has no plan in the file: %s. Make another plan for it.\n", later.Unit, later.Reason)
+		c.Tell("The unit %s has no plan in the file: %s. Make another plan for it.\n", view.CleanLine(later.Unit),
+			view.CleanLine(later.Reason))
 	}
 	return outcome
 }
