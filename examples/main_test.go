@@ -115,7 +115,6 @@ type project struct {
 	dir     string
 	program string
 	env     []string
-	args    []string // additional arguments of plan, apply, import and destroy
 }
 
 // newProject returns a project with the configuration of an example, which Tombolo uses from its folder.

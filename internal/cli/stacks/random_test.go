@@ -33,10 +33,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{t: t, dir: t.TempDir(), rng: rand.New(rand.NewPCG(seed, 7)), inFlight: map[string]bool{}}
 	n := 8 + w.rng.IntN(8)
 	for u := range n {
-		var needs []int
-		for _, d := range w.rng.Perm(u)[:min(u, w.rng.IntN(3))] {
-			needs = append(needs, d)
-		}
+		needs := w.rng.Perm(u)[:min(u, w.rng.IntN(3))]
 		slices.Sort(needs)
 		w.needs, w.hidden = append(w.needs, needs), append(w.hidden, w.rng.IntN(2) == 0)
 		w.version = append(w.version, 1)
