@@ -153,6 +153,11 @@ func endsInKey(to hcl.Expression) bool {
 func (l *linker) importBlock(b *config.Import) {
 	l.expr(b.ForEach)
 	l.expr(b.ProviderKey)
+	if b.ProviderKey != nil {
+		if i, ok := l.u.providers[*b.ProviderRef]; ok {
+			l.deps[i] = true // the instances of the block must be known before the key is checked
+		}
+	}
 	name, _ := b.Name()
 	l.expr(name)
 	l.traversals(b.ToExpr, slices.DeleteFunc(funcs.Mentions(b.ToExpr), func(t hcl.Traversal) bool {
