@@ -185,7 +185,7 @@ output "last" { value = terraform_data.last.id }
 // writeWorld writes n objects of the plugin; more is additional configuration.
 func writeWorld(w io.Writer, n int, more string) {
 	fmt.Fprintf(w, "terraform {\n  required_providers {\n    world = { source = %q }\n  }\n}\n",
-		"registry.terraform.io/tombolo/world")
+		"registry.terraform.io/"+world.Source)
 	fmt.Fprintf(w, "provider \"world\" {\n  dir   = \"world\"\n%s}\n", more)
 	fmt.Fprintf(w, "resource \"world_object\" \"a\" {\n  count = %d\n  name  = \"object-${count.index}\"\n  value = "+
 		"\"some text\"\n", n)

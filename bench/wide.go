@@ -132,7 +132,7 @@ func wideShape(name, about string, count int, arguments func(n int) string) shap
 		name: name, about: about, objects: func(int) int { return count }, plugin: wideSource, steps: wideSteps,
 		write: func(w io.Writer, n int) {
 			fmt.Fprintf(w, "terraform {\n  required_providers {\n    wide = { source = %q }\n  }\n}\n",
-				"registry.terraform.io/tombolo/wide")
+				"registry.terraform.io/"+wideSource)
 			fmt.Fprint(w, "variable \"change\" { default = \"no\" }\n")
 			fmt.Fprintf(w, "resource \"wide_thing\" \"a\" {\n  count = %d\n%s}\n", count, arguments(n))
 			// not printed after apply
@@ -150,7 +150,7 @@ func parts(n int, key string) string {
 // writeRecords writes n records.
 func writeRecords(w io.Writer, n int) {
 	fmt.Fprintf(w, "terraform {\n  required_providers {\n    wide = { source = %q }\n  }\n}\n",
-		"registry.terraform.io/tombolo/wide")
+		"registry.terraform.io/"+wideSource)
 	fmt.Fprintf(w, "resource \"wide_record\" \"a\" {\n  count = %d\n  name  = \"record-${count.index}\"\n}\n", n)
 }
 

@@ -176,7 +176,7 @@ type decoded struct {
 	value cty.Value // cty.NilVal if the attributes do not fit the type
 }
 
-// of makes it the cache of attributes that are known to be valid JSON.
+// of sets the attributes that the cache belongs to, which must be valid JSON, and returns the cache.
 func (d *decoded) of(raw json.RawMessage) *decoded {
 	if d.size = len(raw); d.size > 0 {
 		d.first = &raw[0]

@@ -53,6 +53,14 @@ func texts(names ...string) *provider.Block {
 	return b
 }
 
+// Locating returns the names of the arguments that say where a state is.
+func (b *Backend) Locating() []string {
+	if names := b.kind().Locating; len(names) > 0 {
+		return names
+	}
+	return b.Arguments()
+}
+
 // KeyProviders returns the key providers of clouds, by kind.
 func KeyProviders(o remote.Surroundings) map[string]*encryption.Kind {
 	return map[string]*encryption.Kind{"aws_kms": s3.KeyProvider(o), "azure_vault": azure.KeyProvider(o),

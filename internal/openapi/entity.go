@@ -88,7 +88,7 @@ func (d *Document) entities(say *Provider) (list []*Entity, rest []*Operation) {
 	return list, rest
 }
 
-// align makes the parameters in the paths of all operations have the names that they have in the path of one object.
+// align renames the parameters in the paths of all operations to those in the path of one object.
 func (e *Entity) align() {
 	item := itemOf(e)
 	names := placeholders(item.Path)

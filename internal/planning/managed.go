@@ -334,10 +334,11 @@ func (m *managed) change(action plan.Action, reason plan.Reason, after cty.Value
 		Settled:   m.config != cty.NilVal && ctyfast.WhollyKnown(m.config),
 	}
 	c.Unprotected = m.unprotects(action)
-	c.SetIdentities(m.prior.identity, cty.NilVal)
+	identity := cty.NilVal
 	if action == plan.NoOp {
-		c.SetIdentities(m.prior.identity, m.prior.identity)
+		identity = m.prior.identity
 	}
+	c.SetIdentities(m.prior.identity, identity)
 	if action == plan.Create {
 		c.NotImported = m.missing
 	}

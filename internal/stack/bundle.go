@@ -190,6 +190,9 @@ func (s *Stack) Chosen(f *File) (list []*Unit, diags diag.List) {
 	for _, m := range f.Manifest.Units {
 		u := s.byName[m.Name]
 		switch {
+		case slices.Contains(list, u):
+			diags = diags.Errorf(nil, "Plan file does not match the stack", "The file has two plans for the unit %q, "+
+				"so it was changed. Make a new plan.", m.Name)
 		case u == nil:
 			diags = diags.Errorf(nil, "Plan file does not match the stack", "The file has a plan for the unit %q, "+
 				"which the stack no longer has. Make a new plan.", m.Name)

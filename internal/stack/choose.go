@@ -2,7 +2,6 @@ package stack
 
 import (
 	"path"
-	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 )
@@ -61,18 +60,15 @@ func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List
 	set := map[*Unit]bool{}
 	var diags diag.List
 	for _, p := range patterns {
+		_, exact := s.byName[p] // a name may have characters of patterns
+		if _, err := path.Match(p, ""); err != nil && !exact {
+			diags = diags.Errorf(nil, "Invalid pattern", "The %s %q is not valid: a \"[\" is not closed, or a "+
+				"backslash is at its end.", what, p)
+			continue
+		}
 		found := false
 		for _, u := range s.Units {
-			ok, err := p == u.Name, error(nil) // a name may have characters of patterns
-			if !ok {
-				ok, err = matchName(p, u.Name)
-			}
-			if err != nil {
-				diags = diags.Errorf(nil, "Invalid pattern", "The %s %q is not valid: a \"[\" is not closed, or a "+
-					"backslash is at its end.", what, p)
-				break
-			}
-			if ok {
+			if p == u.Name || matches(p, u.Name) {
 				set[u], found = true, true
 			}
 		}
@@ -89,32 +85,4 @@ func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List
 		}
 	}
 	return set, diags
-}
-
-// matchName matches part by part; ** stands for any number of parts.
-func matchName(pattern, name string) (bool, error) {
-	return matchParts(strings.Split(pattern, "/"), strings.Split(name, "/"))
-}
-
-func matchParts(pattern, name []string) (bool, error) {
-	if len(pattern) == 0 {
-		return len(name) == 0, nil
-	}
-	if pattern[0] == "**" {
-		for i := 0; i <= len(name); i++ {
-			if ok, err := matchParts(pattern[1:], name[i:]); ok || err != nil {
-				return ok, err
-			}
-		}
-		return false, nil
-	}
-	if len(name) == 0 {
-		_, err := path.Match(pattern[0], "")
-		return false, err
-	}
-	ok, err := path.Match(pattern[0], name[0])
-	if !ok || err != nil {
-		return false, err
-	}
-	return matchParts(pattern[1:], name[1:])
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Sources that are patterns.
+// Patterns of sources and of names.
 
 // anyDepth is a part of a pattern that stands for any number of directories, also none.
 const anyDepth = "**"
@@ -90,6 +90,13 @@ func matched(pattern, name string) []string {
 	return list
 }
 
+// matches reports whether a pattern, which must be valid, matches a name.
+func matches(pattern, name string) bool {
+	_, ok := texts(strings.Split(pattern, "/"), strings.Split(name, "/"))
+	return ok
+}
+
+// texts matches part by part.
 func texts(pattern, name []string) (list []string, ok bool) {
 	if len(pattern) == 0 {
 		return nil, len(name) == 0

@@ -53,7 +53,7 @@ func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 		}
 		if len(snapshot.State.Resources()) == 0 && len(snapshot.InFlight) == 0 &&
 			len(snapshot.State.OutputNames()) == 0 {
-			if diags := r.recover(ctx, u, snapshot); diags.HasErrors() {
+			if diags := r.settle(ctx, u, snapshot); diags.HasErrors() {
 				r.fail(ur, diags)
 				return
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
@@ -198,6 +199,10 @@ func (s *Stack) readsOfCall(u *Unit, call *hclsyntax.FunctionCallExpr, scope *hc
 		r.templates[file] = true
 		src, err := regular.Read(file, maxTemplate)
 		if err != nil {
+			r.unclear = true
+			return
+		}
+		if nesting.CheckTemplate(src, file).HasErrors() {
 			r.unclear = true
 			return
 		}

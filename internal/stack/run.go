@@ -283,8 +283,8 @@ func (s *Stack) workspace(ctx context.Context, base *engine.Surroundings, u *Uni
 	return us.Selected(st)
 }
 
-// recover stores what a killed run has left in the journal of a unit that has no objects: no plan of the unit does it.
-func (r *Run) recover(ctx context.Context, u *Unit, snapshot *state.Snapshot) diag.List {
+// settle stores what a killed run has left in the journal of a unit that has no objects: no plan of the unit does it.
+func (r *Run) settle(ctx context.Context, u *Unit, snapshot *state.Snapshot) diag.List {
 	if !r.o.Keep || r.o.Open.NoLock || snapshot.State == nil {
 		return nil
 	}

@@ -162,15 +162,6 @@ func load(ctx context.Context, us *engine.Surroundings) (*config.Config, string,
 	return project.Config(), where, problems{}
 }
 
-// identity are the arguments of backends that say where a state is. Others, such as a region or a profile, say how it
-// is reached. All arguments count for backends that are not listed.
-var identity = map[string][]string{
-	"s3": {"bucket", "key", "workspace_key_prefix"}, "pg": {"conn_str", "schema_name"}, "gcs": {"bucket", "prefix"},
-	"azurerm": {"storage_account_name", "container_name", "key"}, "http": {"address"}, "consul": {"path"},
-	"kubernetes": {"secret_suffix", "namespace"}, "oss": {"bucket", "prefix", "key"},
-	"cos": {"bucket", "prefix", "key"},
-}
-
 // place returns a text that is the same for the same state, or "" for states that only exist in memory. It may have
 // secrets.
 func place(us *engine.Surroundings, b *backend.Backend, workspace string) (string, error) {
@@ -180,12 +171,8 @@ func place(us *engine.Surroundings, b *backend.Backend, workspace string) (strin
 	case !b.InService():
 		return us.StatePlace(b, workspace)
 	}
-	names := identity[b.Type]
-	if names == nil {
-		names = b.Arguments()
-	}
 	text := fmt.Sprintf("%s %q", b.Type, workspace)
-	for _, name := range names {
+	for _, name := range b.Locating() {
 		text += fmt.Sprintf(" %s=%#v", name, b.Config.GetAttr(name))
 	}
 	return text, nil

@@ -90,19 +90,11 @@ func isPlanFile(name string) bool {
 }
 
 func (o *running) apply(ctx context.Context, c *command.Call, approved bool) command.Outcome {
-	st, units, ok := o.load(ctx, c)
-	if !ok {
-		return command.Failed
+	s, outcome := o.start(ctx, c, state.OperationApply)
+	if s == nil {
+		return outcome
 	}
-	if len(units) == 0 {
-		c.Tell("No units are selected.\n")
-		return command.Done
-	}
-	s := o.begin(ctx, c, st, units, state.OperationApply)
 	defer s.end()
-	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
-		return command.Failed
-	}
 	for round := 1; ; round++ {
 		list := s.run.Plan(s.ctx)
 		s.board.results(list, true)

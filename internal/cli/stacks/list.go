@@ -18,25 +18,35 @@ func listCommand() *command.Command {
 		Example: `~ stack list
 ~ stack list -changed-since=origin/main -with-dependents`,
 		Setup: func(c *command.Call) command.Run {
-			o := &choice{}
-			o.flags(c)
-			c.DocumentFlags()
-			return func(ctx context.Context) command.Outcome {
-				_, units, ok := o.load(ctx, c)
-				if !ok {
-					return command.Failed
-				}
-				if to := c.Documents(); to != nil {
-					if err := writeUnits(to, units); err != nil || c.Document {
-						return c.Finish("Failed to show the units", err)
+			return showUnits(c, func(w io.Writer, units []*stack.Unit) error {
+				for _, u := range units {
+					if _, err := fmt.Fprintln(w, u.Name); err != nil {
+						return err
 					}
 				}
-				for _, u := range units {
-					fmt.Fprintln(c.Out, u.Name)
-				}
-				return command.Done
-			}
+				return nil
+			})
 		},
+	}
+}
+
+// showUnits returns a command that writes the chosen units as text or as a document.
+func showUnits(c *command.Call, write func(w io.Writer, units []*stack.Unit) error) command.Run {
+	const failed = "Failed to show the units"
+	o := &choice{}
+	o.flags(c)
+	c.DocumentFlags()
+	return func(ctx context.Context) command.Outcome {
+		_, units, ok := o.load(ctx, c)
+		if !ok {
+			return command.Failed
+		}
+		if to := c.Documents(); to != nil {
+			if err := writeUnits(to, units); err != nil || c.Document {
+				return c.Finish(failed, err)
+			}
+		}
+		return c.Finish(failed, write(c.Out, units))
 	}
 }
 
@@ -47,23 +57,7 @@ func graphCommand() *command.Command {
 Graphviz or as JSON.`,
 		Example: `~ stack graph | dot -Tsvg >stack.svg
 ~ stack graph -json`,
-		Setup: func(c *command.Call) command.Run {
-			o := &choice{}
-			o.flags(c)
-			c.DocumentFlags()
-			return func(ctx context.Context) command.Outcome {
-				_, units, ok := o.load(ctx, c)
-				if !ok {
-					return command.Failed
-				}
-				if to := c.Documents(); to != nil {
-					if err := writeUnits(to, units); err != nil || c.Document {
-						return c.Finish("Failed to show the units", err)
-					}
-				}
-				return c.Finish("Failed to show the units", writeDot(c.Out, units))
-			}
-		},
+		Setup: func(c *command.Call) command.Run { return showUnits(c, writeDot) },
 	}
 }
 

@@ -49,19 +49,11 @@ units are saved in one file, which "~ stack apply FILE" applies.`,
 }
 
 func (o *running) plan(ctx context.Context, c *command.Call, out, markdown string, detailed bool) command.Outcome {
-	st, units, ok := o.load(ctx, c)
-	if !ok {
-		return command.Failed
+	s, outcome := o.start(ctx, c, state.OperationPlan)
+	if s == nil {
+		return outcome
 	}
-	if len(units) == 0 {
-		c.Tell("No units are selected.\n")
-		return command.Done
-	}
-	s := o.begin(ctx, c, st, units, state.OperationPlan)
 	defer s.end()
-	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
-		return command.Failed
-	}
 	list := s.run.Plan(s.ctx)
 	s.board.results(list, true)
 	s.board.summary(list)

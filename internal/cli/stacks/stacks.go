@@ -166,6 +166,24 @@ func (o *running) begin(ctx context.Context, c *command.Call, s *stack.Stack, un
 	return out
 }
 
+// start chooses units and begins a run over them. Without a run, the command ends with the outcome.
+func (o *running) start(ctx context.Context, c *command.Call, operation state.Operation) (*session, command.Outcome) {
+	st, units, ok := o.load(ctx, c)
+	if !ok {
+		return nil, command.Failed
+	}
+	if len(units) == 0 {
+		c.Tell("No units are selected.\n")
+		return nil, command.Done
+	}
+	s := o.begin(ctx, c, st, units, operation)
+	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
+		s.end()
+		return nil, command.Failed
+	}
+	return s, command.Done
+}
+
 // end releases the locks.
 func (s *session) end() {
 	s.board.close()

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// apart makes a test compile modules in child processes, whose temporary folders it returns.
+// apart lets child processes compile modules during a test. It returns the folder for their temporary folders.
 func apart(t *testing.T) (temporary string) {
 	t.Helper()
 	temporary = t.TempDir()

@@ -21,6 +21,7 @@ type reader struct {
 	*converter
 
 	dir          string            // of the unit
+	reads        map[string]bool   // the files that it reads
 	dependencies map[string]string // directories by the name of the dependency block
 	used         []string          // names of dependencies whose outputs the inputs use
 	before       []string          // directories of dependencies without outputs
@@ -53,6 +54,11 @@ func (u *reader) isUnit(dirs []string) bool {
 
 // read reads a file. from is the directory of the file that was named by the user: path functions depend on both.
 func (u *reader) read(name, from string) {
+	if u.reads[name] {
+		u.note(name, 1, "the file is included by a file that it includes, or twice; the second time is left out")
+		return
+	}
+	u.reads[name] = true
 	body := u.parse(name)
 	if body == nil {
 		return
@@ -81,7 +87,7 @@ func (u *reader) read(name, from string) {
 		}
 		for _, item := range object.Items {
 			key, problems := item.KeyExpr.Value(scope)
-			if problems.HasErrors() || key.Type() != cty.String {
+			if problems.HasErrors() || !isText(key) {
 				u.noteAt(item.KeyExpr.Range(), "the name of an input is not constant, so it is not converted")
 				continue
 			}
@@ -99,13 +105,13 @@ func (u *reader) block(block *hclsyntax.Block, scope *hcl.EvalContext, name stri
 	case "dependencies":
 		for _, a := range sortedAttributes(block.Body.Attributes) {
 			v, problems := a.Expr.Value(scope)
-			if a.Name != "paths" || problems.HasErrors() || !v.CanIterateElements() {
+			if a.Name != "paths" || problems.HasErrors() || v.IsMarked() || !v.CanIterateElements() {
 				u.noteAt(a.SrcRange, "the dependencies are not a constant list of paths, so they are not converted: "+
 					"add them to depends_on")
 				continue
 			}
 			for it := v.ElementIterator(); it.Next(); {
-				if _, e := it.Element(); e.Type() == cty.String {
+				if _, e := it.Element(); isText(e) {
 					u.before = append(u.before, path.Join(u.dir, filepath.ToSlash(e.AsString())))
 				}
 			}
@@ -119,6 +125,11 @@ func (u *reader) block(block *hclsyntax.Block, scope *hcl.EvalContext, name stri
 	default:
 		u.noteAt(block.DefRange(), "the block %q is not converted", block.Type)
 	}
+}
+
+// isText reports whether a value is a string that is known, not null and not sensitive.
+func isText(v cty.Value) bool {
+	return !v.IsMarked() && v.Type() == cty.String && v.IsKnown() && !v.IsNull()
 }
 
 func sortedAttributes(attributes hclsyntax.Attributes) (list []*hclsyntax.Attribute) {
@@ -166,7 +177,7 @@ func (u *reader) include(block *hclsyntax.Block, scope *hcl.EvalContext, name, f
 		return
 	}
 	v, problems := a.Expr.Value(scope)
-	if problems.HasErrors() || v.IsNull() || v.Type() != cty.String {
+	if problems.HasErrors() || !isText(v) {
 		u.noteAt(a.SrcRange, "the path of the included file is not constant, so the file is not converted")
 		return
 	}
@@ -176,7 +187,7 @@ func (u *reader) include(block *hclsyntax.Block, scope *hcl.EvalContext, name, f
 	} else {
 		file = path.Join(path.Dir(name), file)
 	}
-	if strings.HasPrefix(file, "../") || file == name {
+	if file == ".." || strings.HasPrefix(file, "../") {
 		u.noteAt(a.SrcRange, "the included file %s is outside of the converted directory, so it is not converted", file)
 		return
 	}
@@ -193,7 +204,7 @@ func (u *reader) dependency(block *hclsyntax.Block, scope *hcl.EvalContext) {
 			continue
 		}
 		v, problems := a.Expr.Value(scope)
-		if problems.HasErrors() || v.IsNull() || v.Type() != cty.String || len(block.Labels) != 1 {
+		if problems.HasErrors() || !isText(v) || len(block.Labels) != 1 {
 			u.noteAt(a.SrcRange, "the path of the dependency is not constant, so it is not converted")
 			continue
 		}
@@ -211,7 +222,7 @@ func (u *reader) dependency(block *hclsyntax.Block, scope *hcl.EvalContext) {
 func (u *reader) terraform(block *hclsyntax.Block, scope *hcl.EvalContext) {
 	for _, a := range sortedAttributes(block.Body.Attributes) {
 		v, problems := a.Expr.Value(scope)
-		if a.Name != "source" || problems.HasErrors() || v.IsNull() || v.Type() != cty.String {
+		if a.Name != "source" || problems.HasErrors() || !isText(v) {
 			u.noteAt(a.SrcRange, "the argument %q of the terraform block is not converted", a.Name)
 			continue
 		}
@@ -238,9 +249,9 @@ func (u *reader) remoteState(block *hclsyntax.Block, scope *hcl.EvalContext) {
 		case a.Name == "generate" || a.Name == "disable_init":
 		case problems.HasErrors() || !v.IsWhollyKnown() || a.Name != "backend" && a.Name != "config":
 			u.noteAt(a.SrcRange, "the argument %q of the remote state is not converted", a.Name)
-		case a.Name == "backend" && v.Type() == cty.String:
+		case a.Name == "backend" && isText(v):
 			kind = v.AsString()
-		case a.Name == "config" && v.Type().IsObjectType():
+		case a.Name == "config" && v.Type().IsObjectType() && !v.IsNull():
 			config = v
 		}
 	}
@@ -279,7 +290,7 @@ func (u *reader) generate(block *hclsyntax.Block, scope *hcl.EvalContext) {
 			return "", false
 		}
 		v, problems := a.Expr.Value(scope)
-		if problems.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		if problems.HasErrors() || !isText(v) {
 			return "", false
 		}
 		return v.AsString(), true

@@ -21,10 +21,16 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"github.com/tombolo-iac/tombolo/internal/nesting"
+	"github.com/tombolo-iac/tombolo/internal/regular"
 )
 
 // FileName is the name of the files that are converted.
 const FileName = "terragrunt.hcl"
+
+// maxSize limits the size of a file.
+const maxSize = 4 << 20
 
 // Result is a converted repository.
 type Result struct {
@@ -129,8 +135,11 @@ func (c *converter) noteAt(at hcl.Range, format string, args ...any) {
 
 // add adds a file, unless the repository has one of that name with another content.
 func (c *converter) add(name string, content []byte) {
-	old, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)))
-	if err == nil && string(old) != string(content) {
+	full := filepath.Join(c.root, filepath.FromSlash(name))
+	if _, err := os.Lstat(full); err == nil {
+		if old, err := regular.Read(full, maxSize); err == nil && string(old) == string(content) {
+			return
+		}
 		c.note(name, 1, "the file exists and was left as it is; it would have become:\n%s", content)
 		return
 	}
@@ -148,9 +157,13 @@ func (c *converter) parse(name string) *hclsyntax.Body {
 		return body
 	}
 	c.parsed[name] = nil
-	src, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(name)))
+	src, err := regular.Read(filepath.Join(c.root, filepath.FromSlash(name)), maxSize)
 	if err != nil {
 		c.note(name, 1, "the file cannot be read: %s", err)
+		return nil
+	}
+	if diags := nesting.Check(src, name); diags.HasErrors() {
+		c.note(name, 1, "the file is not valid: %s", diags.Err())
 		return nil
 	}
 	f, problems := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
@@ -170,7 +183,8 @@ func (c *converter) parse(name string) *hclsyntax.Body {
 // unit converts the file of one directory.
 func (c *converter) unit(dir string, dirs []string, project *hclwrite.Body) {
 	name := path.Join(dir, FileName)
-	u := &reader{converter: c, dir: dir, dependencies: map[string]string{}, inputs: map[string]input{}}
+	u := &reader{converter: c, dir: dir, reads: map[string]bool{},
+		dependencies: map[string]string{}, inputs: map[string]input{}}
 	u.read(name, dir)
 	if !u.isUnit(dirs) {
 		return

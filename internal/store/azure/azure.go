@@ -23,6 +23,7 @@ import (
 // Kind describes the backend "azurerm". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "azurerm", Place: "Azure Blob Storage", Schema: schema(), More: more(), Open: open,
+		Locating: []string{"storage_account_name", "container_name", "key"},
 		Programs: programs, Needed: map[string]string{"storage_account_name": "", "container_name": "", "key": ""}}
 }
 

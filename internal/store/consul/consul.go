@@ -28,6 +28,7 @@ import (
 // Kind describes the backend "consul". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "consul", Place: "Consul", Schema: schema(), Open: open,
+		Locating: []string{"path"},
 		Programs: programs,
 		Needed:   map[string]string{"path": ""}}
 }

@@ -29,8 +29,9 @@ import (
 // Kind describes the backend "cos". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "cos", Place: "Tencent Cloud Object Storage", Schema: schema(), Open: open,
-		Blocks: map[string]bool{"assume_role": true},
-		Needed: map[string]string{"bucket": "", "region": "TENCENTCLOUD_REGION"}}
+		Locating: []string{"bucket", "prefix", "key"},
+		Blocks:   map[string]bool{"assume_role": true},
+		Needed:   map[string]string{"bucket": "", "region": "TENCENTCLOUD_REGION"}}
 }
 
 // schema returns the arguments of Terraform 1.11 and later, with its types.

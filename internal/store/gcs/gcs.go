@@ -24,7 +24,8 @@ import (
 // Kind describes the backend "gcs". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open, Programs: programs,
-		Needed: map[string]string{"bucket": ""},
+		Locating: []string{"bucket", "prefix"},
+		Needed:   map[string]string{"bucket": ""},
 		More: map[string]*provider.Attribute{"universe_domain": {Type: cty.String, Optional: true,
 			Description: "Domain of the services. The default is googleapis.com."}}}
 }

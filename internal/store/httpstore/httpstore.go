@@ -29,6 +29,7 @@ import (
 // Kind describes the backend "http". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open,
+		Locating: []string{"address"},
 		Programs: programs,
 		Needed:   map[string]string{"address": "TF_HTTP_ADDRESS"},
 		More: map[string]*provider.Attribute{"headers": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,

@@ -29,6 +29,7 @@ import (
 // Kind describes the backend "kubernetes". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "kubernetes", Place: "secrets of Kubernetes", Schema: schema(), Open: open,
+		Locating: []string{"secret_suffix", "namespace"},
 		Programs: programs, Blocks: map[string]bool{"exec": true}, Needed: map[string]string{"secret_suffix": ""}}
 }
 

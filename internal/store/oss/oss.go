@@ -28,6 +28,7 @@ import (
 // Kind describes the backend "oss". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "oss", Place: "Alibaba Cloud Object Storage Service", Schema: schema(), Open: open,
+		Locating: []string{"bucket", "prefix", "key"},
 		Programs: programs, More: more(),
 		Blocks: map[string]bool{"assume_role": true},
 		Needed: map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}

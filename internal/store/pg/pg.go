@@ -39,6 +39,7 @@ func Kind() remote.Kind {
 	}
 	return remote.Kind{
 		Name:     "pg",
+		Locating: []string{"conn_str", "schema_name"},
 		Programs: programs,
 		Place:    "a PostgreSQL database",
 		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{

@@ -31,6 +31,9 @@ type Kind struct {
 	// Needed maps the required string arguments to the environment variables that can replace them, or "". The command
 	// init prompts for them.
 	Needed map[string]string
+	// Locating are the arguments that say where a state is. Others, such as a region or a profile, say how it is
+	// reached. If it is empty, all arguments count.
+	Locating []string
 	// Open returns a driver for the values of a block, which conform to the schema. It may read the environment and
 	// files, but sends only requests that cannot be deferred. It reports invalid arguments, with attribute paths if
 	// possible. Config must not be logged or shown, because it may contain passwords.

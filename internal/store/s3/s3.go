@@ -27,6 +27,7 @@ import (
 // Kind describes the backend "s3". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), More: more(), Open: open,
+		Locating: []string{"bucket", "key", "workspace_key_prefix"},
 		Programs: programs, Needed: map[string]string{"bucket": "", "key": ""}}
 }
 
