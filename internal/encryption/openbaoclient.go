@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 // baoVariable returns a variable of OpenBao's programs or, if that is not set, the one of Vault's, which has the same
@@ -47,7 +48,7 @@ func transitClient() (*http.Client, error) {
 			break
 		}
 	}
-	client.Transport = transport
+	client.Transport = switched.Over(transport)
 	if limit := baoVariable("CLIENT_TIMEOUT"); limit != "" {
 		seconds, err := strconv.ParseFloat(limit, 64)
 		d := time.Duration(seconds * float64(time.Second))

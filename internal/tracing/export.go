@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 type droppedError int
@@ -85,7 +87,7 @@ func newExporter(o Options) (*exporter, error) {
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
-	e.client = &http.Client{Transport: transport, // a redirect must not get the headers
+	e.client = &http.Client{Transport: switched.Over(transport), // a redirect must not get the headers
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return e, e.describe(o)
 }

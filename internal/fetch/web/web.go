@@ -31,6 +31,8 @@ import (
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 // Options configures a client. The zero value is usable.
@@ -288,13 +290,13 @@ func (c *Client) ask(ctx context.Context, r Request, token string) (*http.Respon
 	return answer, nil
 }
 
-// readable refuses a redirection to an invalid address. The error of net/http would contain all of the text with its
-// secrets.
+// readable refuses a switch to another protocol, and a redirection to an invalid address, for which the error of
+// net/http would contain all of the text with its secrets.
 type readable struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (r readable) RoundTrip(request *http.Request) (*http.Response, error) {
-	answer, err := r.RoundTripper.RoundTrip(request)
+	answer, err := switched.Refuse(r.RoundTripper.RoundTrip(request))
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/api"
+
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 // Functions for modules that send HTTP requests; docs/sandboxed-programs.md specifies them.
@@ -274,7 +276,7 @@ func (m *Module) once(ctx context.Context, method string, to *url.URL, headers h
 		return nil, errors.New("the method or the address of the request is not valid")
 	}
 	req.Header = headers.Clone()
-	resp, err := m.transport.RoundTrip(req)
+	resp, err := switched.Refuse(m.transport.RoundTrip(req))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause
 	}
@@ -322,9 +324,6 @@ func (m *Module) redirected(resp *http.Response, from *url.URL, method *string, 
 
 // answered reads an answer.
 func answered(ctx context.Context, resp *http.Response, from *url.URL) (*response, error) {
-	if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection, which knows no time limit
-		return nil, errors.New("the server switched to another protocol, which is not supported")
-	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = cause

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/Azure/go-ntlmssp"
+
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 // WinRM describes how to reach the remote management service of Windows, which replaces SSH.
@@ -67,10 +69,11 @@ func (w *WinRM) client(c *Connection) (*winRMClient, error) {
 	}
 	client := &winRMClient{transport: transport, url: scheme + "://" + c.Machine.address() + "/wsman",
 		user: c.Machine.User, password: c.Machine.Password}
-	client.http = &http.Client{Transport: transport, Timeout: answerTimeout, // redirections must not get the password
+	client.http = &http.Client{Transport: switched.Over(transport), Timeout: answerTimeout,
+		// Redirections must not get the password.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if w.NTLM {
-		client.http.Transport = ntlmssp.Negotiator{RoundTripper: transport}
+		client.http.Transport = ntlmssp.Negotiator{RoundTripper: switched.Over(transport)}
 	}
 	return client, nil
 }

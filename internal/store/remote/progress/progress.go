@@ -13,6 +13,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/tombolo-iac/tombolo/internal/switched"
 )
 
 // leastRate is the minimum average rate after the first silence, in bytes per second.
@@ -117,7 +119,8 @@ func (w *within) Value(k any) any {
 	return w.parent.Value(k)
 }
 
-// Over returns a transport that reports the bytes of requests to the contexts of Within.
+// Over returns a transport that reports the bytes of requests to the contexts of Within. It refuses responses whose
+// bytes no context would end, see package switched.
 func Over(next http.RoundTripper) http.RoundTripper { return over{next} }
 
 type over struct{ next http.RoundTripper }
@@ -142,7 +145,7 @@ func (o overClient) Do(r *http.Request) (*http.Response, error) { return report(
 func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	w, ok := r.Context().Value(key{}).(*within)
 	if !ok {
-		return send(r)
+		return switched.Refuse(send(r))
 	}
 	if r.Body != nil && r.Body != http.NoBody {
 		again := r.GetBody
@@ -155,7 +158,7 @@ func report(r *http.Request, send func(*http.Request) (*http.Response, error)) (
 			}
 		}
 	}
-	a, err := send(r)
+	a, err := switched.Refuse(send(r))
 	if err == nil && a.Body != http.NoBody {
 		a.Body = counted{a.Body, w}
 	}
