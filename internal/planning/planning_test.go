@@ -85,6 +85,7 @@ func (b *bench) plan(files map[string]string) (*plan.Plan, diag.List) {
 		addr.DefaultProvider("broad"):  func(context.Context) (provider.Provider, error) { return broad{}, nil },
 		addr.DefaultProvider("warner"): newWarner,
 		addr.DefaultProvider("tidy"):   func(context.Context) (provider.Provider, error) { return tidy{}, nil },
+		addr.DefaultProvider("coast"):  func(context.Context) (provider.Provider, error) { return coast{}, nil },
 		addr.DefaultProvider("shop"):   func(context.Context) (provider.Provider, error) { return b.shop, nil },
 	})
 	prog, diags := linking.New(cfg, registry)
