@@ -23,6 +23,9 @@ import (
 // window is the maximum number of unread bytes of a response.
 const window = 4<<20 - 1
 
+// serverName is the name of every server in requests, and in its certificate unless the caller names another one.
+const serverName = "plugin"
+
 // Conn is a connection for calls, which may be concurrent.
 type Conn struct {
 	conn *http.ClientConn
@@ -32,22 +35,56 @@ type Conn struct {
 // Dial connects to a server. If config is nil, the connection is unencrypted. The context only limits the start.
 func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), config *tls.Config) (*Conn, error) {
 	var protocols http.Protocols
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // net/http need not know that a gathering connection is encrypted
 	t := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
-		Protocols:   &protocols, TLSClientConfig: config.Clone(), DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return gather(conn), nil
+		},
+		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if conn, err = encrypted(ctx, conn, config); err != nil {
+				return nil, err
+			}
+			return gather(conn), nil
+		},
+		Protocols: &protocols, DisableCompression: true,
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: 1 << 18},
 	}
 	scheme := "http"
 	if config != nil {
 		scheme = "https"
 	}
-	conn, err := t.NewClientConn(ctx, scheme, "plugin:443")
+	conn, err := t.NewClientConn(ctx, scheme, serverName+":443")
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, url: scheme + "://plugin"}, nil
+	return &Conn{conn: conn, url: scheme + "://" + serverName}, nil
+}
+
+// encrypted returns a connection over TLS on which the server speaks HTTP/2. It closes conn after an error.
+func encrypted(ctx context.Context, conn net.Conn, config *tls.Config) (net.Conn, error) {
+	config = config.Clone()
+	config.NextProtos = []string{"h2"}
+	if config.ServerName == "" {
+		config.ServerName = serverName
+	}
+	over := tls.Client(conn, config)
+	err := over.HandshakeContext(ctx)
+	if got := over.ConnectionState().NegotiatedProtocol; err == nil && got != "h2" {
+		err = fmt.Errorf("the server has chosen the protocol %q, expected h2", got)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return over, nil
 }
 
 // Close closes the connection. Calls in progress fail.
