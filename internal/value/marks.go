@@ -119,16 +119,15 @@ func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	return markAll(v, append(all, p.Other...))
 }
 
-// MarkAt adds a mark to the parts of a value at the paths. Paths that the value does not have are ignored.
+// MarkAt adds a mark to the parts of a value at the paths. Paths that the value does not have are ignored; a path into a
+// set marks the set. Only the parts on the paths are rebuilt.
 func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
-	if len(paths) == 0 {
-		return v
-	}
-	all := make([]cty.PathValueMarks, len(paths))
-	for i, path := range paths {
-		all[i] = cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(mark)}
-	}
-	return markAll(v, all)
+	return updateAt(v, paths, func(v cty.Value) cty.Value {
+		if v.HasMark(mark) {
+			return v
+		}
+		return v.Mark(mark)
+	})
 }
 
 // markAll replaces cty's MarkWithPaths: that uses only the first marks of a repeated path, and takes time proportional

@@ -208,8 +208,12 @@ func TestMarkedPathsAreAsRequested(t *testing.T) {
 		if !EqualPaths(found.Sensitive, paths) {
 			t.Errorf("marked %v, want %v", formatAll(found.Sensitive), formatAll(paths))
 		}
-		if slow := MarkAt(v, Sensitive, paths); !slow.RawEquals(MarkSensitive(v, paths)) {
-			t.Errorf("MarkSensitive and MarkAt disagree on %v", formatAll(paths))
+		var marks []cty.PathValueMarks
+		for _, path := range paths {
+			marks = append(marks, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(Sensitive)})
+		}
+		if slow := v.MarkWithPaths(marks); !slow.RawEquals(MarkSensitive(v, paths)) {
+			t.Errorf("MarkSensitive and MarkWithPaths disagree on %v", formatAll(paths))
 		}
 	})
 }

@@ -51,16 +51,8 @@ func insideUnknown(v cty.Value, path cty.Path) bool {
 	return false
 }
 
-// MarkSensitive returns a value with the mark Sensitive at all the paths. Paths that the value does not have are
-// ignored; a path into a set marks the set. The value may already have marks. Only the parts on the paths are rebuilt.
-func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value {
-	return updateAt(v, paths, func(v cty.Value) cty.Value {
-		if IsSensitive(v) {
-			return v
-		}
-		return v.Mark(Sensitive)
-	})
-}
+// MarkSensitive is MarkAt for the mark Sensitive.
+func MarkSensitive(v cty.Value, paths []cty.Path) cty.Value { return MarkAt(v, Sensitive, paths) }
 
 type sensitiveFinder struct{ found []cty.Path }
 

@@ -360,10 +360,19 @@ func (r *renderer) members(n *node, depth int, h how) {
 
 // memberName returns a name, without quotes if the language permits that.
 func memberName(name string) string {
+	if ordinary(name) {
+		return name
+	}
 	if hclsyntax.ValidIdentifier(name) {
 		return clean(name)
 	}
 	return quoted(name)
+}
+
+// ordinary reports whether a name has only lower-case letters and underscores, as almost all names of attributes: the
+// library creates a scanner for each name.
+func ordinary(name string) bool {
+	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
 // quoted returns a string in quotes. Template sequences are not escaped, because the text is only for reading.
