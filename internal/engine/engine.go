@@ -146,7 +146,8 @@ type Project struct {
 	load      config.Options
 	config    *config.Config
 	registry  *host.Registry
-	preparing *sync.Mutex // guards program
+	plugins   map[addr.Provider]string // programs of plugins
+	preparing *sync.Mutex              // guards program
 	program   *linking.Program
 	diags     diag.List
 	store     state.Store
@@ -197,6 +198,12 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	}
 	p.registry = host.NewRegistry(o.Abort, p.factories())
 	return p, diags
+}
+
+// Begin starts the plugins that a plan or an apply will need, and returns at once. Close ends them, unless a run does.
+// Problems are reported when the plugins are used.
+func (p *Project) Begin() {
+	p.registry.Begin(slices.DeleteFunc(used(p.config), func(a addr.Provider) bool { return p.plugins[a] == "" }))
 }
 
 // Close stops the providers that were started for their schemas.

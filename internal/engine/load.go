@@ -126,18 +126,26 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 			return s.Encryption(s.encryptionModule(ctx, root))
 		}
 	}
+	if o.NoPlugins {
+		return Load(ctx, options)
+	}
+	e := s.checkEarly(ctx, o.Providers)
+	defer e.end()
 	project, diags := Load(ctx, options)
-	if project == nil || diags.HasErrors() || o.NoPlugins {
+	if project == nil || diags.HasErrors() {
 		return project, diags
 	}
-	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers})
+	factories, more := s.Plugins(ctx, project, PluginOptions{Each: o.EachPlugin, Terse: o.Terse, Own: o.Providers,
+		early: e})
 	if diags = diags.Extend(more); more.HasErrors() {
 		if o.EachPlugin { // missing arguments are reported first, without providers
 			diags = diags.Extend(linking.CheckProvisioners(project.Config()))
 		}
 		return nil, diags
 	}
-	return project.WithProviders(factories), diags
+	project = project.WithProviders(factories)
+	project.plugins = e.programs
+	return project, diags
 }
 
 // valuesOf returns the values of the variables in a plan.

@@ -85,6 +85,45 @@ type PluginOptions struct {
 	Terse bool
 	// Own holds the caller's own providers, which override all others and need no installation.
 	Own map[addr.Provider]provider.Factory
+
+	early *early // may be nil
+}
+
+// early is what can be done about installed plugins before the configuration is known.
+type early struct {
+	locked lockfile.File
+	diags  diag.List
+	checks *plugins.Checks
+	cancel context.CancelFunc
+
+	programs map[addr.Provider]string // the plugins to start, once they are selected
+}
+
+// checkEarly reads the lock file and begins to check the packages in it, which takes most of the time of a short run.
+// Nothing is started, and problems are reported when the plugins are selected. The caller must call end.
+func (s *Surroundings) checkEarly(ctx context.Context, own map[addr.Provider]provider.Factory) *early {
+	ctx, cancel := context.WithCancel(ctx)
+	e := &early{cancel: cancel}
+	e.locked, e.diags = lockfile.Load(s.dir())
+	set, problems := s.Settings()
+	attached, more := s.Reattached()
+	if problems.HasErrors() || more.HasErrors() || e.diags.HasErrors() {
+		return e
+	}
+	programs := ProgramProviders(set)
+	e.checks = plugins.Check(ctx, s.PluginFolder(), slices.DeleteFunc(e.locked.Entries(), func(e lockfile.Entry) bool {
+		_, runs := attached[e.Provider]
+		return runs || own[e.Provider] != nil || programs[e.Provider] != "" || set.DevOverrides[e.Provider] != ""
+	}))
+	return e
+}
+
+// end cancels the checks that have not ended.
+func (e *early) end() {
+	e.cancel()
+	if e.checks != nil {
+		e.checks.Wait()
+	}
 }
 
 // Plugins returns the providers of a configuration and of the lock file that are separate programs. The order of
@@ -94,8 +133,13 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	wanted, diags := Wanted(project.Config())
 	set, more := s.Settings()
 	diags = diags.Extend(more.OnlyErrors())
-	locked, more := lockfile.Load(s.dir())
-	diags = diags.Extend(more)
+	e := o.early
+	if e == nil {
+		e = &early{}
+		e.locked, e.diags = lockfile.Load(s.dir())
+	}
+	locked := e.locked
+	diags = diags.Extend(e.diags)
 	grants, more := pins.Load(s.dir())
 	diags = diags.Extend(more)
 	attached, more := s.Reattached()
@@ -110,7 +154,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 	}
 	programs, more := plugins.Ready(ctx, plugins.ReadyOptions{
 		Wanted: wanted, Locked: locked, Folder: s.PluginFolder(), Overrides: set.DevOverrides, BuiltIn: BuiltIn,
-		Each: o.Each,
+		Each: o.Each, Checks: e.checks,
 		Elsewhere: func(p addr.Provider) bool {
 			_, runs := attached[p]
 			return runs || o.Own[p] != nil || ProgramProviders(set)[p] != ""
@@ -123,6 +167,7 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 			"They may behave differently from any release, and a release may not be able to read what they write to "+
 				"the state."))
 	}
+	e.programs = programs
 	out := make(map[addr.Provider]provider.Factory, len(programs)+len(attached))
 	log := logOrDiscard(s.ProviderLog)
 	for p, program := range programs {

@@ -28,9 +28,12 @@ type Registry struct {
 	calls     context.Context // cancels requests for schemas
 	factories map[addr.Provider]provider.Factory
 
+	beginning sync.WaitGroup // goroutines of Begin
+
 	mu      sync.Mutex // guards the fields below
 	entries map[addr.Provider]*entry
 	pools   int // number of open pools
+	unbegin []context.CancelFunc
 }
 
 // entry holds a provider's schema and its running instance.
@@ -56,7 +59,19 @@ func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Fac
 }
 
 // Prepare requests the schemas of several providers concurrently. Problems are reported when the schemas are used.
-func (r *Registry) Prepare(list []addr.Provider) {
+func (r *Registry) Prepare(list []addr.Provider) { r.prepare(r.calls, list) }
+
+// Begin is Prepare in the background, for plugins that will be needed soon. Close cancels and ends it. The providers
+// must not panic.
+func (r *Registry) Begin(list []addr.Provider) {
+	ctx, cancel := context.WithCancel(r.calls)
+	r.mu.Lock()
+	r.unbegin = append(r.unbegin, cancel)
+	r.mu.Unlock()
+	r.beginning.Go(func() { r.prepare(ctx, list) })
+}
+
+func (r *Registry) prepare(ctx context.Context, list []addr.Provider) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider uses a core for a second
 	var panicked atomic.Pointer[diag.PanicError]
@@ -64,7 +79,7 @@ func (r *Registry) Prepare(list []addr.Provider) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			err := callback.CallAndWait(func() error { r.Schema(p); return nil })
+			err := callback.CallAndWait(func() error { r.schema(ctx, p); return nil })
 			if err != nil { // the embedding program has supplied the provider
 				problem := diag.AsPanic(err)
 				problem.Provider = p.ForDisplay()
@@ -79,28 +94,30 @@ func (r *Registry) Prepare(list []addr.Provider) {
 }
 
 // Schema returns the schema of a provider, which it requests once. The schema is nil if there are errors.
-func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
+func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) { return r.schema(r.calls, p) }
+
+func (r *Registry) schema(ctx context.Context, p addr.Provider) (*provider.Schema, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r.ask(p, e)
+	r.ask(ctx, p, e)
 	return e.schema, e.diags
 }
 
 // ask requests the schema. The caller holds the lock of the entry.
-func (r *Registry) ask(p addr.Provider, e *entry) {
+func (r *Registry) ask(ctx context.Context, p addr.Provider, e *entry) {
 	if e.asked {
 		return
 	}
 	e.asked = true
 	e.diags = diag.List{}.Errorf(nil, "Provider without a schema", "The provider %s crashed when it was asked for its "+
 		"schema.", p.ForDisplay()) // used if the call does not return
-	inst, diags := r.start(r.calls, p)
+	inst, diags := r.start(ctx, p)
 	if diags.HasErrors() {
 		e.diags = diags
 		return
 	}
-	schema, diags := inst.Schema(r.calls)
+	schema, diags := inst.Schema(ctx)
 	if schema == nil && !diags.HasErrors() {
 		diags = diags.Errorf(nil, "Provider without a schema", "The provider %s answered with neither a schema nor an "+
 			"error. This is a bug in the provider.", p.ForDisplay())
@@ -125,7 +142,7 @@ func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) 
 	e := r.entry(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.ask(p, e); e.schema == nil {
+	if r.ask(r.calls, p, e); e.schema == nil {
 		return nil, e.diags
 	}
 	if e.common != nil {
@@ -231,6 +248,13 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 
 // Close closes the providers that no pool has taken.
 func (r *Registry) Close() error {
+	r.mu.Lock()
+	for _, cancel := range r.unbegin {
+		cancel()
+	}
+	r.unbegin = nil
+	r.mu.Unlock()
+	r.beginning.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var unused []*started

@@ -225,6 +225,39 @@ func TestCancelledContextsEndSchemaRequests(t *testing.T) {
 	}
 }
 
+func TestStartsInTheBackgroundAreShared(t *testing.T) {
+	var n counts
+	r, cfg := registry(&n, false)
+	r.Begin([]addr.Provider{cfg.Provider})
+	if schema, diags := r.Schema(cfg.Provider); schema == nil || diags.HasErrors() {
+		t.Errorf("got %v, %v", schema, diags)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n.started.Load() != 1 || n.schemas.Load() != 1 || n.closed.Load() != 1 {
+		t.Errorf("%d were started, %d schemas, %d closed", n.started.Load(), n.schemas.Load(), n.closed.Load())
+	}
+}
+
+func TestCloseEndsStartsInTheBackground(t *testing.T) {
+	a, b := addr.DefaultProvider("stuck"), addr.DefaultProvider("unknown")
+	began := make(chan bool, 1)
+	var ended atomic.Bool
+	r := NewRegistry(t.Context(), map[addr.Provider]provider.Factory{a: func(ctx context.Context) (provider.Provider,
+		error) {
+		began <- true
+		<-ctx.Done() // for ever, unless Close cancels it
+		ended.Store(true)
+		return nil, context.Cause(ctx)
+	}})
+	r.Begin([]addr.Provider{a, b})
+	<-began
+	if err := r.Close(); err != nil || !ended.Load() {
+		t.Errorf("the start has ended: %t, %v", ended.Load(), err)
+	}
+}
+
 // labelled is a provider whose value is not comparable.
 type labelled struct {
 	counted

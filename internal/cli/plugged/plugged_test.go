@@ -146,8 +146,11 @@ func peak(cmd *exec.Cmd) int64 {
 	return most >> 10
 }
 
-func (p *plugged) pids() (list []int) {
-	text, _ := os.ReadFile(p.path("pids")) // it does not exist before the first plugin
+func (p *plugged) pids() []int { return p.from("pids") }
+
+// from returns the process IDs in a file.
+func (p *plugged) from(file string) (list []int) {
+	text, _ := os.ReadFile(p.path(file)) // it does not exist before the first plugin
 	for _, word := range strings.Fields(string(text)) {
 		pid, err := strconv.Atoi(word)
 		p.must(err)

@@ -86,8 +86,9 @@ func (s *session) prepare(k kind) (diags diag.List) {
 	return diags.Extend(s.open(k))
 }
 
-// open takes the lock.
+// open takes the lock. Plugins start meanwhile.
 func (s *session) open(k kind) (diags diag.List) {
+	s.project.Begin()
 	options := s.flags.Locking.OpenOptions(k.operation)
 	options.Reading = k.reading
 	if k.operation == state.OperationPlan && k.reading && !s.flags.Locking.Given(s.call) {

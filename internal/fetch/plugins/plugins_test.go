@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -396,6 +398,74 @@ func TestMissingLockFileAdvisesInit(t *testing.T) {
 		Version: versions.MustParseVersion("1.0.0")})
 	_, diags = w.ready()
 	wantError(t, diags, "Required plugins are not installed", "there is no package")
+}
+
+// Checks that began earlier give the same results as checks of the packages now, and are ignored if they are of other
+// entries.
+func TestEarlyChecksChangeNoResult(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w := newWorld(t)
+		var names []string
+		for i := range 1 + r.IntN(4) {
+			name := fmt.Sprintf("hashicorp/p%d", i)
+			w.has(name, "1.0.0")
+			w.wants(name, "")
+			names = append(names, name)
+		}
+		w.mustInstall()
+		var damage []string
+		for _, name := range names {
+			p := parse(t, name)
+			dir := filepath.Join(w.mirror, p.Host, p.Namespace, p.Type, "1.0.0", packages.Current().String())
+			program := filepath.Join(dir, "terraform-provider-"+p.Type+"_v1.0.0")
+			kind := r.IntN(5)
+			damage = append(damage, fmt.Sprint(kind))
+			var err error
+			switch kind {
+			case 0:
+				err = os.WriteFile(program, []byte("altered"), 0o755)
+			case 1:
+				err = os.WriteFile(filepath.Join(dir, "more"), nil, 0o644)
+			case 2:
+				err = os.RemoveAll(dir)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked, Folder: w.opts.Folder}
+		want, problems := plugins.Ready(t.Context(), o)
+		early := w.opts.Locked.Entries()
+		switch r.IntN(3) {
+		case 0: // the lock file had other hashes
+			early = slices.Clone(early)
+			early[0].Hashes = []lockfile.Hash{"h1:other"}
+		case 1: // or fewer entries
+			early = early[1:]
+		}
+		o.Checks = plugins.Check(t.Context(), o.Folder, early)
+		got, diags := plugins.Ready(t.Context(), o)
+		o.Checks.Wait()
+		if !maps.Equal(got, want) || fmt.Sprint(diags.Err()) != fmt.Sprint(problems.Err()) {
+			t.Errorf("seed %d, damage %v: got %v, %v; want %v, %v", seed, damage, got, diags.Err(), want,
+				problems.Err())
+		}
+	}
+}
+
+func TestCancelledChecksEnd(t *testing.T) {
+	w := newWorld(t)
+	w.has("hashicorp/null", "1.0.0")
+	w.wants("hashicorp/null", "")
+	w.mustInstall()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	checks := plugins.Check(ctx, w.opts.Folder, w.opts.Locked.Entries())
+	checks.Wait()
+	_, diags := plugins.Ready(t.Context(), plugins.ReadyOptions{Wanted: w.opts.Wanted, Locked: w.opts.Locked,
+		Folder: w.opts.Folder, Checks: checks})
+	wantError(t, diags, "Required plugins are not installed", "context canceled")
 }
 
 // A problem of missing providers holds them as values: exactly those that its text names.

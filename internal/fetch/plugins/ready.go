@@ -29,6 +29,8 @@ type ReadyOptions struct {
 	Elsewhere func(addr.Provider) bool
 	// BuiltIn reports whether this program itself serves a provider if no package of it is locked.
 	BuiltIn func(addr.Provider) bool
+	// Checks are checks that have begun already, or nil.
+	Checks *Checks
 	// Each reports a separate problem for each missing provider, with the summaries by which programs that validate
 	// configurations recognize that init must run again. Otherwise there is one problem for all.
 	Each bool
@@ -92,8 +94,12 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 			programs[p] = program
 		}
 	}
-	for i, found := range installed(ctx, opts.Folder, packaged) {
-		p := packaged[i].Provider
+	checks := opts.Checks
+	if !checks.cover(packaged) {
+		checks = Check(ctx, opts.Folder, packaged)
+	}
+	for _, e := range packaged {
+		p, found := e.Provider, checks.of(e)
 		switch {
 		case found.problem != "" && opts.Each:
 			diags = diags.Errorf(nil, fmt.Sprintf("%s: %s", p, found.problem), "").
@@ -140,23 +146,68 @@ func overridden(dir, typ string) (string, error) {
 	return filepath.Abs(program)
 }
 
+// Checks compares installed packages with the lock file while its owner does other work, on all processors, because
+// hashing takes most of the time. A nil Checks covers no package.
+//
+// It owns goroutines, which end with the context of Check at the latest.
+type Checks struct {
+	list []*check
+	all  sync.WaitGroup
+}
+
+type check struct {
+	entry lockfile.Entry
+	done  chan struct{} // closed when found is set
+	found finding
+}
+
 // finding is the result of checking an installed package.
 type finding struct{ program, problem string }
 
-// installed checks packages on all processors, because hashing takes most of the time.
-func installed(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) []finding {
-	found := make([]finding, len(entries))
+// Check begins to check the packages of entries of the lock file in a folder.
+func Check(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) *Checks {
+	c := &Checks{}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for i, e := range entries {
-		slots <- struct{}{}
-		wait.Go(func() {
+	for _, e := range entries {
+		one := &check{entry: e, done: make(chan struct{})}
+		c.list = append(c.list, one)
+		c.all.Go(func() {
+			slots <- struct{}{}
 			defer func() { <-slots }()
-			found[i] = lookAt(ctx, folder, e)
+			defer close(one.done)
+			one.found = lookAt(ctx, folder, e)
 		})
 	}
-	wait.Wait()
-	return found
+	return c
+}
+
+// Wait returns when all checks have ended.
+func (c *Checks) Wait() { c.all.Wait() }
+
+// cover reports whether there is a check of each entry with exactly these hashes.
+func (c *Checks) cover(entries []lockfile.Entry) bool {
+	return !slices.ContainsFunc(entries, func(e lockfile.Entry) bool { return c.find(e) == nil })
+}
+
+// of returns the result for an entry that is covered.
+func (c *Checks) of(e lockfile.Entry) finding {
+	one := c.find(e)
+	<-one.done
+	return one.found
+}
+
+func (c *Checks) find(e lockfile.Entry) *check {
+	if c == nil {
+		return nil
+	}
+	i := slices.IndexFunc(c.list, func(one *check) bool {
+		return one.entry.Provider == e.Provider && one.entry.Version == e.Version &&
+			slices.Equal(one.entry.Hashes, e.Hashes)
+	})
+	if i < 0 {
+		return nil
+	}
+	return c.list[i]
 }
 
 func lookAt(ctx context.Context, folder packages.Folder, e lockfile.Entry) finding {

@@ -20,12 +20,15 @@ type guard struct {
 	cmd   *exec.Cmd
 	group *group.Group
 	pipe  *os.File
+	reply io.Reader // a line when it ignores the signals that its group will get
 	once  sync.Once
 }
 
 const script = `trap '' TERM HUP INT QUIT PIPE; echo; exec >&-; read end; kill -TERM 0; kill -CONT 0; sleep 2; ` +
 	`[ -z "$1" ] || rm -rf -- "$1"; kill -KILL 0`
 
+// newGuard starts a guard. It may not be ready yet, but the program can already start in its group: if this process
+// dies now, the guard gets ready and then finds the pipe closed.
 func newGuard(temp string) (*guard, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -43,19 +46,21 @@ func newGuard(temp string) (*guard, error) {
 	return g, nil
 }
 
-// start returns when the guard ignores the signals that its group will get.
-func (g *guard) start() error {
-	ready, err := g.cmd.StdoutPipe()
-	if err != nil {
+func (g *guard) start() (err error) {
+	if g.reply, err = g.cmd.StdoutPipe(); err != nil {
 		return err
 	}
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
 	g.group = group.Of(g.cmd.Process)
-	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
-		g.end()
-		return fmt.Errorf("it does not answer: %w", err)
+	return nil
+}
+
+// ready returns when the guard ignores the signals that its group will get. Nothing may signal the group before.
+func (g *guard) ready() error {
+	if _, err := io.ReadFull(g.reply, make([]byte, 1)); err != nil {
+		return fmt.Errorf("the guard of a plugin does not answer: %w", err)
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ func (g *guard) prepare(cmd *exec.Cmd) { group.Lead(cmd, false) }
 
 func (g *guard) adopt(p *os.Process) { g.group = group.Bound(p) }
 
+func (g *guard) ready() error { return nil }
+
 func (g *guard) end() {
 	g.once.Do(func() {
 		if g.group != nil {

@@ -76,6 +76,10 @@ func Start(spec Spec) (_ *Process, err error) {
 		p.err = p.cmd.Wait()
 		close(p.ended)
 	}()
+	if err := p.guard.ready(); err != nil {
+		p.Kill()
+		return nil, closeAll(err, outR, errR)
+	}
 	return p, nil
 }
 
