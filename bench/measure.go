@@ -121,11 +121,11 @@ func enter(ctx context.Context, o *options, s shape, n int) ([]*entrant, error) 
 		entrants = append(entrants, e)
 	}
 	if s.plugin != "" && len(entrants) > 0 {
-		driver, err := o.driver(ctx, entrants[len(entrants)-1], s, n, dir("replay"))
+		drivers, err := o.drivers(ctx, entrants[len(entrants)-1], s, n)
 		if err != nil {
 			return nil, err
 		}
-		entrants = append([]*entrant{driver}, entrants...)
+		entrants = append(drivers, entrants...)
 	}
 	return entrants, nil
 }

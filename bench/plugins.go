@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,13 +43,37 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
+// Names of the entrants that only call the plugin.
+const (
+	bareCalls = "replay"
+	journaled = "replay-journal" // which also writes the least journal
+)
+
+// drivers record the calls that an engine makes at each step, and return entrants that replay them: without a journal
+// and, if the plugin changes something that lasts, with one.
+func (o *options) drivers(ctx context.Context, engine *entrant, s shape, n int) ([]*entrant, error) {
+	dir := func(name string) string { return filepath.Join(o.workDir, fmt.Sprintf("%s-%d-%s", s.name, n, name)) }
+	bare, err := o.driver(ctx, engine, s, n, dir(bareCalls))
+	if err != nil || s.plugin != world.Source {
+		return []*entrant{bare}, err
+	}
+	with := *bare
+	with.name, with.dir, with.steps, with.cells = journaled, dir(journaled), nil, nil
+	for _, st := range bare.steps {
+		st.args = append(slices.Clone(st.args), filepath.Join(with.dir, "journal"))
+		with.steps = append(with.steps, st)
+		with.cells = append(with.cells, cell{Contender: with.name})
+	}
+	return []*entrant{bare, &with}, os.MkdirAll(with.dir, 0o777)
+}
+
 // driver records the calls that an engine makes at each step, and returns an entrant that replays them.
 func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, dir string) (*entrant, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	e := &entrant{contender: contender{name: "replay", bin: exe, reference: true}, dir: dir, runs: o.runs,
+	e := &entrant{contender: contender{name: bareCalls, bin: exe, reference: true}, dir: dir, runs: o.runs,
 		cliConfig: engine.cliConfig}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
@@ -74,14 +99,20 @@ func (o *options) driver(ctx context.Context, engine *entrant, s shape, n int, d
 // writeOverhead writes how much longer tombolo takes than the replayed calls of its plugin.
 func writeOverhead(w io.Writer, rows []row) error {
 	for _, r := range rows {
-		bare, ok := r.Cells[0].median()
-		engine, okEngine := r.Cells[len(r.Cells)-1].median()
-		if !ok || !okEngine {
+		engine, ok := r.Cells[len(r.Cells)-1].median()
+		if !ok {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%s: %.2f times the wall time of the bare calls\n", r.Step,
-			float64(engine.Wall)/float64(bare.Wall)); err != nil {
-			return err
+		for _, c := range r.Cells {
+			bare, ok := c.median()
+			what := map[string]string{bareCalls: "bare calls", journaled: "calls with the least journal"}[c.Contender]
+			if !ok || what == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%s: %.2f times the wall time and %.2f times the CPU time of the %s\n", r.Step,
+				float64(engine.Wall)/float64(bare.Wall), float64(engine.CPU)/float64(bare.CPU), what); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -31,8 +31,8 @@ func (bytesCodec) Unmarshal(b []byte, v any) error {
 
 // replay starts a plugin and repeats recorded calls, in order and with the concurrency of an engine: the cost of an
 // engine without any work of its own. Calls that prepare others (schema, configuration) run alone. The responses are
-// discarded.
-func replay(ctx context.Context, program string, calls []call) error {
+// discarded. With a journal, it also does what any engine must do that loses nothing.
+func replay(ctx context.Context, program string, calls []call, journal *intents) error {
 	client := goplugin.NewClient(&goplugin.ClientConfig{
 		HandshakeConfig: wiretest.Handshake, VersionedPlugins: wiretest.Calling(6), Cmd: exec.Command(program),
 		AutoMTLS:         true,
@@ -54,9 +54,7 @@ func replay(ctx context.Context, program string, calls []call) error {
 		slots <- struct{}{}
 		under.Go(func() {
 			defer func() { <-slots }()
-			var answer []byte
-			if err := conn.ClientConn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}),
-				grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil {
+			if err := repeat(ctx, conn.ClientConn, c, journal); err != nil {
 				cancel(fmt.Errorf("%s: %w", c.Method, err))
 			}
 		})
@@ -68,6 +66,23 @@ func replay(ctx context.Context, program string, calls []call) error {
 	return context.Cause(ctx)
 }
 
+// repeat repeats a call.
+func repeat(ctx context.Context, conn *grpc.ClientConn, c call, journal *intents) error {
+	changes := journal != nil && strings.Contains(c.Method, "/Apply")
+	if changes {
+		if err := journal.intent(c.Request); err != nil {
+			return err
+		}
+	}
+	var answer []byte
+	if err := conn.Invoke(ctx, c.Method, &c.Request, &answer, grpc.ForceCodec(bytesCodec{}),
+		grpc.MaxCallRecvMsgSize(wire.MaxMessage)); err != nil || !changes {
+		return err
+	}
+	_, err := journal.add(answer)
+	return err
+}
+
 func alone(method string) bool {
 	for _, name := range []string{"Validate", "Upgrade", "Read", "Plan", "Apply"} {
 		if strings.Contains(method, "/"+name) && !strings.Contains(method, "ValidateProvider") {
@@ -77,14 +92,18 @@ func alone(method string) bool {
 	return true
 }
 
-// replayMain implements "bench replay PROGRAM DIRECTORY"; the calls are in the directory.
+// replayMain implements "bench replay PROGRAM DIRECTORY [JOURNAL]"; the calls are in the directory.
 func replayMain(ctx context.Context, args []string) error {
-	if len(args) != 2 {
-		return errors.New("usage: bench replay PROGRAM DIRECTORY")
+	if len(args) != 2 && len(args) != 3 {
+		return errors.New("usage: bench replay PROGRAM DIRECTORY [JOURNAL]")
 	}
 	calls, err := readCalls(args[1])
+	if err != nil || len(args) == 2 {
+		return errors.Join(err, replay(ctx, args[0], calls, nil))
+	}
+	journal, err := newIntents(args[2])
 	if err != nil {
 		return err
 	}
-	return replay(ctx, args[0], calls)
+	return errors.Join(replay(ctx, args[0], calls, journal), journal.close())
 }
