@@ -9,6 +9,7 @@
 //	ctyfast.RawEquals(a, b)                   cty.Value.RawEquals
 //	ctyfast.WhollyKnown(v)                    cty.Value.IsWhollyKnown
 //	ctyfast.HasMarkDeep(v, mark)              cty.Value.HasMarkDeep
+//	ctyfast.Members(v), ObjectLike(v, vals)   cty.Value.AsValueMap, cty.ObjectVal
 //	ctyfast.MarshalMsgpack, UnmarshalMsgpack  those of cty/msgpack, without a value for each part (pack.go, unpack.go)
 //	ctyfast.MarshalJSON, UnmarshalJSON        those of cty/json, in one pass (write.go, read.go)
 //	ctyfast.ReadJSON                          the same, for those who have to know that nothing was unusual

@@ -227,6 +227,40 @@ func checkSeed(t *testing.T, seed uint64) {
 	if got, want := WhollyKnown(marked), marked.IsWhollyKnown(); got != want {
 		t.Fatalf("seed %d: WhollyKnown is %t, want %t: %#v", seed, got, want, marked)
 	}
+	checkMembers(t, seed, a, b, marked)
+}
+
+// checkMembers takes objects and maps apart, and builds objects like others of them.
+func checkMembers(t *testing.T, seed uint64, list ...cty.Value) {
+	t.Helper()
+	var objects []cty.Value
+	for _, v := range list {
+		_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+			bare, _ := v.Unmark()
+			if ty := bare.Type(); bare.IsNull() || !bare.IsKnown() || !ty.IsObjectType() && !ty.IsMapType() {
+				return true, nil
+			}
+			got, want := Members(bare), bare.AsValueMap()
+			same := len(got) == len(want)
+			for name, member := range want {
+				same = same && got[name].Type().Equals(member.Type()) && got[name].RawEquals(member)
+			}
+			if !same {
+				t.Fatalf("seed %d: got\n%#v\nwant\n%#v", seed, got, want)
+			}
+			objects = append(objects, bare)
+			return true, nil
+		})
+	}
+	for _, like := range objects {
+		for _, of := range objects {
+			vals := of.AsValueMap()
+			got, want := ObjectLike(like, vals), cty.ObjectVal(vals)
+			if !got.RawEquals(want) || !got.Type().Equals(want.Type()) {
+				t.Fatalf("seed %d: got\n%#v\nwant\n%#v\nlike %#v", seed, got, want, like)
+			}
+		}
+	}
 }
 
 // somewhere marks a random part of a value.

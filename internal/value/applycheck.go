@@ -132,8 +132,8 @@ func (c *applyChecker) blocks(nb *provider.NestedBlock, planned, actual cty.Valu
 		}
 	case provider.NestingMap:
 		// Terraform only counts blocks with labels. No framework creates them, so a stricter check breaks no provider.
-		found := actual.AsValueMap()
-		for key, pv := range planned.AsValueMap() {
+		found := ctyfast.Members(actual)
+		for key, pv := range ctyfast.Members(planned) {
 			c.enterKey(key)
 			if av, ok := found[key]; ok {
 				c.blockObject(s, pv, av)
@@ -204,8 +204,8 @@ func (c *applyChecker) value(planned, actual cty.Value) {
 }
 
 func (c *applyChecker) mapValue(planned, actual cty.Value) {
-	found := actual.AsValueMap()
-	for key, pv := range planned.AsValueMap() {
+	found := ctyfast.Members(actual)
+	for key, pv := range ctyfast.Members(planned) {
 		c.enterKey(key)
 		if av, ok := found[key]; ok {
 			c.value(pv, av)

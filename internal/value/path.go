@@ -227,7 +227,7 @@ func updateInside(v cty.Value, paths []cty.Path, fn func(cty.Value) cty.Value) c
 		if len(groups) == 0 || v.LengthInt() == 0 {
 			return cty.NilVal
 		}
-		vals := v.AsValueMap()
+		vals := ctyfast.Members(v)
 		for name, rest := range groups {
 			if old, ok := vals[name]; ok {
 				vals[name] = updateAt(old, rest, fn)

@@ -230,8 +230,8 @@ func (c *planChecker) list(prior, config, planned cty.Value, each func(prior, co
 }
 
 func (c *planChecker) keyed(prior, config, planned cty.Value, each func(prior, config, planned cty.Value)) {
-	wanted := config.AsValueMap()
-	for key, pv := range planned.AsValueMap() {
+	wanted := ctyfast.Members(config)
+	for key, pv := range ctyfast.Members(planned) {
 		c.enterKey(key)
 		if cv, ok := wanted[key]; ok {
 			found, ok := elementByKey(prior, key)

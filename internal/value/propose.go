@@ -271,7 +271,7 @@ func (m merger) list(s shape, prior, config cty.Value) (cty.Value, origin) {
 }
 
 func (m merger) keyed(s shape, prior, config cty.Value) (cty.Value, origin) {
-	vals := config.AsValueMap()
+	vals := ctyfast.Members(config)
 	all := collectionOrigin(prior, len(vals))
 	for key, c := range vals {
 		found, ok := elementByKey(prior, key)

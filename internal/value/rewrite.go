@@ -144,7 +144,7 @@ func (r rewriter) object(s shape, v cty.Value) (cty.Value, bool) {
 	var vals map[string]cty.Value
 	set := func(name string, nv cty.Value) {
 		if vals == nil {
-			vals = v.AsValueMap()
+			vals = ctyfast.Members(v)
 		}
 		vals[name] = nv
 	}
@@ -211,7 +211,7 @@ func (r rewriter) members(s shape, nesting provider.Nesting, v cty.Value) (cty.V
 		}
 		return sequenceLike(v, vals), true
 	case provider.NestingMap:
-		vals := v.AsValueMap()
+		vals := ctyfast.Members(v)
 		any := false
 		for key, ev := range vals {
 			nv, changed := r.object(s, ev)
@@ -242,7 +242,7 @@ func replaceUnknown(v cty.Value, fn func(cty.Value) cty.Value) cty.Value {
 	case !v.IsKnown():
 		v = fn(v)
 	case ty.IsObjectType() || ty.IsMapType():
-		vals := v.AsValueMap()
+		vals := ctyfast.Members(v)
 		for k, ev := range vals {
 			vals[k] = replaceUnknown(ev, fn)
 		}

@@ -117,7 +117,9 @@ func sequenceLike(like cty.Value, vals []cty.Value) cty.Value {
 // keyedLike builds a map or object like the given one.
 func keyedLike(like cty.Value, vals map[string]cty.Value) cty.Value {
 	switch {
-	case like.Type().IsObjectType() || !cty.CanMapVal(vals):
+	case like.Type().IsObjectType():
+		return ctyfast.ObjectLike(like, vals)
+	case !cty.CanMapVal(vals):
 		return cty.ObjectVal(vals)
 	case len(vals) == 0:
 		return cty.MapValEmpty(like.Type().ElementType())

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,7 +30,7 @@ const serverName = "plugin"
 // Conn is a connection for calls, which may be concurrent.
 type Conn struct {
 	conn *http.ClientConn
-	url  string // without the method
+	url  url.URL // without the method
 }
 
 // Dial connects to a server. If config is nil, the connection is unencrypted. The context only limits the start.
@@ -65,7 +66,7 @@ func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), con
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{conn: conn, url: scheme + "://" + serverName}, nil
+	return &Conn{conn: conn, url: url.URL{Scheme: scheme, Host: serverName}}, nil
 }
 
 // encrypted returns a connection over TLS on which the server speaks HTTP/2. It closes conn after an error.
@@ -136,10 +137,9 @@ func (c *Conn) call(ctx context.Context, method string, request proto.Message,
 		return false, err
 	}
 	body := &body{from: bytes.NewReader(b)}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+method, body)
-	if err != nil {
-		return false, status.Error(codes.Internal, err.Error())
-	}
+	at := c.url
+	at.Path = method
+	req := (&http.Request{Method: http.MethodPost, URL: &at, Host: serverName, Body: body}).WithContext(ctx)
 	req.Header = http.Header{"Content-Type": {contentType}, "Te": {"trailers"}, "User-Agent": {"tombolo"}}
 	if end, ok := ctx.Deadline(); ok {
 		// A little more than the remaining time, because the caller's clock decides.
@@ -171,6 +171,9 @@ type body struct {
 	from  *bytes.Reader
 	begun atomic.Bool
 }
+
+// Close implements io.Closer.
+func (b *body) Close() error { return nil }
 
 // Read implements io.Reader. It returns io.EOF with the last bytes, because net/http then ends the stream in the same
 // frame; otherwise the end is a frame, an encrypted record and a system call of its own.
