@@ -1,6 +1,9 @@
 package backend
 
 import (
+	"cmp"
+	"fmt"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/internal/encryption"
@@ -18,6 +21,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/internal/store/s3"
 	"github.com/tombolo-iac/tombolo/provider"
+	"github.com/tombolo-iac/tombolo/state"
 )
 
 // kinds maps the types of backends to their kinds.
@@ -59,6 +63,37 @@ func (b *Backend) Locating() []string {
 		return names
 	}
 	return b.Arguments()
+}
+
+// Location returns a text that is the same for backends and workspaces with the same state, or "" if the arguments and
+// the environment do not say where it is. It may contain a secret. It sends no requests.
+func (b *Backend) Location(workspace string, o remote.Surroundings) string {
+	kind := b.kind()
+	if kind.Location != nil {
+		return kind.Location(b.Config, workspace, o)
+	}
+	text := fmt.Sprintf("%s %q", b.Type, workspace)
+	for _, name := range b.Locating() {
+		if name == "workspace_key_prefix" && workspace == state.DefaultWorkspace {
+			continue // it is for the states of other workspaces
+		}
+		v := b.Config.GetAttr(name)
+		unset, optional := kind.Unset[name]
+		if v.IsNull() || v.Type() == cty.String && v.IsKnown() && v.AsString() == "" {
+			given := ""
+			if unset.Variable != "" && o.Getenv != nil {
+				given = o.Getenv(unset.Variable)
+			}
+			if given = cmp.Or(given, unset.Value); given == "" && !optional && len(kind.Locating) > 0 {
+				return ""
+			}
+			if len(kind.Locating) > 0 {
+				v = cty.StringVal(given)
+			}
+		}
+		text += fmt.Sprintf(" %s=%#v", name, v)
+	}
+	return text
 }
 
 // KeyProviders returns the key providers of clouds, by kind.

@@ -157,7 +157,7 @@ func (r *Run) StillNeeded(ctx context.Context) (diags diag.List) {
 				continue
 			}
 			snapshot, more := r.o.Stack.Stored(ctx, r.o.Base, u)
-			if diags = diags.Extend(more); !more.HasErrors() && len(snapshot.State.Resources()) > 0 {
+			if diags = diags.Extend(InUnit(more, u)); !more.HasErrors() && len(snapshot.State.Resources()) > 0 {
 				diags = diags.Errorf(nil, "Unit is still needed", "The unit %q depends on %q and has objects in its "+
 					"state, but is not part of this run. Destroy it, too, with -with-dependents.", u.Name, dep.Name)
 			}

@@ -215,9 +215,12 @@ func (s *Stack) Chosen(f *File) (list []*Unit, diags diag.List) {
 // nothing can be applied.
 func (r *Run) Restore(ctx context.Context, f *File) (diags diag.List) {
 	r.saved = true
+	of := map[*Unit]ManifestUnit{}
 	for _, m := range f.Manifest.Units {
-		u := r.o.Stack.Unit(m.Name)
-		diags = diags.Extend(Seen(r.restore(ctx, r.units[u], m, f), u))
+		of[r.o.Stack.Unit(m.Name)] = m
+	}
+	for _, u := range r.o.Units { // in the order of the stack, as two runs may wait for locks of each other otherwise
+		diags = diags.Extend(InUnit(Seen(r.restore(ctx, r.units[u], of[u], f), u), u))
 	}
 	if diags.HasErrors() {
 		return diags

@@ -26,7 +26,9 @@ func (r *Run) Plan(ctx context.Context) []*Result {
 			ur.Problems, ur.Notes, ur.again = nil, nil, false
 		}
 	}
-	r.walk(ctx, pending, r.o.Plan.Mode == plan.Normal, false, func(ur *unitRun) { r.planUnit(ctx, ur) })
+	for todo := pending; len(todo) > 0; todo = r.wait(ctx, pending) {
+		r.walk(ctx, todo, r.o.Plan.Mode == plan.Normal, false, func(ur *unitRun) { r.planUnit(ctx, ur) })
+	}
 	var list []*Result
 	for _, u := range pending {
 		list = append(list, &r.units[u].Result)
@@ -36,6 +38,10 @@ func (r *Run) Plan(ctx context.Context) []*Result {
 
 func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 	u := ur.Unit
+	if diags := r.o.Stack.Broken(u); diags.HasErrors() {
+		r.fail(ur, diags)
+		return
+	}
 	if r.o.Plan.Mode == plan.Normal {
 		if failed := r.failed(u, false); failed != nil {
 			r.set(ur, Skipped, "the unit %s, which it needs, has not succeeded", failed.Name)
@@ -53,15 +59,16 @@ func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 		}
 		if len(snapshot.State.Resources()) == 0 && len(snapshot.InFlight) == 0 &&
 			len(snapshot.State.OutputNames()) == 0 {
-			if diags := r.settle(ctx, u, snapshot); diags.HasErrors() {
-				r.fail(ur, diags)
+			if diags := r.settle(ctx, ur, snapshot); diags.HasErrors() {
+				if !r.contend(ctx, ur, diags) {
+					r.fail(ur, diags)
+				}
 				return
 			}
 			r.set(ur, Unchanged, "there are no objects in its state")
 			return
 		}
 	}
-	r.set(ur, Planning, "")
 	given, why, diags := r.given(ctx, ur)
 	switch {
 	case diags.HasErrors():
@@ -71,8 +78,10 @@ func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 		r.set(ur, Deferred, "%s", why)
 		return
 	}
-	diags = r.make(ctx, ur, given)
-	r.planned(ctx, ur, diags)
+	r.set(ur, Planning, "")
+	if diags = r.make(ctx, ur, given); !r.contend(ctx, ur, diags) {
+		r.planned(ctx, ur, diags)
+	}
 }
 
 // planned sets the phase of a unit for its new plan.
@@ -108,6 +117,8 @@ func (r *Run) waits(u *Unit) string {
 			continue
 		}
 		switch {
+		case dep.contended:
+			return fmt.Sprintf("waits for the unit %s, the lock of whose state another run holds", e.To.Name)
 		case dep.Phase == Deferred:
 			return fmt.Sprintf("waits for the unit %s, which is deferred", e.To.Name)
 		case dep.Phase != Planned && dep.Phase != Unchanged:
@@ -133,7 +144,7 @@ func (r *Run) given(ctx context.Context, ur *unitRun) (map[string]cty.Value, str
 		}
 		have, planned, diags := r.have(ctx, e.To)
 		if diags.HasErrors() {
-			return nil, "", diags
+			return nil, "", InUnit(diags, e.To)
 		}
 		names := e.Outputs
 		if e.All {
@@ -215,7 +226,7 @@ func (r *Run) make(ctx context.Context, ur *unitRun, given map[string]cty.Value)
 	if diags = diags.Extend(more); more.HasErrors() {
 		return Seen(diags, u)
 	}
-	open := r.o.Open
+	open := r.lock(ur)
 	if r.o.FileLocks {
 		file, _ := us.ProjectFile() // it was read before without an error
 		open.NoLock = open.NoLock || file.PlansUnlocked()

@@ -79,6 +79,8 @@ type unitRun struct {
 	values  map[string]cty.Value // the values of ephemeral variables
 	uses    []Use
 	again   bool // it has to be planned in the next round
+	// contended means that another run holds the lock, and insists that this unit waits for it.
+	contended, insists bool
 }
 
 // Result is the result of a unit so far.
@@ -135,7 +137,7 @@ func (r *Run) Results() (list []*Result) {
 // Close releases all locks that are still held.
 func (r *Run) Close(ctx context.Context) (diags diag.List) {
 	for _, u := range r.o.Units {
-		diags = diags.Extend(r.units[u].release(ctx))
+		diags = diags.Extend(InUnit(r.units[u].release(ctx), u))
 	}
 	return diags
 }
@@ -284,16 +286,16 @@ func (s *Stack) workspace(ctx context.Context, base *engine.Surroundings, u *Uni
 }
 
 // settle stores what a killed run has left in the journal of a unit that has no objects: no plan of the unit does it.
-func (r *Run) settle(ctx context.Context, u *Unit, snapshot *state.Snapshot) diag.List {
+func (r *Run) settle(ctx context.Context, ur *unitRun, snapshot *state.Snapshot) diag.List {
 	if !r.o.Keep || r.o.Open.NoLock || snapshot.State == nil {
 		return nil
 	}
-	ws, diags := r.o.Stack.workspace(ctx, r.o.Base, u)
+	ws, diags := r.o.Stack.workspace(ctx, r.o.Base, ur.Unit)
 	if diags.HasErrors() {
 		return diags
 	}
 	request := state.LockRequest{Info: state.LockInfo{Operation: r.o.Open.Operation}}
-	session, err := state.Acquire(ctx, ws, request, r.o.Open.Timeout, func(*state.LockedError) {})
+	session, err := state.Acquire(ctx, ws, request, r.lock(ur).Timeout, func(*state.LockedError) {})
 	if err != nil {
 		return diag.FromError("Error acquiring the state lock", err)
 	}

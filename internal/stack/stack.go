@@ -43,6 +43,7 @@ type Stack struct {
 	source []byte // of the project file
 	byName map[string]*Unit
 	groups map[string][]*Unit // by label, for blocks whose source is a pattern
+	broken map[*Unit]diag.List
 }
 
 // Unit is a root module of a stack.
@@ -90,7 +91,8 @@ func (s *Stack) Unit(name string) *Unit { return s.byName[name] }
 // Load expands the units of a project file in a directory and finds what their arguments refer to. It returns errors
 // for unknown units, cycles, and sources that are not directories with a configuration inside of the root.
 func Load(root string, file projectfile.File) (*Stack, diag.List) {
-	s := &Stack{Root: root, AtOnce: file.UnitsAtOnce(), byName: map[string]*Unit{}, groups: map[string][]*Unit{}}
+	s := &Stack{Root: root, AtOnce: file.UnitsAtOnce(), byName: map[string]*Unit{}, groups: map[string][]*Unit{},
+		broken: map[*Unit]diag.List{}}
 	s.source, _ = regular.Read(filepath.Join(root, projectfile.Name), projectfile.MaxSize)
 	var diags diag.List
 	if len(file.Units) == 0 {

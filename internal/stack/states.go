@@ -3,7 +3,6 @@ package stack
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"path"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/config"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
+	"github.com/tombolo-iac/tombolo/internal/store/remote"
 	"github.com/tombolo-iac/tombolo/state"
 )
 
@@ -52,27 +52,40 @@ func (u *Unit) Program(name string) string {
 }
 
 // FindStates adds the edges of data sources that read states of other units, and returns an error if two units have the
-// same state. It warns of data sources whose configuration is not constant.
+// same state. It warns of data sources whose configuration is not constant. A unit whose configuration cannot be read is
+// no error: Broken returns its problems.
 func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diags diag.List) {
 	if diags = s.dataDirs(base); diags.HasErrors() {
 		return diags
 	}
-	owners := map[string]*Unit{}
+	owners, likely := map[string]*Unit{}, map[string]*Unit{}
 	loaded := map[*Unit]*config.Config{}
 	for _, u := range s.sorted() {
-		us := s.Surroundings(base, u)
-		cfg, place, more := load(ctx, us)
-		if diags = diags.Extend(more.In(u)); more.diags.HasErrors() {
+		l, more := load(ctx, s.Surroundings(base, u))
+		if more.HasErrors() {
+			s.broken[u] = Seen(more, u)
 			continue
 		}
-		loaded[u] = cfg
-		if other := owners[place]; other != nil && place != "" {
+		loaded[u] = l.config
+		switch other := owners[l.place]; {
+		case l.place == "":
+		case !l.recorded:
+			if likely[l.place] == nil {
+				likely[l.place] = u
+			}
+		case other != nil:
 			at := u.Range
 			diags = diags.Errorf(&at, "Two units have the same state", "The units %q and %q would write the same "+
 				"state: they have the same backend settings and the same workspace. Change the backend block of one "+
 				"of them, or set its workspace.", other.Name, u.Name)
+		default:
+			owners[l.place] = u
 		}
-		owners[place] = u
+	}
+	for place, u := range likely {
+		if owners[place] == nil {
+			owners[place] = u
+		}
 	}
 	for _, u := range s.sorted() {
 		if loaded[u] != nil {
@@ -84,6 +97,10 @@ func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diag
 	}
 	return diags.Extend(s.order())
 }
+
+// Broken returns the problems of a unit whose configuration cannot be read: a run fails it, and skips those that need
+// it.
+func (s *Stack) Broken(u *Unit) diag.List { return s.broken[u] }
 
 // dataDirs returns an error if TF_DATA_DIR makes units of different directories share the folder of their modules and
 // of the record of their backend.
@@ -104,12 +121,6 @@ func (s *Stack) dataDirs(base *engine.Surroundings) (diags diag.List) {
 	return nil
 }
 
-// problems are diagnostics of a unit, whose files are relative to its directory.
-type problems struct{ diags diag.List }
-
-// In returns the problems with names of files relative to the root of the stack.
-func (p problems) In(u *Unit) diag.List { return Seen(p.diags, u) }
-
 // Seen returns problems of a unit with names of files relative to the root of the stack.
 func Seen(diags diag.List, u *Unit) diag.List {
 	out := make(diag.List, len(diags))
@@ -127,43 +138,75 @@ func Seen(diags diag.List, u *Unit) diag.List {
 	return out
 }
 
-// load reads the configuration of a unit, with its modules if they are installed, and the place of its state, which is
-// empty if it is not known before init.
-func load(ctx context.Context, us *engine.Surroundings) (*config.Config, string, problems) {
+// InUnit returns problems with the name of the unit in their addresses.
+func InUnit(diags diag.List, u *Unit) diag.List {
+	out := make(diag.List, len(diags))
+	for i, d := range diags {
+		moved := *d
+		about := d.Address
+		if about == "" && strings.Contains(d.Within, "[") {
+			about = d.Within
+		}
+		switch {
+		case about == "":
+			moved.Address = inUnit + u.Name
+		case !strings.Contains(about, inUnit):
+			moved.Address = about + " in " + inUnit + u.Name
+		}
+		out[i] = &moved
+	}
+	return out
+}
+
+const inUnit = "the unit "
+
+// loadedUnit is the configuration of a unit, with its modules if they are installed, and the place of its state, which
+// is empty if it is not known. Before init has recorded the backend, the place is only likely: init may be given more
+// settings.
+type loadedUnit struct {
+	config   *config.Config
+	place    string
+	recorded bool
+}
+
+func load(ctx context.Context, us *engine.Surroundings) (loadedUnit, diag.List) {
 	root, diags := us.RootModule(ctx)
 	if diags.HasErrors() {
-		return nil, "", problems{diags.OnlyErrors()}
+		return loadedUnit{}, diags.OnlyErrors()
 	}
 	b, diags := backend.Of(root.Root)
 	if diags.HasErrors() {
-		return nil, "", problems{diags}
+		return loadedUnit{}, diags
 	}
+	out := loadedUnit{config: root, recorded: true}
 	recorded, err := us.RecordedBackend()
 	switch {
 	case err == nil && recorded.IsRecordOf(b) && recorded != nil:
 		b = recorded.Located(b)
 	case b.InService():
-		b = nil // the rest of its settings may be given to init
-		return root, "", problems{}
+		out.recorded = false
 	}
 	workspace, _, err := us.Workspace()
 	if err != nil {
-		return nil, "", problems{diag.FromError("Cannot tell which workspace is selected", err)}
+		return loadedUnit{}, diag.FromError("Cannot tell which workspace is selected", err)
 	}
-	where, err := place(us, b, workspace)
-	if err != nil {
-		return nil, "", problems{diag.FromError("Failed to load state", err)}
+	if out.place, err = place(us, b, workspace); err != nil {
+		return loadedUnit{}, diag.FromError("Failed to load state", err)
+	}
+	if !out.recorded {
+		return out, nil
 	}
 	project, more := us.Load(ctx, engine.LoadOptions{NoPlugins: true})
 	if project == nil || more.HasErrors() { // modules are not installed: plans report it
-		return root, where, problems{}
+		return out, nil
 	}
 	defer project.Close()
-	return project.Config(), where, problems{}
+	out.config = project.Config()
+	return out, nil
 }
 
-// place returns a text that is the same for the same state, or "" for states that only exist in memory. It may have
-// secrets.
+// place returns a text that is the same for the same state, or "" for states that only exist in memory, or if the
+// settings and the environment do not say where it is. It may have secrets.
 func place(us *engine.Surroundings, b *backend.Backend, workspace string) (string, error) {
 	switch {
 	case b.InMemory():
@@ -171,11 +214,7 @@ func place(us *engine.Surroundings, b *backend.Backend, workspace string) (strin
 	case !b.InService():
 		return us.StatePlace(b, workspace)
 	}
-	text := fmt.Sprintf("%s %q", b.Type, workspace)
-	for _, name := range b.Locating() {
-		text += fmt.Sprintf(" %s=%#v", name, b.Config.GetAttr(name))
-	}
-	return text, nil
+	return b.Location(workspace, remote.Surroundings{Getenv: us.Getenv, Dir: us.In("."), Flavor: us.Flavor()}), nil
 }
 
 // readers adds the edges of a unit to those whose states it reads.
@@ -200,8 +239,9 @@ func (s *Stack) readers(u *Unit, us *engine.Surroundings, cfg *config.Config, ow
 			case !constant && u.block.DependsOn == nil:
 				at := r.DeclRange
 				diags = diags.Extend(Seen(diag.List{}.Warnf(&at, "Unknown state", "Which state this data source reads "+
-					"is only known during the plan. If it is that of another unit, add that unit to depends_on of the "+
-					"unit %q in tombolo.hcl, as its changes are not seen otherwise.", u.Name), u))
+					"is not known before the plan: its arguments and the environment do not say it. If it is that of "+
+					"another unit, add that unit to depends_on of the unit %q in tombolo.hcl, as its changes are not "+
+					"seen otherwise.", u.Name), u))
 			case constant && where != "" && to != nil && to != u:
 				edge(edges, to).State = true
 			}
@@ -262,5 +302,5 @@ func target(us *engine.Surroundings, m *config.Module, r *config.Resource) (wher
 	if err != nil {
 		return "", true
 	}
-	return strings.TrimSpace(where), true
+	return where, where != "" || b.InMemory()
 }

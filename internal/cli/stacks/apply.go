@@ -96,25 +96,39 @@ func (o *running) apply(ctx context.Context, c *command.Call, approved bool) com
 	}
 	defer s.end()
 	for round := 1; ; round++ {
-		list := s.run.Plan(s.ctx)
+		list := s.plan()
 		s.board.results(list, true)
 		if !s.run.Applyable() {
 			return s.conclude()
 		}
-		s.board.summary(list)
+		s.board.progress(list)
 		if ok := approved || s.approve(o.destroy, list); !ok {
 			if round > 1 {
 				s.board.summary(s.run.Results())
 			}
 			return command.Failed
 		}
-		applied := s.run.Apply(s.ctx)
+		applied := s.apply()
 		s.board.results(applied, false)
 		if !s.run.Pending() || s.ctx.Err() != nil {
 			return s.conclude()
 		}
 		c.Tell("\nRound %d is complete. Planning the units that waited.\n", round)
 	}
+}
+
+// plan makes the plans of a round.
+func (s *session) plan() []*stack.Result {
+	s.board.begin(s.run.Results())
+	defer s.board.finish(s.run.Results())
+	return s.run.Plan(s.ctx)
+}
+
+// apply applies the plans of a round.
+func (s *session) apply() []*stack.Result {
+	s.board.begin(s.run.Results())
+	defer s.board.finish(s.run.Results())
+	return s.run.Apply(s.ctx)
 }
 
 // conclude shows how the units ended.
@@ -191,7 +205,7 @@ func (o *running) applySaved(ctx context.Context, c *command.Call, name string) 
 		c.Report(diags)
 		return command.Failed
 	}
-	list := s.run.Apply(s.ctx)
+	list := s.apply()
 	s.board.results(list, false)
 	outcome := s.conclude()
 	for _, later := range f.Manifest.Deferred {

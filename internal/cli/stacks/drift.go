@@ -55,7 +55,7 @@ func (o *running) drift(ctx context.Context, c *command.Call, asJSON, asMarkdown
 	outcome := command.Done
 	for _, r := range s.run.Plan(s.ctx) {
 		if r.Phase == stack.Failed || r.Phase == stack.Skipped {
-			if !c.Report(shown(c, r.Unit, r.Problems)) || r.Phase == stack.Skipped {
+			if c.Report(shown(c, r.Unit, r.Problems)) {
 				c.Report(diag.List{}.Errorf(nil, "Interrupted", "The unit %q was not examined: "+
 					"%s.", r.Unit.Name, r.Reason))
 			}

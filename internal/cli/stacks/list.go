@@ -37,10 +37,11 @@ func showUnits(c *command.Call, write func(w io.Writer, units []*stack.Unit) err
 	o.flags(c)
 	c.DocumentFlags()
 	return func(ctx context.Context) command.Outcome {
-		_, units, ok := o.load(ctx, c)
+		s, units, ok := o.load(ctx, c)
 		if !ok {
 			return command.Failed
 		}
+		unreadable(c, s, units)
 		if to := c.Documents(); to != nil {
 			if err := writeUnits(to, units); err != nil || c.Document {
 				return c.Finish(failed, err)

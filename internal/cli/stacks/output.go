@@ -77,10 +77,13 @@ func outputs(ctx context.Context, c *command.Call, o *choice) command.Outcome {
 	}
 	states := map[*stack.Unit]*state.State{}
 	all := map[string]json.RawMessage{}
+	outcome := command.Done
 	for _, u := range units {
 		snapshot, diags := s.Stored(ctx, &c.Surroundings, u)
 		if diags.HasErrors() {
-			return c.End(shown(c, u, diags))
+			c.Report(shown(c, u, diags))
+			outcome = command.Failed
+			continue
 		}
 		var b bytes.Buffer
 		if err := tfjson.Outputs(&b, snapshot.State); err != nil {
@@ -89,14 +92,20 @@ func outputs(ctx context.Context, c *command.Call, o *choice) command.Outcome {
 		states[u], all[u.Name] = snapshot.State, b.Bytes()
 	}
 	if to := c.Documents(); to != nil {
-		if err := document(to, all); err != nil || c.Document {
+		if err := document(to, all); err != nil {
 			return c.Finish("Failed to show outputs", err)
 		}
-	}
-	for i, u := range units {
-		if i > 0 {
-			fmt.Fprintln(c.Out)
+		if c.Document {
+			return outcome
 		}
+	}
+	separator := ""
+	for _, u := range units {
+		if states[u] == nil {
+			continue // it failed
+		}
+		fmt.Fprint(c.Out, separator)
+		separator = "\n"
 		fmt.Fprintln(c.Out, c.Bold(u.Name))
 		if len(states[u].OutputNames()) == 0 {
 			fmt.Fprintln(c.Out, "(no outputs)")
@@ -108,5 +117,5 @@ func outputs(ctx context.Context, c *command.Call, o *choice) command.Outcome {
 			return c.Finish("Failed to show outputs", err)
 		}
 	}
-	return command.Done
+	return outcome
 }

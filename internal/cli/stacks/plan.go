@@ -54,7 +54,7 @@ func (o *running) plan(ctx context.Context, c *command.Call, out, markdown strin
 		return outcome
 	}
 	defer s.end()
-	list := s.run.Plan(s.ctx)
+	list := s.plan()
 	s.board.results(list, true)
 	s.board.summary(list)
 	failed := s.failed()

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -349,4 +350,29 @@ func (w *world) state(u int) string {
 		}
 	}
 	return strings.Join(list, "")
+}
+
+// TestSeveralAppliesAtOnceAllFinish applies a stack from several processes at once, all of which wait for locks. The
+// time is so long that the test would not end if they waited for each other.
+func TestSeveralAppliesAtOnceAllFinish(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a POSIX shell")
+	}
+	w := newWorld(t, 5)
+	for range 2 {
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if text, code := w.tombolo(".", "stack", "apply", "-auto-approve", "-lock-timeout=10h"); code != 0 {
+					t.Errorf("apply: %d\n%s", code, text)
+				}
+			})
+		}
+		group.Wait()
+		w.check(false)
+		for u := range w.version {
+			w.version[u]++
+		}
+		w.write()
+	}
 }

@@ -30,7 +30,10 @@ type board struct {
 type unitBoard struct {
 	view        view.View
 	done, total int
-	busy        bool // the display has a line for it
+	shown       bool // the display has a line for it
+	busy        bool // that line is about work
+	told        string
+	summed      string
 }
 
 func newBoard(c *command.Call, running *command.Running, units []*stack.Unit) *board {
@@ -72,9 +75,57 @@ func (b *board) close() {
 	}
 }
 
-// Phase implements stack.Watcher.
+// begin shows the units that have to be planned or applied, before the first of them is.
+func (b *board) begin(list []*stack.Result) {
+	if b.display == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range list {
+		switch r.Phase {
+		case stack.Waiting, stack.Deferred, stack.Planned:
+			b.units[r.Unit].shown = true
+			b.display.Start(r.Unit.Name, live.Task{Name: r.Unit.Name, Verb: "waiting", Waits: true})
+			if r.Phase == stack.Deferred {
+				b.display.Say(r.Unit.Name, view.CleanLine(r.Reason))
+			}
+		}
+	}
+}
+
+// finish removes the lines of units that still wait.
+func (b *board) finish(list []*stack.Result) {
+	if b.display == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range list {
+		b.remove(r.Unit)
+	}
+}
+
+// remove removes the line of a unit. The caller holds the mutex.
+func (b *board) remove(u *stack.Unit) {
+	ub := b.units[u]
+	if ub.shown {
+		b.display.EndPart(u.Name, "")
+	}
+	ub.shown, ub.busy = false, false
+}
+
+// Phase implements stack.Watcher. A phase that was already told, with the same reason, is not told again: a unit can
+// wait for many rounds.
 func (b *board) Phase(u *stack.Unit, p stack.Phase, reason string) {
 	c := b.call
+	b.mu.Lock()
+	known := b.units[u].told == words(p, reason)
+	b.units[u].told = words(p, reason)
+	b.mu.Unlock()
+	if known && p != stack.Planning && p != stack.Applying {
+		return
+	}
 	if c.JSON || b.options.Into != nil {
 		members := []any{"unit", u.Name, "phase", string(p)}
 		if reason != "" {
@@ -98,12 +149,9 @@ func (b *board) Phase(u *stack.Unit, p stack.Phase, reason string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ub := b.units[u]
-	if ub.busy {
-		ub.busy = false
-		b.display.EndPart(u.Name, "")
-	}
+	b.remove(u)
 	if p == stack.Planning || p == stack.Applying {
-		ub.busy, ub.done, ub.total = true, 0, 0
+		ub.shown, ub.busy, ub.done, ub.total = true, true, 0, 0
 		b.display.Start(u.Name, live.Task{Name: u.Name, Verb: string(p)})
 		return
 	}
@@ -189,6 +237,14 @@ func (b *board) one(r *stack.Result, withPlan bool) {
 
 // summary shows a line for each unit.
 func (b *board) summary(list []*stack.Result) {
+	for _, ub := range b.units {
+		ub.summed = ""
+	}
+	b.progress(list)
+}
+
+// progress shows a line for each unit for which it is not the same as before.
+func (b *board) progress(list []*stack.Result) {
 	c := b.call
 	if c.JSON {
 		return
@@ -198,13 +254,22 @@ func (b *board) summary(list []*stack.Result) {
 		width = max(width, len(r.Unit.Name))
 	}
 	fmt.Fprintf(c.Out, "\n%s\n", c.Bold("Units"))
+	same := 0
 	for _, r := range list {
 		p := string(r.Phase)
 		if r.Phase == stack.Unchanged && r.Changed {
 			p = string(stack.Applied)
 		}
-		line := fmt.Sprintf("  %-*s  %-9s  %s", width, r.Unit.Name, p, view.CleanLine(r.Reason))
-		fmt.Fprintln(c.Out, strings.TrimRight(line, " "))
+		line := strings.TrimRight(fmt.Sprintf("  %-*s  %-9s  %s", width, r.Unit.Name, p, view.CleanLine(r.Reason)), " ")
+		if ub := b.units[r.Unit]; ub.summed != line {
+			ub.summed = line
+			fmt.Fprintln(c.Out, line)
+		} else {
+			same++
+		}
+	}
+	if same > 0 {
+		fmt.Fprintf(c.Out, "  (%d more as before)\n", same)
 	}
 }
 

@@ -5,11 +5,13 @@ package stacks
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/stack"
+	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -64,6 +66,20 @@ func (o *choice) load(ctx context.Context, c *command.Call) (*stack.Stack, []*st
 	}
 	units, diags := s.Choose(how)
 	return s, units, c.Report(diags)
+}
+
+// unreadable warns of units whose configuration cannot be read, on standard error.
+func unreadable(c *command.Call, s *stack.Stack, units []*stack.Unit) {
+	for _, u := range units {
+		for _, d := range s.Broken(u) {
+			if d.Severity == diag.Error {
+				fmt.Fprintf(c.Err, "Warning: the configuration of the unit %s cannot be read, so dependencies may be "+
+					"missing: %s. \"%s %s\" shows the error.\n", u.Name, view.CleanLine(d.Summary),
+					c.Program, diag.Run("stack", "plan", u.Name))
+				break
+			}
+		}
+	}
 }
 
 // loadStack reads the stack of the working directory with all its edges.
@@ -213,6 +229,9 @@ func shown(c *command.Call, u *stack.Unit, diags diag.List) diag.List {
 			return c.Program + " " + diag.Run("stack", cmd.Words[0], u.Name).String()
 		}
 		return single(cmd)
+	}
+	if !c.JSON { // lines of JSON have the member unit
+		diags = stack.InUnit(diags, u)
 	}
 	return diags.In(words)
 }

@@ -28,7 +28,8 @@ import (
 // Kind describes the backend "consul". Its schema is Terraform's.
 func Kind() remote.Kind {
 	return remote.Kind{Name: "consul", Place: "Consul", Schema: schema(), Open: open,
-		Locating: []string{"path"},
+		Locating: []string{"path", "address"},
+		Unset:    map[string]remote.Unset{"address": {Variable: "CONSUL_HTTP_ADDR"}},
 		Programs: programs,
 		Needed:   map[string]string{"path": ""}}
 }

@@ -30,6 +30,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "cos", Place: "Tencent Cloud Object Storage", Schema: schema(), Open: open,
 		Locating: []string{"bucket", "prefix", "key"},
+		Unset:    map[string]remote.Unset{"prefix": {}, "key": {Value: "terraform.tfstate"}},
 		Blocks:   map[string]bool{"assume_role": true},
 		Needed:   map[string]string{"bucket": "", "region": "TENCENTCLOUD_REGION"}}
 }

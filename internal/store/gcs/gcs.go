@@ -25,6 +25,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "gcs", Place: "Google Cloud Storage", Schema: schema(), Open: open, Programs: programs,
 		Locating: []string{"bucket", "prefix"},
+		Unset:    map[string]remote.Unset{"prefix": {}},
 		Needed:   map[string]string{"bucket": ""},
 		More: map[string]*provider.Attribute{"universe_domain": {Type: cty.String, Optional: true,
 			Description: "Domain of the services. The default is googleapis.com."}}}

@@ -40,6 +40,8 @@ func Kind() remote.Kind {
 			"prefix": text("Prefix of the workspaces' names in the service. Names in this configuration omit it."),
 		}), Open: func(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 			return open(ctx, config, o, false)
+		}, Location: func(config cty.Value, workspace string, o remote.Surroundings) string {
+			return location(config, workspace, o, false)
 		}}
 }
 
@@ -54,7 +56,25 @@ func Cloud() remote.Kind {
 				Description: "Tags of all workspaces of this configuration: names, or a map of keys and values."},
 		}), Open: func(ctx context.Context, config cty.Value, o remote.Surroundings) (remote.Driver, diag.List) {
 			return open(ctx, config, o, true)
+		}, Location: func(config cty.Value, workspace string, o remote.Surroundings) string {
+			return location(config, workspace, o, true)
 		}}
+}
+
+// location returns the host, the organization and the name of a workspace in the service.
+func location(config cty.Value, workspace string, o remote.Surroundings, cloud bool) string {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	s, diags := read(config, o, cloud)
+	if diags.HasErrors() {
+		return ""
+	}
+	name := s.prefix + workspace
+	if s.name != "" {
+		name = s.name
+	}
+	return fmt.Sprintf("hcp %q %q %q", s.host, s.organization, name)
 }
 
 const place4People = "HCP Terraform, or another server with its API"

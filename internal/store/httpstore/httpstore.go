@@ -30,6 +30,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "http", Place: "an HTTP server", Schema: schema(), Open: open,
 		Locating: []string{"address"},
+		Unset:    map[string]remote.Unset{"address": {Variable: variable("address")}},
 		Programs: programs,
 		Needed:   map[string]string{"address": "TF_HTTP_ADDRESS"},
 		More: map[string]*provider.Attribute{"headers": {Type: cty.Map(cty.String), Optional: true, Sensitive: true,

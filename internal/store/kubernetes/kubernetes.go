@@ -30,6 +30,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "kubernetes", Place: "secrets of Kubernetes", Schema: schema(), Open: open,
 		Locating: []string{"secret_suffix", "namespace"},
+		Unset:    map[string]remote.Unset{"namespace": {Variable: "KUBE_NAMESPACE", Value: "default"}},
 		Programs: programs, Blocks: map[string]bool{"exec": true}, Needed: map[string]string{"secret_suffix": ""}}
 }
 

@@ -29,6 +29,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "oss", Place: "Alibaba Cloud Object Storage Service", Schema: schema(), Open: open,
 		Locating: []string{"bucket", "prefix", "key"},
+		Unset:    map[string]remote.Unset{"prefix": {Value: defaultPrefix}, "key": {Value: defaultKey}},
 		Programs: programs, More: more(),
 		Blocks: map[string]bool{"assume_role": true},
 		Needed: map[string]string{"bucket": "", "region": "ALICLOUD_REGION"}}

@@ -13,9 +13,11 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -40,6 +42,7 @@ func Kind() remote.Kind {
 	return remote.Kind{
 		Name:     "pg",
 		Locating: []string{"conn_str", "schema_name"},
+		Location: location,
 		Programs: programs,
 		Place:    "a PostgreSQL database",
 		Schema: &provider.Block{Attributes: map[string]*provider.Attribute{
@@ -57,6 +60,26 @@ func Kind() remote.Kind {
 		},
 		Open: open,
 	}
+}
+
+// location returns the server, the database and the names in it that have the state of a workspace. All names of the own
+// machine are the same.
+func location(config cty.Value, workspace string, s remote.Surroundings) string {
+	a := &arguments{config: config, getenv: s.Getenv}
+	if a.getenv == nil {
+		a.getenv = func(string) string { return "" }
+	}
+	c, err := connection(a.text("conn_str", "PG_CONN_STR", ""), a.getenv)
+	if err != nil {
+		return ""
+	}
+	host := c.Host
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		host = "localhost"
+	}
+	return fmt.Sprintf("pg %q %q %d %q %q %q", workspace, host, c.Port, cmp.Or(c.Database, c.User),
+		a.text("schema_name", "PG_SCHEMA_NAME", "terraform_remote_state"),
+		a.text("table_name", "PG_TABLE_NAME", "states"))
 }
 
 // options holds the settings of the block and the environment.

@@ -34,6 +34,11 @@ type Kind struct {
 	// Locating are the arguments that say where a state is. Others, such as a region or a profile, say how it is
 	// reached. If it is empty, all arguments count.
 	Locating []string
+	// Unset are the locating arguments that need not be set, with what replaces them.
+	Unset map[string]Unset
+	// Location, if it is not nil, replaces both: it returns a text that is the same for the same state, or "" if the
+	// arguments and the environment do not say where the state of a workspace is. It sends no requests.
+	Location func(config cty.Value, workspace string, o Surroundings) string
 	// Open returns a driver for the values of a block, which conform to the schema. It may read the environment and
 	// files, but sends only requests that cannot be deferred. It reports invalid arguments, with attribute paths if
 	// possible. Config must not be logged or shown, because it may contain passwords.
@@ -42,6 +47,11 @@ type Kind struct {
 	// because the working directory names them, in its block or in a file that the block names. What the user's own
 	// files name does not count. It is nil for kinds that do neither.
 	Programs func(config cty.Value, o Surroundings) []Program
+}
+
+// Unset is what replaces an argument that is not set: a variable of the environment, or else a value.
+type Unset struct {
+	Variable, Value string
 }
 
 // Program is a command that a backend starts, or a token of the user that it sends to a service.

@@ -28,6 +28,7 @@ import (
 func Kind() remote.Kind {
 	return remote.Kind{Name: "s3", Place: "Amazon S3", Schema: schema(), More: more(), Open: open,
 		Locating: []string{"bucket", "key", "workspace_key_prefix"},
+		Unset:    map[string]remote.Unset{"workspace_key_prefix": {Value: "env:"}},
 		Programs: programs, Needed: map[string]string{"bucket": "", "key": ""}}
 }
 

@@ -60,6 +60,8 @@ type Task struct {
 	Sign, Name, Verb string
 	// Started is the start time; zero means now.
 	Started time.Time
+	// Waits means that the task has not begun: it comes after those in progress, without a duration.
+	Waits bool
 }
 
 type task struct {
@@ -210,6 +212,12 @@ func (d *Display) lines() []string {
 		return nil
 	}
 	slices.SortFunc(list, func(a, b *task) int {
+		if a.Waits != b.Waits {
+			if a.Waits {
+				return 1
+			}
+			return -1
+		}
 		if c := a.Started.Compare(b.Started); c != 0 {
 			return c
 		}
@@ -241,6 +249,9 @@ func (d *Display) line(t *task, now time.Time, width, columns int) string {
 	name := shortened(t.Name, width)
 	pad := strings.Repeat(" ", max(0, width-Width(name)))
 	elapsed := duration(now.Sub(t.Started))
+	if t.Waits {
+		elapsed = ""
+	}
 	left := columns - 2 - Width(t.Sign) - 1 - width - 2
 	verb := fmt.Sprintf("%-10s", t.Verb)
 	if left < len(verb)+1+max(6, len(elapsed)) {
@@ -272,8 +283,14 @@ func (d *Display) counts(now time.Time, columns int) string {
 	if d.failed > 0 {
 		failed = fmt.Sprintf("%d failed", d.failed)
 	}
-	inFlight := fmt.Sprintf("%d in flight", len(d.tasks))
-	if n := d.total - d.done - d.failed - len(d.tasks); n > 0 {
+	working := 0
+	for _, t := range d.tasks {
+		if !t.Waits {
+			working++
+		}
+	}
+	inFlight := fmt.Sprintf("%d in flight", working)
+	if n := max(d.total-d.done-d.failed, len(d.tasks)) - working; n > 0 {
 		waiting = fmt.Sprintf("%d waiting", n)
 	}
 	elapsed, text := duration(now.Sub(d.began)), ""
