@@ -59,6 +59,9 @@ func (r RawValue) describe(name string) string {
 	case FromInput:
 		return "set interactively"
 	case FromCaller:
+		if r.Text != "" {
+			return "set in " + r.Text
+		}
 		return "set by the calling program"
 	}
 	return "set in " + r.Range.Filename

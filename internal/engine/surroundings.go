@@ -61,6 +61,8 @@ type Surroundings struct {
 	Given []config.Option
 	// Values holds values of variables from an embedding program; they override all others.
 	Values map[string]cty.Value
+	// ValuesIn says where Values are written, for errors; empty means the program.
+	ValuesIn string
 
 	encrypted *encrypted         // see Encryption
 	root      *config.Module     // the root module that was loaded last

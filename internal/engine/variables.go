@@ -34,7 +34,7 @@ func (s *Surroundings) withValues(raw config.Values) config.Values {
 		raw = config.Values{}
 	}
 	for name, v := range s.Values {
-		raw[name] = config.RawValue{Origin: config.FromCaller, Value: v}
+		raw[name] = config.RawValue{Origin: config.FromCaller, Value: v, Text: s.ValuesIn}
 	}
 	return raw
 }

@@ -176,6 +176,7 @@ var areas = []struct{ prefix, about string }{
 	{"TB18", "writing providers and stores"},
 	{"TB19", "blocks and arguments"},
 	{"TB20", "commands and their options"},
+	{"TB21", "commands and their options"},
 }
 
 func area(code string) string {

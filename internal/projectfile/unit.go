@@ -1,6 +1,7 @@
 package projectfile
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -18,8 +19,10 @@ type Unit struct {
 	Variables *hcl.Attribute `hcl:"variables,optional" doc:"values, also of outputs of other units"`
 	DependsOn *hcl.Attribute `hcl:"depends_on,optional" doc:"units that come before it, as [unit.network]"`
 
-	NameRange   hcl.Range `hcl:"name,label_range"`
-	SourceRange hcl.Range `hcl:"source,attr_value_range"`
+	NameRange      hcl.Range `hcl:"name,label_range"`
+	SourceRange    hcl.Range `hcl:"source,attr_value_range"`
+	WorkspaceRange hcl.Range `hcl:"workspace,attr_value_range"`
+	VarFilesRange  hcl.Range `hcl:"var_files,attr_value_range"`
 }
 
 // Stack is the stack block.
@@ -52,6 +55,10 @@ func (f File) checkUnits() (diags diag.List) {
 		if !validUnitName(u.Name) {
 			diags = diags.Errorf(&u.NameRange, "Invalid name of a unit", "%q is not a valid name. Use letters, "+
 				"digits, and the characters _ - . and /.", u.Name)
+		}
+		if url.PathEscape(u.Workspace) != u.Workspace {
+			diags = diags.Errorf(&u.WorkspaceRange, "Invalid workspace name", "%q is not a valid name of a workspace. "+
+				"Use characters that need no escape in a URL, such as letters, digits, - and _.", u.Workspace)
 		}
 		if u.Source == "" {
 			diags = diags.Errorf(&u.SourceRange, "Invalid source of a unit", "The source of the unit %q is empty. Set "+

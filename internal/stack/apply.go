@@ -108,7 +108,7 @@ func (r *Run) ephemerals(ctx context.Context, ur *unitRun) diag.List {
 		return diags
 	}
 	us := r.o.Stack.Surroundings(r.o.Base, ur.Unit)
-	us.Values = map[string]cty.Value{}
+	us.Values, us.ValuesIn = map[string]cty.Value{}, ur.Unit.variablesIn()
 	for name, v := range given {
 		us.Values[name], _ = v.UnmarkDeep()
 	}

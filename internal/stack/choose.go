@@ -15,12 +15,14 @@ type Choice struct {
 	// Dependents and Dependencies add the units that depend on the chosen ones, and those that they depend on. Except
 	// applies after that.
 	Dependents, Dependencies bool
+	// Hint explains a pattern that matches nothing, or returns ""; it may be nil.
+	Hint func(pattern string) string
 }
 
 // Choose returns the chosen units in their order. A pattern that matches no unit is an error.
 func (s *Stack) Choose(c Choice) ([]*Unit, diag.List) {
-	first, diags := s.match("pattern", c.Patterns)
-	without, more := s.match("pattern of -exclude", c.Except)
+	first, diags := s.match("pattern", c.Patterns, c.Hint)
+	without, more := s.match("pattern of -exclude", c.Except, nil)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
@@ -56,7 +58,7 @@ func (s *Stack) Choose(c Choice) ([]*Unit, diag.List) {
 }
 
 // match returns the units that match patterns.
-func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List) {
+func (s *Stack) match(what string, patterns []string, hint func(string) string) (map[*Unit]bool, diag.List) {
 	set := map[*Unit]bool{}
 	var diags diag.List
 	for _, p := range patterns {
@@ -80,8 +82,12 @@ func (s *Stack) match(what string, patterns []string) (map[*Unit]bool, diag.List
 			for _, u := range s.Units {
 				names = append(names, u.Name)
 			}
-			diags = diags.Errorf(nil, "No units match", "The %s %q matches no unit.%s The command \"stack list\" "+
-				"shows all units.", what, p, diag.DidYouMean(p, names))
+			more := ""
+			if hint != nil {
+				more = hint(p)
+			}
+			diags = diags.Errorf(nil, "No units match", "The %s %q matches no unit.%s%s The command \"stack list\" "+
+				"shows all units.", what, p, diag.DidYouMean(p, names), more)
 		}
 	}
 	return set, diags

@@ -132,7 +132,12 @@ func hasConfiguration(dir string) bool {
 		return false
 	}
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		return !e.IsDir() && slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json", ".tombolo"},
-			func(suffix string) bool { return strings.HasSuffix(e.Name(), suffix) })
+		return !e.IsDir() && isConfiguration(e.Name())
 	})
+}
+
+// isConfiguration reports whether a file belongs to a module.
+func isConfiguration(name string) bool {
+	return slices.ContainsFunc([]string{".tf", ".tf.json", ".tofu", ".tofu.json", ".tombolo"},
+		func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }

@@ -2,8 +2,13 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,6 +17,7 @@ import (
 	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/ctyfast"
 	"github.com/tombolo-iac/tombolo/internal/engine"
+	"github.com/tombolo-iac/tombolo/internal/projectfile"
 	"github.com/tombolo-iac/tombolo/internal/value"
 	"github.com/tombolo-iac/tombolo/plan"
 )
@@ -76,6 +82,10 @@ func (r *Run) planUnit(ctx context.Context, ur *unitRun) {
 		return
 	case why != "":
 		r.set(ur, Deferred, "%s", why)
+		return
+	}
+	if diags := r.o.Stack.varFiles(u); diags.HasErrors() {
+		r.fail(ur, diags)
 		return
 	}
 	r.set(ur, Planning, "")
@@ -202,7 +212,7 @@ func (r *Run) have(ctx context.Context, u *Unit) (map[string]cty.Value, *plan.Pl
 func (r *Run) make(ctx context.Context, ur *unitRun, given map[string]cty.Value) diag.List {
 	u := ur.Unit
 	us := r.o.Stack.Surroundings(r.o.Base, u)
-	us.Values = map[string]cty.Value{}
+	us.Values, us.ValuesIn = map[string]cty.Value{}, u.variablesIn()
 	ur.Sensitive = nil
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		bare, _ := given[name].UnmarkDeep()
@@ -243,6 +253,31 @@ func (r *Run) make(ctx context.Context, ur *unitRun, given map[string]cty.Value)
 		ur.Schemas, ur.values = project.Schemas(pl.Base, pl.Changes...), ephemeral(pl, o.Variables)
 	}
 	return Seen(diags.Extend(more), u)
+}
+
+// varFiles returns an error for each file with values of a unit that does not exist.
+func (s *Stack) varFiles(u *Unit) (diags diag.List) {
+	for _, name := range u.VarFiles {
+		full := filepath.FromSlash(name)
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(s.Root, filepath.FromSlash(u.Dir), full)
+		}
+		if _, err := os.Stat(full); errors.Is(err, fs.ErrNotExist) {
+			diags = diags.Errorf(&u.block.VarFilesRange, "Failed to read variables file", "The unit %q has the file "+
+				"%q in var_files, and there is no such file in %s. Names are relative to the source of the unit: "+
+				"correct the name, or remove it.", u.Name, name, path.Dir(path.Join(u.Dir, filepath.ToSlash(name))))
+		}
+	}
+	return diags
+}
+
+// variablesIn says where the values of the variables of a unit are written.
+func (u *Unit) variablesIn() string {
+	if u.block.Variables == nil {
+		return ""
+	}
+	return fmt.Sprintf("the variables of the unit %q (%s line %d)", u.Name, projectfile.Name,
+		u.block.Variables.Range.Start.Line)
 }
 
 func (r *Run) sink(u *Unit) event.Sink {

@@ -54,6 +54,11 @@ func (s *Stack) orders(u *Unit, edges map[*Unit]*Edge) (diags diag.List) {
 		return diags.Errorf(&a.Range, "Invalid depends_on", "Expected a list of units, as [unit.network].")
 	}
 	for _, e := range list {
+		if _, problems := e.Value(nil); !problems.HasErrors() { // a constant, as "network"
+			diags = diags.Errorf(e.Range().Ptr(), "Invalid depends_on", "Expected units without quotes, as "+
+				"unit.NAME, or as unit[\"NAME\"] if the name is not an identifier.")
+			continue
+		}
 		name, rest, more := s.named(u, e)
 		if diags = diags.Extend(more); more.HasErrors() {
 			continue

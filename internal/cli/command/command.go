@@ -45,6 +45,9 @@ type Command struct {
 	Absent bool   // it only explains the alternative
 	Mixed  bool   // flags may also follow arguments
 
+	// Hint explains what to do instead of an option that the command does not have, or returns "".
+	Hint func(option string) string
+
 	Exits   string // exit codes, one per line, if they are not the usual ones
 	Example string // command lines as examples, with ~ as in Long
 
@@ -159,6 +162,11 @@ func (c *Call) flagProblem(err error) string {
 	}
 	var names []string
 	c.Flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	if c.cmd.Hint != nil {
+		if hint := c.cmd.Hint(given); hint != "" {
+			return fmt.Sprintf("%s. %s", err, hint)
+		}
+	}
 	if near := diag.Nearest(given, names); near != "" {
 		return fmt.Sprintf("%s. Did you mean -%s?", err, near)
 	}

@@ -3,6 +3,7 @@ package stacks
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -43,6 +44,7 @@ ask for approval and apply them, each unit before those that it depends on.`,
 
 func setupApply(c *command.Call, destroy bool) command.Run {
 	o := &running{destroy: destroy}
+	o.Choice.Hint = func(pattern string) string { return notPlan(pattern, destroy) }
 	o.planFlags(c)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
@@ -75,6 +77,23 @@ func (o *running) fitsSaved(c *command.Call) bool {
 		}
 	}
 	return true
+}
+
+// notPlan explains a pattern that may be meant as the name of a plan file.
+func notPlan(name string, destroy bool) string {
+	_, err := os.Stat(name)
+	switch {
+	case err == nil && isPlanFile(name) && destroy:
+		return " It is a plan file, which says itself whether it destroys: use \"stack apply " + name + "\"."
+	case err == nil && isPlanFile(name):
+		return " It is a plan file, which says itself which units are applied: use it without patterns."
+	case err == nil:
+		return " There is a file of that name, but \"stack plan -out\" has not written it."
+	case strings.Contains(name, "plan"):
+		return " There is no file of that name either. If it is meant as a plan file, make it with \"stack plan -out=" +
+			name + "\"."
+	}
+	return ""
 }
 
 // isPlanFile reports whether an argument is a file that begins like a ZIP archive, and not a pattern.
@@ -137,8 +156,8 @@ func (s *session) conclude() command.Outcome {
 	s.board.summary(list)
 	waiting := counts(list, stack.Deferred, stack.Waiting)
 	if waiting > 0 && s.ctx.Err() == nil {
-		s.call.Report(diag.List{}.Errorf(nil, "Apply makes no progress", "%d units still wait for others, and no plan "+
-			"has changes. Their reasons are listed above.", waiting))
+		s.call.Report(diag.List{}.Errorf(nil, "Apply makes no progress", "No plan has changes, but %s still "+
+			"for others. The reasons are listed above.", wait(waiting)))
 	}
 	if waiting > 0 || s.failed() {
 		return command.Failed
@@ -146,18 +165,33 @@ func (s *session) conclude() command.Outcome {
 	return command.Done
 }
 
+func countOf(n int) string {
+	if n == 1 {
+		return "one unit"
+	}
+	return fmt.Sprintf("%d units", n)
+}
+
+// wait returns that a number of units wait.
+func wait(n int) string {
+	if n == 1 {
+		return "one unit waits"
+	}
+	return fmt.Sprintf("%d units wait", n)
+}
+
 // approve asks for approval of a round.
 func (s *session) approve(destroy bool, list []*stack.Result) bool {
 	c := s.call
 	n := counts(list, stack.Planned)
-	title, word := fmt.Sprintf("Do you want to apply the plans of %d units?", n), "Apply"
+	title, word := fmt.Sprintf("Do you want to apply the plans of %s?", countOf(n)), "Apply"
 	text := "Only 'yes' will be accepted to approve."
 	if destroy {
-		title, word = fmt.Sprintf("Do you really want to destroy the objects of %d units?", n), "Destroy"
+		title, word = fmt.Sprintf("Do you really want to destroy the objects of %s?", countOf(n)), "Destroy"
 		text = "There is no undo. Only 'yes' will be accepted to confirm."
 	}
 	if waiting := counts(list, stack.Deferred); waiting > 0 {
-		text = fmt.Sprintf("%d units wait for the next round, whose plans are shown then.\n%s", waiting, text)
+		text = fmt.Sprintf("In addition, %s for the next round, whose plans are shown then.\n%s", wait(waiting), text)
 	}
 	fmt.Fprintln(c.Out)
 	answer, err := c.Ask(s.ctx, title, text, false)

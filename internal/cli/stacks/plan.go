@@ -49,6 +49,7 @@ units are saved in one file, which "~ stack apply FILE" applies.`,
 }
 
 func (o *running) plan(ctx context.Context, c *command.Call, out, markdown string, detailed bool) command.Outcome {
+	o.evenNone = out != ""
 	s, outcome := o.start(ctx, c, state.OperationPlan)
 	if s == nil {
 		return outcome

@@ -246,7 +246,7 @@ func (b *board) summary(list []*stack.Result) {
 // progress shows a line for each unit for which it is not the same as before.
 func (b *board) progress(list []*stack.Result) {
 	c := b.call
-	if c.JSON {
+	if c.JSON || len(list) == 0 {
 		return
 	}
 	width := 0

@@ -6,6 +6,7 @@ package stacks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
@@ -18,20 +19,43 @@ import (
 
 // Stack is the family of commands.
 func Stack() *command.Command {
+	members := []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(), importCommand(),
+		initCommand(), listCommand(), outputCommand(), planCommand()}
+	for _, m := range members {
+		m.Hint = elsewhere
+	}
 	return &command.Command{
 		Name: "stack", Short: "Plan and apply many root modules together",
 		Long: `Work on the units of a stack: root modules that unit blocks in the project file of this directory
 name, with what they need from each other.`,
-		Members: []*command.Command{applyCommand(), destroyCommand(), driftCommand(), graphCommand(), importCommand(),
-			initCommand(), listCommand(), outputCommand(), planCommand()},
+		Members: members,
 	}
+}
+
+// elsewhere says where options of the single commands have their place.
+func elsewhere(option string) string {
+	name, _, _ := strings.Cut(option, "=")
+	switch name {
+	case "var", "var-file":
+		return "Set values with the arguments variables and var_files of the unit blocks in tombolo.hcl."
+	case "target", "replace", "refresh-only", "exclude", "allow-deferral", "generate-config-out", "state", "backup",
+		"state-out":
+		return "A stack has no such option: use it with the single command, in the directory of a unit, as in " +
+			"\"-chdir=DIR plan -" + name + "\". Values that tombolo.hcl sets for the unit must be set there with -var."
+	case "input":
+		return "Commands of stacks ask only for approval: use -auto-approve, or a saved plan."
+	case "backend-config", "migrate-state", "backend", "from-module":
+		return "A stack has no such option: run init in the directory of the unit."
+	}
+	return ""
 }
 
 // choice holds the flags that select units. The arguments are patterns of names.
 type choice struct {
 	stack.Choice
 
-	since string
+	since   string
+	removed bool // warn of units that were removed lately, also without a commit
 }
 
 func (o *choice) flags(c *command.Call) {
@@ -64,8 +88,22 @@ func (o *choice) load(ctx context.Context, c *command.Call) (*stack.Stack, []*st
 		}
 		how.Changed = changed
 	}
+	if o.removed || o.since != "" {
+		aside(c, s.Removed(ctx, &c.Surroundings, o.since))
+	}
 	units, diags := s.Choose(how)
 	return s, units, c.Report(diags)
+}
+
+// aside shows warnings on standard error, as standard output may be read by a program.
+func aside(c *command.Call, diags diag.List) {
+	if c.JSON {
+		c.Report(diags)
+		return
+	}
+	for _, d := range c.Named(diags) {
+		fmt.Fprintf(c.Err, "Warning: %s. %s\n", view.CleanLine(d.Summary), view.CleanLine(d.Text(c.Program)))
+	}
 }
 
 // unreadable warns of units whose configuration cannot be read, on standard error.
@@ -103,10 +141,12 @@ type running struct {
 
 	atOnce, parallelism  int
 	refresh, minimal     bool
+	evenNone             bool // a run over no units is meant, to write an empty plan file
 	destroy, refreshOnly bool
 }
 
 func (o *running) flags(c *command.Call) {
+	o.removed = true
 	o.choice.flags(c)
 	o.LockFlags(c)
 	c.Flags.IntVar(&o.atOnce, "units-at-once", 0,
@@ -190,7 +230,9 @@ func (o *running) start(ctx context.Context, c *command.Call, operation state.Op
 	}
 	if len(units) == 0 {
 		c.Tell("No units are selected.\n")
-		return nil, command.Done
+		if !o.evenNone {
+			return nil, command.Done
+		}
 	}
 	s := o.begin(ctx, c, st, units, operation)
 	if o.destroy && !c.Report(s.run.StillNeeded(s.ctx)) {
