@@ -53,7 +53,7 @@ func modulesMain(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		fmt.Fprintf(stdout, "| %s | %v | %v | %v | %.0f |\n", row.name, row.compiled.Round(time.Millisecond/10),
 			row.stored.Round(time.Millisecond/10), row.median.Round(time.Microsecond), row.rate)
 	}
-	return sessionsMain(ctx, filepath.Join(dir, "sessions"), *n, stdout)
+	return sessionsMain(ctx, filepath.Join(dir, "sessions"), *n, stdout, stderr)
 }
 
 func measureModule(ctx context.Context, dir, lang string, n int) (row moduleRow, err error) {
@@ -106,10 +106,19 @@ func buildModule(ctx context.Context, dir, lang string, native bool) error {
 			return err
 		}
 	}
+	return compile(ctx, dir, lang, native)
+}
+
+// natives are the commands that compile the source of a module as a program of the system.
+var natives = map[string]string{"c": "clang -O2 -s -o demo main.c",
+	"rust": "rustc -O -C strip=symbols -o demo main.rs", "go-wasm": "go build -o demo ."}
+
+// compile compiles the source of a provider, to demo.wasm or, if native is set, to demo.
+func compile(ctx context.Context, dir, lang string, native bool) error {
 	_, command, _ := strings.Cut(starter.Try(lang, "tombolo", "demo", "."), "&& ")
 	command, _, _ = strings.Cut(command, " && ")
 	if native {
-		command = "go build -o demo ."
+		command = natives[lang]
 	}
 	var failed error
 	for _, one := range []string{command, // Rust before 1.78 has another name, and Debian's is beside that of rustup

@@ -17,8 +17,8 @@ import (
 )
 
 // sizeMain implements "bench size". It prints the size of the installed program, and checks that the linker can omit
-// unused methods, and that the table of sizes is up to date. With -each it prints by how much the program would shrink
-// without each backend and its libraries.
+// unused methods, that the table of sizes is up to date, and that the hosts of packages are small. With -each it prints
+// by how much the program would shrink without each backend and its libraries.
 func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench size", flag.ContinueOnError)
 	limit := flags.Int64("limit", 0, "fail if the program has more bytes")
@@ -44,7 +44,10 @@ func sizeMain(ctx context.Context, args []string, out io.Writer) error {
 	if err := keptMethods(ctx); err != nil {
 		return err
 	}
-	if err := checkAdditions(ctx, dir, size, *write, out); err != nil || !*each {
+	if err := checkAdditions(ctx, dir, size, *write, out); err != nil {
+		return err
+	}
+	if err := checkHosts(ctx, dir, out); err != nil || !*each {
 		return err
 	}
 	plugin, err := builtSize(ctx, dir, "./cmd/terraform-provider-external", "")

@@ -14,6 +14,7 @@
 //	go run ./release grammars DIR            writes grammars for editors from the tables of the readers
 //	go run ./release extension FILE          writes the extension for Visual Studio Code
 //	go run ./release kits DIR                writes the kits for program providers as packages of their languages
+//	go run ./release hosts DIR               writes the hosts in packages of program providers, for all platforms
 package main
 
 import (
@@ -45,6 +46,7 @@ var jobs = map[string]struct {
 	"grammars":  {"DIR", writeGrammars},
 	"extension": {"FILE", writeExtension},
 	"kits":      {"DIR", writeKits},
+	"hosts":     {"DIR", writeHosts},
 }
 
 func main() {

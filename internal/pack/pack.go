@@ -3,9 +3,9 @@
 //
 //	result, diags := pack.Build(ctx, pack.Options{Dir: "./notes", Source: source, Out: "dist", Hosts: map[packages.Platform]string{packages.Current(): tombolo}})
 //
-// An archive contains the files of the provider and, under the name that hosts look for, the generic host: a copy of
-// the tombolo binary for that platform; see package generic. Nothing is compiled, and scripts are the same in all
-// archives, so one machine packs for all platforms. The same input produces the same bytes.
+// An archive contains the files of the provider and, under the name that engines look for, the generic host: a copy of
+// the binary tombolo-host or tombolo for that platform; see package generic. Nothing is compiled, and scripts are the
+// same in all archives, so one machine packs for all platforms. The same input produces the same bytes.
 //
 // Anything that causes problems in hosts is refused or corrected while packing (files.go): links, which archives of
 // providers must not contain; entries for folders, which make the hash of an archive differ from that of its content;
@@ -42,7 +42,8 @@ type Options struct {
 	Source addr.Provider
 	// Out is the output folder.
 	Out string
-	// Hosts maps platforms to tombolo binaries. Each platform gets an archive.
+	// Hosts maps platforms to binaries of tombolo, or of tombolo-host for the kind of provider. Each platform gets an
+	// archive.
 	Hosts map[packages.Platform]string
 	// Exclude are patterns in the syntax of path.Match for names of files or folders below Dir that are not packed.
 	Exclude []string
@@ -56,6 +57,8 @@ type Result struct {
 	Archives []Archive
 	// Files lists the paths of all files of the release, sorted by name.
 	Files []string
+	// Smaller is the file of a release with hosts that are smaller than one that was used, or "".
+	Smaller string
 	// FilesystemMirror and NetworkMirror are folders that contain the release and perhaps others.
 	FilesystemMirror, NetworkMirror string
 }
@@ -94,17 +97,22 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	if diags = diags.Extend(more); more.HasErrors() {
 		return nil, diags
 	}
+	var whole bool
 	hosts := slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int {
 		return strings.Compare(a.String(), b.String())
 	})
 	for _, on := range hosts {
-		diags = diags.Extend(checkHost(o.Hosts[on], on))
+		isWhole, more := checkHost(o.Hosts[on], on, m.Kind())
+		whole, diags = whole || isWhole, diags.Extend(more)
 	}
 	all, more := collect(o, m, text)
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
 	b := &build{Options: o, manifest: m, version: version, result: &Result{Version: version}}
+	if whole {
+		b.result.Smaller = hostsFile(m.Kind())
+	}
 	for _, on := range hosts {
 		files := all.on(on, m)
 		diags = diags.Extend(checkFiles(files, m, on))

@@ -3,7 +3,6 @@ package author
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +13,12 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
 	"github.com/tombolo-iac/tombolo/internal/pack"
+	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 )
 
 // buildOptions are the flags of provider build.
 type buildOptions struct {
-	source, out, key          string
+	source, out, key, from    string
 	dev                       bool
 	platforms, hosts, exclude []string
 }
@@ -30,9 +30,10 @@ func cmdBuild() *command.Command {
 checksums and the manifest for registries. The folders filesystem-mirror and network-mirror beside them can be used as
 mirrors. If the source has no host, they have the package for the registries of Terraform and of OpenTofu.
 
-Nothing is compiled: each archive holds the ~~ binary, under the name of a plugin, and the files of the provider. An
-archive for another platform needs the ~~ binary of that platform. If the program reports its schema itself, the
-schema is written into the packaged manifest.
+Nothing is compiled: each archive holds a host, under the name of a plugin, and the files of the provider. -hosts takes
+small hosts for all platforms from a file of a release, such as tombolo-hosts-program_VERSION.zip. Without it, the host
+is the ~~ binary, which is four times as large, and an archive for another platform needs the binary of that platform.
+If the program reports its schema itself, the schema is written into the packaged manifest.
 
 Files whose names begin with a dot, and files that programs leave behind when they run, are not packaged. The same
 input always produces the same bytes.
@@ -40,7 +41,7 @@ input always produces the same bytes.
 With -dev, no archive is made. The command creates a folder for dev_overrides in the CLI configuration of ~~,
 Terraform or OpenTofu, and prints the setting to write there. Each run then uses the files in DIR as they are.`,
 		Example: `~ provider build ./notes -source example/notes
-~ provider build ./notes -source example/notes -sign key.asc
+~ provider build ./notes -source example/notes -hosts tombolo-hosts-program_1.15.9.zip -sign key.asc
 ~ provider build ./notes -source example/notes -dev`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
@@ -52,7 +53,10 @@ Terraform or OpenTofu, and prints the setting to write there. Each run then uses
 			c.StringsFlag(&o.platforms, "platform", "Package for the platform `OS_ARCH`, such as linux_amd64. May be "+
 				"given more than once. The default is this platform and those given with -host.")
 			c.StringsFlag(&o.hosts, "host",
-				"Use FILE as the ~~ binary for a platform, as `OS_ARCH=FILE`. May be given more than once.")
+				"Use FILE as the host for a platform, as `OS_ARCH=FILE`: a ~~ binary. May be given more than once.")
+			c.Flags.StringVar(&o.from, "hosts", "", "Use the hosts in `FILE`, tombolo-hosts-KIND_VERSION.zip of a "+
+				"release, where KIND is program, module or http, or in a folder. Without -platform, package for all "+
+				"of them.")
 			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches `PATTERN`, "+
 				"such as *.bak or tests. May be given more than once.")
 			c.Flags.StringVar(&o.key, "sign", "",
@@ -80,7 +84,12 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	if o.dev {
 		return develop(c, o, source)
 	}
-	hosts, diags := hosts(o)
+	work, err := os.MkdirTemp("", "tombolo-hosts")
+	if err != nil {
+		return c.Finish(badHosts, err)
+	}
+	defer os.RemoveAll(work)
+	hosts, diags := hosts(o, c.Args[0], work)
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
@@ -103,6 +112,10 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 		}
 	}
 	fmt.Fprintf(c.Out, "Added  to %s and %s\n", result.FilesystemMirror, result.NetworkMirror)
+	if result.Smaller != "" {
+		fmt.Fprintf(c.Err, "The host in the archives is the whole program. They are about four times smaller with a "+
+			"host from %s of the release: -hosts=FILE.\n", result.Smaller)
+	}
 	return c.End(diags)
 }
 
@@ -111,10 +124,10 @@ const defaultOut = "dist"
 
 // develop creates the folder of -dev.
 func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outcome {
-	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key != "" {
+	if len(o.platforms)+len(o.hosts)+len(o.exclude) > 0 || o.key+o.from != "" {
 		return c.Misuse("Nothing is packed",
-			"With -dev, the files are used as they are, only on this machine: omit -platform, -host, -exclude and "+
-				"-sign.")
+			"With -dev, the files are used as they are, only on this machine: omit -platform, -host, -hosts, "+
+				"-exclude and -sign.")
 	}
 	if o.out == defaultOut {
 		o.out = filepath.Join(defaultOut, "dev")
@@ -129,25 +142,10 @@ func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outc
 	return c.End(diags)
 }
 
-// hosts returns the binaries to put into the archives, by platform.
-func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
-	var diags diag.List
-	const misuse = "Invalid platform"
-	own, err := os.Executable()
-	if err != nil {
-		return nil, diag.FromError("The path of this program is unknown", err)
-	}
-	available := map[packages.Platform]string{packages.Current(): own}
-	for _, text := range o.hosts {
-		platform, file, ok := strings.Cut(text, "=")
-		on, err := packages.ParsePlatform(platform)
-		if err != nil || !ok || file == "" {
-			diags = diags.Errorf(nil, misuse,
-				"-host=%s is not valid. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
-			continue
-		}
-		available[on] = file
-	}
+// hosts returns the binaries to put into the archives for the provider in dir, by platform. work is a folder for those
+// that have to be unpacked.
+func hosts(o buildOptions, dir, work string) (map[packages.Platform]string, diag.List) {
+	available, diags := available(o, dir, work)
 	if len(o.platforms) == 0 || diags.HasErrors() {
 		return available, diags
 	}
@@ -155,23 +153,70 @@ func hosts(o buildOptions) (map[packages.Platform]string, diag.List) {
 	for _, text := range o.platforms {
 		on, err := packages.ParsePlatform(text)
 		if err != nil {
-			diags = diags.AppendError(misuse, err)
+			diags = diags.AppendError(badPlatform, err)
 			continue
 		}
 		if available[on] == "" {
-			diags = diags.Errorf(nil, misuse, "An archive for %s needs the Tombolo binary of that platform. Download "+
-				"it from where you got this one, and set it with -host=%s=FILE.", on, on)
+			diags = diags.Errorf(nil, badPlatform, "An archive for %s needs a host for that platform. Download the "+
+				"hosts from where you got this program, and set -hosts=FILE, or -host=%s=FILE with the Tombolo "+
+				"binary.", on, on)
 			continue
 		}
 		wanted[on] = available[on]
 	}
-	for _, on := range slices.SortedFunc(maps.Keys(available), func(a, b packages.Platform) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		if wanted[on] == "" && on != packages.Current() && !slices.Contains(o.platforms, on.String()) {
-			diags = diags.Warnf(nil, misuse, "The binary for %s is not used, because -platform does not include that "+
-				"platform.", on)
+	for _, text := range o.hosts {
+		platform, _, _ := strings.Cut(text, "=")
+		if !slices.Contains(o.platforms, platform) {
+			diags = diags.Warnf(nil, badPlatform, "The host for %s is not used, because -platform does not include "+
+				"that platform.", platform)
 		}
 	}
 	return wanted, diags
+}
+
+const (
+	badPlatform = "Invalid platform"
+	badHosts    = "Provider cannot be packed"
+)
+
+// available returns the hosts that the flags name, and this program for its platform if they have none for it.
+func available(o buildOptions, dir, work string) (map[packages.Platform]string, diag.List) {
+	var diags diag.List
+	own, err := os.Executable()
+	if err != nil {
+		return nil, diag.FromError("The path of this program is unknown", err)
+	}
+	available := map[packages.Platform]string{packages.Current(): own}
+	if o.from != "" {
+		m, problems := manifest.Load(dir)
+		if diags = diags.Extend(problems); diags.HasErrors() {
+			return nil, diags
+		}
+		found, err := pack.FindHosts(o.from, m.Kind(), work)
+		if err != nil {
+			return nil, diag.FromError(badHosts, err)
+		}
+		for on, file := range found {
+			if m.Kind() != manifest.Program || m.Command.For(on.OS, on.Arch) != nil {
+				available[on] = file
+				continue
+			}
+			delete(available, on)
+			if len(o.platforms) == 0 {
+				diags = diags.Warnf(nil, badPlatform, "There is no package for %s, because \"command\" in the "+
+					"manifest has no entry for it.", on)
+			}
+		}
+	}
+	for _, text := range o.hosts {
+		platform, file, ok := strings.Cut(text, "=")
+		on, err := packages.ParsePlatform(platform)
+		if err != nil || !ok || file == "" {
+			diags = diags.Errorf(nil, badPlatform,
+				"-host=%s is not valid. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
+			continue
+		}
+		available[on] = file
+	}
+	return available, diags
 }

@@ -50,7 +50,7 @@ type Surroundings struct {
 // NewCaller returns the caller for the mode of a manifest.
 func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	switch {
-	case m.HTTP != nil:
+	case manifest.ServesRequests && m.HTTP != nil:
 		return NewAPI(m, s)
 	case m.Mode == manifest.Session:
 		return NewSession(m, s)

@@ -6,16 +6,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
-	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/tombolo-iac/tombolo/diag"
-	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/nesting"
 	"github.com/tombolo-iac/tombolo/internal/program/strictjson"
 )
@@ -49,18 +46,6 @@ func (t *Template) at(offset int) *place {
 
 // Variables maps the names of variables to their values.
 type Variables map[string]cty.Value
-
-// language holds the functions of templates: those of configurations, except for those that read files or only make
-// sense in a configuration.
-var language = sync.OnceValue(func() map[string]function.Function {
-	table := funcs.Table(funcs.Options{})
-	maps.DeleteFunc(table, func(name string, _ function.Function) bool {
-		name = strings.TrimPrefix(name, "core::")
-		return strings.HasPrefix(name, "file") || name == "templatefile" || name == "plantimestamp" ||
-			name == "abspath" || name == "pathexpand"
-	})
-	return table
-})
 
 // Value returns the value. An error names the position in the manifest.
 func (t *Template) Value(vars Variables) (cty.Value, error) { return t.value(t.expr, vars) }

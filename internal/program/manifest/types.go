@@ -137,7 +137,7 @@ func (r *reader) resourceType(kind provider.ResourceKind, name string, v *node) 
 	known["http"] = func(*node) {} // needs the complete block
 	r.object(v, "The type", known)
 	b.finish(v)
-	if r.checkAPI(v, "The type"); r.m.HTTP != nil && v.Get("http") != nil {
+	if r.checkAPI(v, "The type"); ServesRequests && r.m.HTTP != nil && v.Get("http") != nil {
 		r.api(v.Get("http"), kind, rt, t)
 	}
 	rt.Version = int64(version)
@@ -517,7 +517,7 @@ func (r *reader) function(v *node) *provider.Function {
 	if v.Kind == strictjson.Object && v.Get("return_type") == nil {
 		r.errorf(v, `The function needs a "return_type".`)
 	}
-	if r.checkAPI(v, "The function"); r.m.HTTP != nil && v.Get("http") != nil {
+	if r.checkAPI(v, "The function"); ServesRequests && r.m.HTTP != nil && v.Get("http") != nil {
 		r.m.calls[f] = r.operation(v.Get("http"), "call", subject{function: f})
 	}
 	return f

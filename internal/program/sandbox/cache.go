@@ -1,3 +1,5 @@
+//go:build !without_modules
+
 package sandbox
 
 import (

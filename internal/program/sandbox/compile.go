@@ -1,3 +1,5 @@
+//go:build !without_modules
+
 package sandbox
 
 import (
@@ -29,13 +31,6 @@ const (
 	spareMemory = 512 << 20
 	memoryTick  = 20 * time.Millisecond
 )
-
-// CompileLimits limits the compilation of a module. Zero means the default.
-type CompileLimits struct {
-	Time time.Duration
-	// Memory is in bytes. It only limits compilers in child processes; see Child.
-	Memory uint64
-}
 
 // childVariable, if set, makes a process a child that compiles a module. Its value is the task.
 const childVariable = "TOMBOLO_COMPILE_MODULE"

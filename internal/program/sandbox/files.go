@@ -1,3 +1,5 @@
+//go:build !without_modules
+
 package sandbox
 
 import (
@@ -12,15 +14,6 @@ import (
 	esys "github.com/tetratelabs/wazero/experimental/sys"
 	"github.com/tetratelabs/wazero/sys"
 )
-
-// Folder is a folder of the machine that a module gets.
-type Folder struct {
-	// Path is the folder, As its absolute path inside of the module.
-	Path, As string
-	Write    bool
-	// Below, if it is not empty, is a folder that contains Path: links do not lead out of it.
-	Below string
-}
 
 func (f Folder) open() (*os.Root, error) {
 	if f.Below == "" {
