@@ -55,6 +55,7 @@ type choice struct {
 	stack.Choice
 
 	since   string
+	atOnce  int
 	removed bool // warn of units that were removed lately, also without a commit
 }
 
@@ -139,10 +140,11 @@ type running struct {
 	choice
 	command.Locking
 
-	atOnce, parallelism  int
+	parallelism          int
 	refresh, minimal     bool
 	evenNone             bool // a run over no units is meant, to write an empty plan file
 	destroy, refreshOnly bool
+	accept               string // the file with accepted drift
 }
 
 func (o *running) flags(c *command.Call) {

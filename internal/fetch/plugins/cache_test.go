@@ -1,15 +1,20 @@
 package plugins_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/apparentlymart/go-versions/versions"
 
 	"github.com/tombolo-iac/tombolo/internal/fetch/lockfile"
 	"github.com/tombolo-iac/tombolo/internal/fetch/packages"
+	"github.com/tombolo-iac/tombolo/internal/fetch/plugins"
 )
 
 // installedIn returns the real path of the program of hashicorp/null 3.1.0.
@@ -116,5 +121,64 @@ func TestInstalledProvidersNeedNoSource(t *testing.T) {
 	w.mustInstall()
 	if got := w.lastStep(); got != "6" {
 		t.Errorf("step %s", got)
+	}
+}
+
+// TestProjectsSideBySideShareAFetchedPackage installs the same provider for several projects at once, through one
+// cache. All get the same package, later ones from the cache, unless somebody has changed it there.
+func TestProjectsSideBySideShareAFetchedPackage(t *testing.T) {
+	w := newWorld(t)
+	w.wants("hashicorp/null", "")
+	pack := func(content string) {
+		t.Helper()
+		p := parse(t, "hashicorp/null")
+		dir := filepath.Join(w.mirror, p.Host, p.Namespace, p.Type)
+		var archive bytes.Buffer
+		z := zip.NewWriter(&archive)
+		f, err := z.Create("terraform-provider-null_v3.1.0")
+		if err == nil {
+			_, err = f.Write([]byte(content))
+		}
+		name := filepath.Join(dir, "terraform-provider-null_3.1.0_"+packages.Current().String()+".zip")
+		if err := errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, archive.Bytes(), 0o644)); err !=
+			nil {
+			t.Fatal(err)
+		}
+	}
+	pack("a build")
+	cache := packages.Folder{Dir: t.TempDir()}
+	install := func() string {
+		o := w.opts
+		o.Cache, o.Folder, o.Progress = cache, packages.Folder{Dir: t.TempDir()}, nil
+		result, diags := plugins.Install(t.Context(), o)
+		if diags.HasErrors() {
+			t.Error(diags.Err())
+		}
+		return string(result.Lock.Bytes())
+	}
+	locks := make([]string, 8)
+	var group sync.WaitGroup
+	for i := range locks {
+		group.Go(func() { locks[i] = install() })
+	}
+	group.Wait()
+	for _, lock := range locks {
+		if lock != locks[0] || !strings.Contains(lock, "h1:") {
+			t.Errorf("the lock files differ:\n%s\n%s", locks[0], lock)
+		}
+	}
+	pack("another build")
+	if got := install(); got != locks[0] {
+		t.Errorf("the package was fetched again:\n%s", got)
+	}
+	found, err := filepath.Glob(filepath.Join(cache.Dir, "*", "*", "null", "*", "*", "terraform-provider-null*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if err := os.WriteFile(found[0], []byte("tampered"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := install(); got == locks[0] || !strings.Contains(got, "h1:") {
+		t.Errorf("a package that was changed in the cache was used:\n%s", got)
 	}
 }

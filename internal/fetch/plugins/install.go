@@ -98,6 +98,15 @@ func staged(f func(dir string) error) (err error) {
 
 // fetch fetches a package and installs it if the lock file allows it, through the cache if there is one.
 func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err error) {
+	var fill *filling
+	if in.Cache.Dir != "" {
+		fill = in.filling(t.entry)
+		fill.mu.Lock()
+		defer fill.mu.Unlock()
+		if h, ok := fill.reuse(ctx, in, t); ok {
+			return h, nil
+		}
+	}
 	err = staged(func(dir string) error {
 		found, err := t.found.fetch(ctx, t.request(), dir, func(done, total int64) {
 			in.progress(Step{Kind: StepFetch, Provider: t.Provider, Version: t.version, Done: done, Total: total})
@@ -118,6 +127,7 @@ func (in *installer) fetch(ctx context.Context, t *task) (h lockfile.Hash, err e
 			return err
 		}
 		if h, err = in.Cache.Install(ctx, found.Package, accept); err == nil {
+			fill.hash, fill.archive, fill.proof = h, archive, found.Proof
 			h, err = in.Folder.Install(ctx, in.cached(t.entry), accepts([]lockfile.Hash{h}, ""))
 		}
 		return err
