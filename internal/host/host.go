@@ -46,6 +46,8 @@ type entry struct {
 	// pool may take it over, and closes it.
 	common *started
 	taken  bool
+	// begun is closed when the start of Begin has ended; it is nil if there was none.
+	begun chan struct{}
 }
 
 // started is a running provider. It is identified by its pointer, because the values of two providers may be equal or
@@ -59,19 +61,52 @@ func NewRegistry(calls context.Context, factories map[addr.Provider]provider.Fac
 }
 
 // Prepare requests the schemas of several providers concurrently. Problems are reported when the schemas are used.
-func (r *Registry) Prepare(list []addr.Provider) { r.prepare(r.calls, list) }
+func (r *Registry) Prepare(list []addr.Provider) {
+	r.each(list, func(p addr.Provider) { r.Schema(p) })
+}
 
-// Begin is Prepare in the background, for plugins that will be needed soon. Close cancels and ends it. The providers
-// must not panic.
+// Begin starts plugins that will be needed soon, without waiting for them: in the background, it requests the schemas
+// that are not known yet, and starts an instance of each plugin that has none which a pool could take. Close cancels and
+// ends it. The providers must not panic.
 func (r *Registry) Begin(list []addr.Provider) {
 	ctx, cancel := context.WithCancel(r.calls)
 	r.mu.Lock()
 	r.unbegin = append(r.unbegin, cancel)
 	r.mu.Unlock()
-	r.beginning.Go(func() { r.prepare(ctx, list) })
+	begun := make(map[addr.Provider]chan struct{}, len(list))
+	for _, p := range list {
+		e := r.entry(p)
+		begun[p] = make(chan struct{})
+		e.mu.Lock()
+		e.begun = begun[p]
+		e.mu.Unlock()
+	}
+	r.beginning.Go(func() {
+		r.each(list, func(p addr.Provider) {
+			defer close(begun[p])
+			e := r.entry(p)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if r.ask(ctx, p, e); e.schema != nil && e.common == nil {
+				e.common, _ = r.start(ctx, p) // the caller that needs it tries again and reports the problem
+				e.taken = false
+			}
+		})
+	})
 }
 
-func (r *Registry) prepare(ctx context.Context, list []addr.Provider) {
+// cancelBegun cancels all starts of Begin.
+func (r *Registry) cancelBegun() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cancel := range r.unbegin {
+		cancel()
+	}
+	r.unbegin = nil
+}
+
+// each calls a function for several providers concurrently.
+func (r *Registry) each(list []addr.Provider, do func(addr.Provider)) {
 	var asking sync.WaitGroup
 	slots := make(chan struct{}, max(4, runtime.GOMAXPROCS(0))) // starting a large provider uses a core for a second
 	var panicked atomic.Pointer[diag.PanicError]
@@ -79,7 +114,7 @@ func (r *Registry) prepare(ctx context.Context, list []addr.Provider) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			err := callback.CallAndWait(func() error { r.schema(ctx, p); return nil })
+			err := callback.CallAndWait(func() error { do(p); return nil })
 			if err != nil { // the embedding program has supplied the provider
 				problem := diag.AsPanic(err)
 				problem.Provider = p.ForDisplay()
@@ -94,13 +129,11 @@ func (r *Registry) prepare(ctx context.Context, list []addr.Provider) {
 }
 
 // Schema returns the schema of a provider, which it requests once. The schema is nil if there are errors.
-func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) { return r.schema(r.calls, p) }
-
-func (r *Registry) schema(ctx context.Context, p addr.Provider) (*provider.Schema, diag.List) {
+func (r *Registry) Schema(p addr.Provider) (*provider.Schema, diag.List) {
 	e := r.entry(p)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	r.ask(ctx, p, e)
+	r.ask(r.calls, p, e)
 	return e.schema, e.diags
 }
 
@@ -158,6 +191,14 @@ func (r *Registry) Unconfigured(p addr.Provider) (provider.Provider, diag.List) 
 // take returns a provider that is not configured yet.
 func (r *Registry) take(ctx context.Context, p addr.Provider) (*started, diag.List) {
 	e := r.entry(p)
+	e.mu.Lock()
+	begun := e.begun
+	e.mu.Unlock()
+	if begun != nil {
+		stop := context.AfterFunc(ctx, r.cancelBegun)
+		<-begun
+		stop()
+	}
 	e.mu.Lock()
 	if e.common != nil && !e.taken {
 		e.taken = true
@@ -248,12 +289,7 @@ func (r *Registry) start(ctx context.Context, p addr.Provider) (*started, diag.L
 
 // Close closes the providers that no pool has taken.
 func (r *Registry) Close() error {
-	r.mu.Lock()
-	for _, cancel := range r.unbegin {
-		cancel()
-	}
-	r.unbegin = nil
-	r.mu.Unlock()
+	r.cancelBegun()
 	r.beginning.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()

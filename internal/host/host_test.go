@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -255,6 +256,42 @@ func TestCloseEndsStartsInTheBackground(t *testing.T) {
 	<-began
 	if err := r.Close(); err != nil || !ended.Load() {
 		t.Errorf("the start has ended: %t, %v", ended.Load(), err)
+	}
+}
+
+// TestStartsInTheBackgroundAreTakenByPools begins, uses and closes pools at random: no more instances are started than
+// pools need, and all of them are closed.
+func TestStartsInTheBackgroundAreTakenByPools(t *testing.T) {
+	for seed := range uint64(50) {
+		var n counts
+		r, cfg := registry(&n, false)
+		random := rand.New(rand.NewPCG(seed, 3))
+		need := 0
+		for range 1 + random.IntN(4) {
+			began, uses := random.IntN(2) == 0, random.IntN(3) > 0
+			if began {
+				r.Begin([]addr.Provider{cfg.Provider})
+			}
+			if began || uses {
+				need++
+			}
+			pool := r.NewPool()
+			pool.SetConfig(cfg, cty.ObjectVal(map[string]cty.Value{"region": cty.StringVal("x")}))
+			if uses {
+				if inst, diags := pool.Get(t.Context(), cfg); inst == nil || diags.HasErrors() {
+					t.Fatal(diags.Err())
+				}
+			}
+			if err := pool.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if started, closed := int(n.started.Load()), int(n.closed.Load()); started > need || closed != started {
+			t.Errorf("seed %d: %d were started, %d closed, %d needed", seed, started, closed, need)
+		}
 	}
 }
 

@@ -95,6 +95,9 @@ func runApply(ctx context.Context, c *command.Call, p *planning, approved bool) 
 	for {
 		pl, diags := s.plan()
 		if pl != nil {
+			if approved && pl.Applyable() && !pl.Errored {
+				s.project.BeginApply(pl) // while the plan is shown
+			}
 			c.View().Plan(pl, s.schemas(pl))
 		}
 		if pl != nil && !pl.Errored {
