@@ -2,7 +2,6 @@ package main
 
 import (
 	"archive/zip"
-	"compress/flate"
 	"context"
 	"fmt"
 	"io"
@@ -73,9 +72,6 @@ func zipHosts(name string, files []string) error {
 	}
 	defer f.Close()
 	z := zip.NewWriter(f)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestCompression)
-	})
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

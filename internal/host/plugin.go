@@ -33,6 +33,8 @@ type Plugin struct {
 	Redact func(string) string
 	// Plain leaves the connection unencrypted, so that the traffic can be inspected.
 	Plain bool
+	// Protocols are the versions of the protocol that the plugin may choose from; nil means all that are supported.
+	Protocols []int
 	// StartTimeout limits the start of the program; 0 means one minute.
 	StartTimeout time.Duration
 }
@@ -79,6 +81,14 @@ func (p Plugin) Factory() provider.Factory {
 		mu.Unlock()
 		return started, nil
 	}
+}
+
+// offered returns the versions of the protocol that the plugin may choose from.
+func (p Plugin) offered() []int {
+	if p.Protocols == nil {
+		return protocols
+	}
+	return p.Protocols
 }
 
 // start starts the program and connects to it.

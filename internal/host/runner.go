@@ -42,7 +42,7 @@ func (r *running) launch() error {
 	}
 	r.spec = process.Spec{
 		Path: r.plugin.Program, Args: r.plugin.Args, Dir: r.plugin.Dir, Temp: temp,
-		Env: slices.Concat(base, handshake.Environment(temp, protocols), r.env, env),
+		Env: slices.Concat(base, handshake.Environment(temp, r.plugin.offered()), r.env, env),
 	}
 	if r.spec.Dir != "" { // a relative path would be relative to Dir
 		if r.spec.Path, err = filepath.Abs(r.spec.Path); err != nil {
@@ -84,7 +84,7 @@ func (r *running) connect(ctx context.Context) (conn *rpc.Conn, version int, err
 	if line == "" {
 		return nil, 0, errors.New("the plugin has not printed its handshake line")
 	}
-	hello, err := handshake.Parse(line, protocols)
+	hello, err := handshake.Parse(line, r.plugin.offered())
 	if err != nil {
 		return nil, 0, err
 	}

@@ -55,7 +55,7 @@ func (c *counter) Write(b []byte) (int, error) {
 func zipTo(ctx context.Context, w io.Writer, entries []file) error {
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(out, flate.BestCompression)
+		return flate.NewWriter(out, flate.DefaultCompression)
 	})
 	for _, f := range entries {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: date}

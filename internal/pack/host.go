@@ -32,18 +32,7 @@ func checkHost(name string, on packages.Platform, kind manifest.Kind) (whole boo
 		return false, diags.Errorf(nil, badPackage, "The host for %s, %s, is not the tombolo binary: %s.", on, name,
 			err)
 	}
-	var is packages.Platform
-	var tags []string
-	for _, s := range built.Settings {
-		switch s.Key {
-		case "GOOS":
-			is.OS = s.Value
-		case "GOARCH":
-			is.Arch = s.Value
-		case "-tags":
-			tags = strings.Split(s.Value, ",")
-		}
-	}
+	is, tags := platformOf(built), strings.Split(settingOf(built, "-tags"), ",")
 	own, err := os.Executable()
 	switch {
 	case err == nil && same(name, own) && is == on:
@@ -72,6 +61,21 @@ func checkHost(name string, on packages.Platform, kind manifest.Kind) (whole boo
 
 // module is the path of the Go module of the binary.
 const module = "github.com/tombolo-iac/tombolo"
+
+// platformOf returns the platform for which a binary was built.
+func platformOf(built *debug.BuildInfo) packages.Platform {
+	return packages.Platform{OS: settingOf(built, "GOOS"), Arch: settingOf(built, "GOARCH")}
+}
+
+// settingOf returns a setting of a build, or "".
+func settingOf(built *debug.BuildInfo, key string) string {
+	for _, s := range built.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
 
 // ownBuild returns what this program records about its build.
 func ownBuild() *debug.BuildInfo {

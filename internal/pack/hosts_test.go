@@ -219,3 +219,66 @@ func TestSmallHostsExplainThatTheyReadNoStates(t *testing.T) {
 	p.overrides(f.dir)
 	p.fails("has a small host, which has no backends", "plan", "-no-color")
 }
+
+// A plugin in Go becomes a package that every engine installs, for each version of the protocol that it speaks.
+func TestPluginsBecomePackages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the compiler for a long time")
+	}
+	p := newProject(t, example{name: "provider-bash"}, "tombolo")
+	plugin := filepath.Join(p.dir, "terraform-provider-notes")
+	cmd := exec.Command("go", "build", "-o", plugin, "github.com/tombolo-iac/tombolo/examples/provider-notes")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	args := []string{"provider", "build", plugin, "-source", "example/notes", "-release"}
+	other := packages.Platform{OS: "windows", Arch: "amd64"}
+	p.fails("was built for windows_amd64", append(args, "1.2.0", "-host", "darwin_arm64="+crossBuilt(t, other))...)
+	p.fails("Set the version of the release", args[:5]...)
+	p.fails("version \"one\" is not valid", append(args, "one")...)
+	p.fails("packaged alone", append(args, "1.2.0", "-hosts", p.dir)...)
+	p.fails("-release is for a plugin", "provider", "build", newFolder(t, simple).dir, "-source", "example/notes",
+		"-release", "1.2.0")
+	p.says("Packed", append(args, "1.2.0", "-host", other.String()+"="+crossBuilt(t, other))...)
+	var about struct {
+		Metadata struct {
+			Protocols []string `json:"protocol_versions"`
+		}
+	}
+	read(t, filepath.Join(p.dir, "dist", "terraform-provider-notes_1.2.0_manifest.json"), &about)
+	if got := fmt.Sprint(about.Metadata.Protocols); got != "[5.0 6.0]" {
+		t.Errorf("the plugin speaks %s", got)
+	}
+	z, err := zip.OpenReader(filepath.Join(p.dir, "dist", "terraform-provider-notes_1.2.0_windows_amd64.zip"))
+	must(t, err)
+	defer z.Close()
+	if len(z.File) != 1 || z.File[0].Name != "terraform-provider-notes_v1.2.0.exe" {
+		t.Errorf("the archive for Windows has %v", z.File)
+	}
+	for _, program := range []string{"tombolo", "terraform", "tofu"} {
+		t.Run(program, func(t *testing.T) {
+			user := newProject(t, example{name: "provider-bash"}, program)
+			user.file("main.tf", notesUse)
+			user.file("rc", fmt.Sprintf("provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n",
+				filepath.Join(p.dir, "dist", "filesystem-mirror")))
+			user.run("init")
+			user.says("Apply complete!", "apply", "-auto-approve", "-no-color")
+			user.says("Destroy complete!", "destroy", "-auto-approve", "-no-color")
+		})
+	}
+}
+
+const notesUse = `terraform {
+  required_providers {
+    notes = { source = "example/notes" }
+  }
+}
+provider "notes" {
+  dir = path.cwd
+}
+resource "notes_note" "a" {
+  title = "a"
+  text  = "b"
+}
+`

@@ -32,6 +32,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/replace"
 	"github.com/tombolo-iac/tombolo/internal/wire"
+	"github.com/tombolo-iac/tombolo/provider"
 )
 
 // Options configures packing.
@@ -98,9 +99,7 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 		return nil, diags
 	}
 	var whole bool
-	hosts := slices.SortedFunc(maps.Keys(o.Hosts), func(a, b packages.Platform) int {
-		return strings.Compare(a.String(), b.String())
-	})
+	hosts := sortedPlatforms(o.Hosts)
 	for _, on := range hosts {
 		isWhole, more := checkHost(o.Hosts[on], on, m.Kind())
 		whole, diags = whole || isWhole, diags.Extend(more)
@@ -109,7 +108,7 @@ func Build(ctx context.Context, o Options) (*Result, diag.List) {
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return nil, diags
 	}
-	b := &build{Options: o, manifest: m, version: version, result: &Result{Version: version}}
+	b := &build{Options: o, version: version, protocols: protocolsOf(m.Schema), result: &Result{Version: version}}
 	if whole {
 		b.result.Smaller = hostsFile(m.Kind())
 	}
@@ -144,10 +143,10 @@ func checkNames(m *manifest.Manifest, source addr.Provider) (diags diag.List) {
 // build is one run of Build.
 type build struct {
 	Options
-	manifest *manifest.Manifest
-	version  versions.Version
-	parts    []part
-	result   *Result
+	version   versions.Version
+	protocols []string // versions of the plugin protocol that the provider speaks
+	parts     []part
+	result    *Result
 }
 
 // part is a file in the archive for one platform.
@@ -238,16 +237,25 @@ func (b *build) release(ctx context.Context, dir string) (names []string, err er
 	return names, nil
 }
 
-// registryManifest returns the document with the supported versions of the plugin protocol, for registries. It lists
-// the versions that can express the schema.
+// registryManifest returns the document with the supported versions of the plugin protocol, for registries.
 func (b *build) registryManifest() ([]byte, error) {
-	var protocols []string
+	text, err := json.MarshalIndent(map[string]any{"version": 1, "metadata": map[string]any{
+		"protocol_versions": b.protocols}}, "", "  ")
+	return append(text, '\n'), err
+}
+
+// protocolsOf returns the versions of the plugin protocol that can express a schema.
+func protocolsOf(schema *provider.Schema) (list []string) {
 	for _, v := range wire.Versions() {
-		if err := wire.Serves(v, b.manifest.Schema); err == nil {
-			protocols = append(protocols, fmt.Sprintf("%d.0", v))
+		if err := wire.Serves(v, schema); err == nil {
+			list = append(list, fmt.Sprintf("%d.0", v))
 		}
 	}
-	text, err := json.MarshalIndent(map[string]any{"version": 1, "metadata": map[string]any{
-		"protocol_versions": protocols}}, "", "  ")
-	return append(text, '\n'), err
+	return list
+}
+
+func sortedPlatforms(of map[packages.Platform]string) []packages.Platform {
+	return slices.SortedFunc(maps.Keys(of), func(a, b packages.Platform) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }

@@ -18,14 +18,15 @@ import (
 
 // buildOptions are the flags of provider build.
 type buildOptions struct {
-	source, out, key, from    string
+	source, out, key          string
+	from, version             string
 	dev                       bool
 	platforms, hosts, exclude []string
 }
 
 func cmdBuild() *command.Command {
 	return &command.Command{
-		Name: "build", Short: "Package a program provider for other engines", Args: "DIR", Mixed: true,
+		Name: "build", Short: "Package a provider for all engines", Args: "DIR | PLUGIN", Mixed: true,
 		Long: `Package the program provider in the folder DIR for release: an archive for each platform, the
 checksums and the manifest for registries. The folders filesystem-mirror and network-mirror beside them can be used as
 mirrors. If the source has no host, they have the package for the registries of Terraform and of OpenTofu.
@@ -38,11 +39,16 @@ If the program reports its schema itself, the schema is written into the package
 Files whose names begin with a dot, and files that programs leave behind when they run, are not packaged. The same
 input always produces the same bytes.
 
+PLUGIN is the binary of a provider that is a plugin, such as one in Go, for this platform. -host names those for others,
+and -release the version of the release. The archives then contain only these binaries. The plugin is started, to learn
+which versions of the plugin protocol it speaks.
+
 With -dev, no archive is made. The command creates a folder for dev_overrides in the CLI configuration of ~~,
 Terraform or OpenTofu, and prints the setting to write there. Each run then uses the files in DIR as they are.`,
 		Example: `~ provider build ./notes -source example/notes
 ~ provider build ./notes -source example/notes -hosts tombolo-hosts-program_1.15.9.zip -sign key.asc
-~ provider build ./notes -source example/notes -dev`,
+~ provider build ./notes -source example/notes -dev
+~ provider build ./terraform-provider-notes -source example/notes -release 1.2.0`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
 			c.Flags.StringVar(&o.source, "source", "",
@@ -57,6 +63,8 @@ Terraform or OpenTofu, and prints the setting to write there. Each run then uses
 			c.Flags.StringVar(&o.from, "hosts", "", "Use the hosts in `FILE`, tombolo-hosts-KIND_VERSION.zip of a "+
 				"release, where KIND is program, module or http, or in a folder. Without -platform, package for all "+
 				"of them.")
+			c.Flags.StringVar(&o.version, "release", "",
+				"The `VERSION` of the release of a plugin. For a folder, the manifest has the version.")
 			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches `PATTERN`, "+
 				"such as *.bak or tests. May be given more than once.")
 			c.Flags.StringVar(&o.key, "sign", "",
@@ -64,7 +72,7 @@ Terraform or OpenTofu, and prints the setting to write there. Each run then uses
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				if len(c.Args) != 1 {
 					return c.Misuse("Wrong number of arguments",
-						"Expected one, the folder of the provider, and got %d.", len(c.Args))
+						"Expected one, the folder of the provider or its plugin, and got %d.", len(c.Args))
 				}
 				return build(ctx, c, o)
 			})
@@ -81,7 +89,20 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	if err != nil {
 		return c.Finish("Invalid provider address", err)
 	}
-	if o.dev {
+	var sign func(text []byte) ([]byte, error)
+	if o.key != "" && !o.dev {
+		if sign, err = pack.ReadKey(o.key, []byte(c.Getenv("TOMBOLO_SIGNING_PASSPHRASE"))); err != nil {
+			return c.Finish("The key cannot be used", err)
+		}
+	}
+	if info, err := os.Stat(c.Args[0]); err == nil && info.Mode().IsRegular() {
+		return buildPlugin(ctx, c, o, pack.Options{Source: source, Out: o.out, Sign: sign})
+	}
+	switch {
+	case o.version != "":
+		return c.Misuse("Nothing is packed", "-release is for a plugin, and %s is not one. The version of the release "+
+			"of a folder is that in its manifest.", c.Args[0])
+	case o.dev:
 		return develop(c, o, source)
 	}
 	work, err := os.MkdirTemp("", "tombolo-hosts")
@@ -93,16 +114,17 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	options := pack.Options{Dir: c.Args[0], Source: source, Out: o.out, Hosts: hosts, Exclude: o.exclude}
-	if o.key != "" {
-		if options.Sign, err = pack.ReadKey(o.key, []byte(c.Getenv("TOMBOLO_SIGNING_PASSPHRASE"))); err != nil {
-			return c.Finish("The key cannot be used", err)
-		}
-	}
-	result, more := pack.Build(ctx, options)
+	result, more := pack.Build(ctx, pack.Options{Dir: c.Args[0], Source: source, Out: o.out, Hosts: hosts,
+		Exclude: o.exclude, Sign: sign})
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
+	report(c, result)
+	return c.End(diags)
+}
+
+// report lists the files of a release.
+func report(c *command.Call, result *pack.Result) {
 	for _, a := range result.Archives {
 		fmt.Fprintf(c.Out, "Packed %s (%d files, %.1f MB)\n", a.Path, a.Files, float64(a.Size)/1e6)
 	}
@@ -116,7 +138,6 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 		fmt.Fprintf(c.Err, "The host in the archives is the whole program. They are about four times smaller with a "+
 			"host from %s of the release: -hosts=FILE.\n", result.Smaller)
 	}
-	return c.End(diags)
 }
 
 // defaultOut is the default of -out.
@@ -145,7 +166,49 @@ func develop(c *command.Call, o buildOptions, source addr.Provider) command.Outc
 // hosts returns the binaries to put into the archives for the provider in dir, by platform. work is a folder for those
 // that have to be unpacked.
 func hosts(o buildOptions, dir, work string) (map[packages.Platform]string, diag.List) {
-	available, diags := available(o, dir, work)
+	own, err := os.Executable()
+	if err != nil {
+		return nil, diag.FromError("The path of this program is unknown", err)
+	}
+	available := map[packages.Platform]string{packages.Current(): own}
+	if o.from == "" {
+		return choose(o, available, nil)
+	}
+	m, diags := manifest.Load(dir)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	found, err := pack.FindHosts(o.from, m.Kind(), work)
+	if err != nil {
+		return nil, diags.AppendError(badHosts, err)
+	}
+	for on, file := range found {
+		if m.Kind() != manifest.Program || m.Command.For(on.OS, on.Arch) != nil {
+			available[on] = file
+			continue
+		}
+		delete(available, on)
+		if len(o.platforms) == 0 {
+			diags = diags.Warnf(nil, badPlatform, "There is no package for %s, because \"command\" in the manifest "+
+				"has no entry for it.", on)
+		}
+	}
+	return choose(o, available, diags)
+}
+
+// choose adds the binaries of -host to those that are available, and returns those for the platforms of -platform.
+func choose(o buildOptions, available map[packages.Platform]string, diags diag.List) (map[packages.Platform]string,
+	diag.List) {
+	for _, text := range o.hosts {
+		platform, file, ok := strings.Cut(text, "=")
+		on, err := packages.ParsePlatform(platform)
+		if err != nil || !ok || file == "" {
+			diags = diags.Errorf(nil, badPlatform,
+				"-host=%s is not valid. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
+			continue
+		}
+		available[on] = file
+	}
 	if len(o.platforms) == 0 || diags.HasErrors() {
 		return available, diags
 	}
@@ -178,45 +241,3 @@ const (
 	badPlatform = "Invalid platform"
 	badHosts    = "Provider cannot be packed"
 )
-
-// available returns the hosts that the flags name, and this program for its platform if they have none for it.
-func available(o buildOptions, dir, work string) (map[packages.Platform]string, diag.List) {
-	var diags diag.List
-	own, err := os.Executable()
-	if err != nil {
-		return nil, diag.FromError("The path of this program is unknown", err)
-	}
-	available := map[packages.Platform]string{packages.Current(): own}
-	if o.from != "" {
-		m, problems := manifest.Load(dir)
-		if diags = diags.Extend(problems); diags.HasErrors() {
-			return nil, diags
-		}
-		found, err := pack.FindHosts(o.from, m.Kind(), work)
-		if err != nil {
-			return nil, diag.FromError(badHosts, err)
-		}
-		for on, file := range found {
-			if m.Kind() != manifest.Program || m.Command.For(on.OS, on.Arch) != nil {
-				available[on] = file
-				continue
-			}
-			delete(available, on)
-			if len(o.platforms) == 0 {
-				diags = diags.Warnf(nil, badPlatform, "There is no package for %s, because \"command\" in the "+
-					"manifest has no entry for it.", on)
-			}
-		}
-	}
-	for _, text := range o.hosts {
-		platform, file, ok := strings.Cut(text, "=")
-		on, err := packages.ParsePlatform(platform)
-		if err != nil || !ok || file == "" {
-			diags = diags.Errorf(nil, badPlatform,
-				"-host=%s is not valid. Expected OS_ARCH=FILE, such as -host=windows_amd64=./tombolo.exe.", text)
-			continue
-		}
-		available[on] = file
-	}
-	return available, diags
-}
