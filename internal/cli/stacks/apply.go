@@ -121,6 +121,7 @@ func (o *running) apply(ctx context.Context, c *command.Call, approved bool) com
 			return s.conclude()
 		}
 		s.board.progress(list)
+		s.report(round > 1)
 		if ok := approved || s.approve(o.destroy, list); !ok {
 			if round > 1 {
 				s.board.summary(s.run.Results())
@@ -154,12 +155,13 @@ func (s *session) apply() []*stack.Result {
 func (s *session) conclude() command.Outcome {
 	list := s.run.Results()
 	s.board.summary(list)
+	written := s.report(true)
 	waiting := counts(list, stack.Deferred, stack.Waiting)
 	if waiting > 0 && s.ctx.Err() == nil {
 		s.call.Report(diag.List{}.Errorf(nil, "Apply makes no progress", "No plan has changes, but %s still "+
 			"for others. The reasons are listed above.", wait(waiting)))
 	}
-	if waiting > 0 || s.failed() {
+	if waiting > 0 || s.failed() || !written {
 		return command.Failed
 	}
 	return command.Done

@@ -31,24 +31,23 @@ units are saved in one file, which "~ stack apply FILE" applies.`,
 		Setup: func(c *command.Call) command.Run {
 			o := &running{}
 			o.planFlags(c)
-			var out, markdown string
+			var out string
 			var detailed bool
 			c.Flags.BoolVar(&o.destroy, "destroy", false, "Plan to destroy all objects.")
 			c.Flags.StringVar(&out, "out", "", "Save the plans of all units to `FILE`.")
-			c.Flags.StringVar(&markdown, "report", "", "Write a report of all units as Markdown to `FILE`.")
 			c.Flags.BoolVar(&detailed, "detailed-exitcode", false,
 				"Exit with 2 if there are changes, 0 if there are none, and 1 after errors.")
 			return func(ctx context.Context) command.Outcome {
 				if !o.check(c) {
 					return command.Misused
 				}
-				return o.plan(ctx, c, out, markdown, detailed)
+				return o.plan(ctx, c, out, detailed)
 			}
 		},
 	}
 }
 
-func (o *running) plan(ctx context.Context, c *command.Call, out, markdown string, detailed bool) command.Outcome {
+func (o *running) plan(ctx context.Context, c *command.Call, out string, detailed bool) command.Outcome {
 	o.evenNone = out != ""
 	s, outcome := o.start(ctx, c, state.OperationPlan)
 	if s == nil {
@@ -59,7 +58,7 @@ func (o *running) plan(ctx context.Context, c *command.Call, out, markdown strin
 	s.board.results(list, true)
 	s.board.summary(list)
 	failed := s.failed()
-	if markdown != "" && !c.Report(s.report(markdown, list)) {
+	if !s.report(false) {
 		failed = true
 	}
 	switch {

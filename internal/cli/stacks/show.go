@@ -13,6 +13,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/stack"
 	"github.com/tombolo-iac/tombolo/internal/view"
 	"github.com/tombolo-iac/tombolo/internal/view/live"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 )
 
 // board shows what all units are doing: one line for each in a terminal, otherwise lines that begin with the name.
@@ -30,8 +31,9 @@ type board struct {
 type unitBoard struct {
 	view        view.View
 	done, total int
-	shown       bool // the display has a line for it
-	busy        bool // that line is about work
+	shown       bool             // the display has a line for it
+	busy        bool             // that line is about work
+	recorder    *report.Recorder // nil without a report
 	told        string
 	summed      string
 }
@@ -171,6 +173,9 @@ func (b *board) Sink(u *stack.Unit) event.Sink {
 	ub := b.units[u]
 	return event.Func(func(e event.Event) {
 		track.Send(e)
+		if ub.recorder != nil {
+			ub.recorder.Send(e)
+		}
 		if ub.view != nil {
 			ub.view.Send(e)
 			return

@@ -6,6 +6,8 @@ package stacks
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -13,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/stack"
 	"github.com/tombolo-iac/tombolo/internal/view"
+	"github.com/tombolo-iac/tombolo/internal/view/report"
 	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/state"
 )
@@ -145,6 +148,7 @@ type running struct {
 	evenNone             bool // a run over no units is meant, to write an empty plan file
 	destroy, refreshOnly bool
 	accept               string // the file with accepted drift
+	report               string // the file of the report
 }
 
 func (o *running) flags(c *command.Call) {
@@ -166,6 +170,7 @@ func (o *running) planFlags(c *command.Call) {
 	c.ProgressFlags()
 	c.SecretsFlag()
 	c.FullFlag()
+	o.reportFlag(c)
 }
 
 // check reports invalid flags.
@@ -178,6 +183,13 @@ func (o *running) check(c *command.Call) bool {
 	case o.minimal && (!o.refresh || o.destroy):
 		c.Misuse("Incompatible refresh options",
 			"The option -minimal-refresh conflicts with -refresh=false and with destroying: remove one of them.")
+	case o.report != "":
+		if info, err := os.Stat(filepath.Dir(o.report)); err != nil || !info.IsDir() {
+			c.Misuse("The report cannot be written", "The option -report names %q, but there is no such folder as %s. "+
+				"Create it, or use another name.", o.report, filepath.Dir(o.report))
+			return false
+		}
+		return true
 	default:
 		return true
 	}
@@ -188,6 +200,7 @@ func (o *running) check(c *command.Call) bool {
 type session struct {
 	*board
 
+	flags   *running
 	call    *command.Call
 	ctx     context.Context
 	running *command.Running
@@ -202,9 +215,14 @@ func (o *running) begin(ctx context.Context, c *command.Call, s *stack.Stack, un
 	if o.atOnce > 0 {
 		s.AtOnce = o.atOnce
 	}
-	out := &session{call: c, stack: s, units: units}
+	out := &session{flags: o, call: c, stack: s, units: units}
 	out.ctx, out.running = c.Interruptible(ctx)
 	out.board = newBoard(c, out.running, units)
+	if o.report != "" {
+		for _, ub := range out.board.units {
+			ub.recorder = &report.Recorder{}
+		}
+	}
 	mode := plan.Normal
 	switch {
 	case o.destroy:

@@ -17,7 +17,7 @@ import (
 
 // document is the payload of a page. The script in page reads it.
 type document struct {
-	Kind      string `json:"kind"` // plan, apply or state
+	Kind      string `json:"kind"` // plan, apply, state or units
 	Title     string `json:"title"`
 	Program   string `json:"program"`
 	Version   string `json:"version,omitempty"`
@@ -42,6 +42,8 @@ type document struct {
 	Order    [][]step   `json:"order,omitempty"`
 	Timeline []bar      `json:"timeline,omitempty"`
 	Pending  []leftover `json:"pending,omitempty"`
+	// Units are the root modules of a page about many, which has no other parts.
+	Units []unit `json:"units,omitempty"`
 
 	bodies map[string]int
 }

@@ -2,6 +2,7 @@
 // other file.
 //
 //	err := report.Plan(w, report.Options{View: options, Problems: diags}, plan, schemas)
+//	err := report.Units(w, report.Options{View: options}, title, units)
 //	err := report.State(w, report.Options{View: options}, state, schemas)
 //
 // A Recorder records the events of an apply. With it, a report of the plan has results and a timeline.
@@ -74,7 +75,7 @@ var files embed.FS
 
 // scripts are the parts of the script, in order.
 var scripts = []string{"base.js", "filter.js", "changes.js", "lists.js", "graph.js", "focus.js", "timeline.js",
-	"main.js"}
+	"units.js", "main.js"}
 
 // shell is the page without its payload, in two parts, and the text for browsers without JavaScript.
 var shell = sync.OnceValue(func() [3]string {
@@ -136,6 +137,14 @@ const mostPlain = 200
 // plain writes the most important parts as HTML that needs no script.
 func (d *document) plain(b *bytes.Buffer) {
 	b.WriteString("<h1>" + html.EscapeString(d.Title) + "</h1>\n<p>" + html.EscapeString(d.Headline) + "</p>\n")
+	if len(d.Units) > 0 {
+		b.WriteString("<ul>\n")
+		for _, u := range d.Units {
+			b.WriteString("<li>" + html.EscapeString(strings.TrimSuffix(u.Name+": "+u.Phase+": "+u.Reason, ": ")) +
+				"</li>\n")
+		}
+		b.WriteString("</ul>\n")
+	}
 	if len(d.Losses) > 0 {
 		b.WriteString("<ul>\n")
 	}

@@ -391,3 +391,49 @@ func TestTenThousandObjectsFitIntoAFewMegabytes(t *testing.T) {
 	}
 	t.Logf("%d changes make %d bytes", len(p.Changes), len(page))
 }
+
+// A page for many units has the report of each unit that has a plan or problems, and no secret.
+func TestAPageOfManyUnitsHasTheirReports(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	o := Options{View: view.Options{Secrets: &view.Secrets{}}}
+	o.View.Secrets.Add(cty.StringVal(canary), []cty.Path{{}})
+	failed := o
+	failed.Problems = diag.List{}.Errorf(nil, "A problem", "A provider says %s.", canary)
+	var list []Unit
+	for i := range 6 {
+		u := Unit{Name: fmt.Sprintf("live/<%d>", i), Phase: "unchanged", Options: o, Schemas: schemas}
+		switch i % 3 {
+		case 0:
+			u.Phase, u.Plan, u.Notes = "planned", randomPlan(r, 5), []string{"a note"}
+		case 1:
+			u.Phase, u.Options, u.Reason = "failed", failed, "A problem"
+		}
+		list = append(list, u)
+	}
+	var out bytes.Buffer
+	if err := Units(&out, o, "Plans of 6 units", list); err != nil {
+		t.Fatal(err)
+	}
+	page := out.String()
+	if text := reporttest.Text(t, page); strings.Contains(text, canary) {
+		t.Error("a secret was written")
+	}
+	var d document
+	if err := json.Unmarshal([]byte(reporttest.Payload(t, page)), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Headline != "2 planned, 2 failed, 2 unchanged" || !d.Failed || len(d.Units) != len(list) {
+		t.Errorf("%q, failed %v, %d units", d.Headline, d.Failed, len(d.Units))
+	}
+	for i, u := range d.Units {
+		if (u.Report == nil) != (u.Phase == "unchanged") || u.Name != list[i].Name {
+			t.Errorf("%s, %s: report %v", u.Name, u.Phase, u.Report)
+		}
+		if u.Phase == "planned" && len(u.Report.Objects) != len(list[i].Plan.Changes) {
+			t.Errorf("%s has %d objects, want %d", u.Name, len(u.Report.Objects), len(list[i].Plan.Changes))
+		}
+	}
+	if !strings.Contains(page, "<li>live/&lt;1&gt;: failed: A problem</li>") {
+		t.Error("the text for browsers without scripts does not list the units")
+	}
+}

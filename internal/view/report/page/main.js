@@ -42,7 +42,7 @@ function themeButton() {
 function summary() {
   const when = new Date(data.created);
   return el('header', { class: 'top' },
-    el('div', { class: 'bar' }, el('p', { class: 'mark' }, data.program + (data.version ? ' ' + data.version : '')), themeButton()),
+    el('div', { class: 'bar' }, el('p', { class: 'mark' }, data.program + (data.version ? ' ' + data.version : '')), el('span', {}, back(), themeButton())),
     el('h1', {}, data.title, data.failed ? el('span', { class: 'outcome failed' }, 'with errors') : null),
     el('p', { class: 'sub' }, el('strong', {}, data.headline),
       data.workspace && data.workspace !== 'default' ? [' in workspace ', el('code', {}, data.workspace)] : null,
@@ -111,8 +111,9 @@ function start() {
 async function read() {
   const bytes = Uint8Array.from(atob(document.getElementById('payload').textContent), (c) => c.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  data = await new Response(stream).json();
-  start();
+  data = opened(await new Response(stream).json());
+  if (data) start();
+  else overview();
 }
 
 read().catch((error) => {
