@@ -21,7 +21,7 @@
 # unchanged. The keys of hashes in requests are strings; those of results may be symbols. "implements" in the manifest lists the actions.
 #
 # The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as the
-# process, and with "concurrency" above 1 methods run in several threads.
+# process, and with "concurrency" above 1 methods run in several threads. To debug it, start it in an editor with TOMBOLO_LISTEN=/path/of/a.sock.
 #
 # Output that is printed after the import goes to standard error and is shown to the user. Whole numbers are exact, others are BigDecimal. Files
 # are read as UTF-8.
@@ -145,9 +145,35 @@ module Tombolo
   def self.run(resources: {}, data: {}, ephemeral: {}, actions: {}, functions: {}, configure: nil, validate: nil, schema: nil)
     kinds = [resources, data, ephemeral, actions].map { |group| group.to_h { |name, type| [name.to_s, type.new] } }
     about = {"configure" => configure, "validate" => validate, "schema" => schema && ->(call) { {schema: schema.call(call)} }}
-    host = Host.new(kinds, about, functions.transform_keys(&:to_s))
-    ARGV.empty? ? host.session : exit(host.one_shot(ARGV[0]))
+    functions = functions.transform_keys(&:to_s)
+    host = Host.new(kinds, about, functions, OUT)
+    exit(host.one_shot(ARGV[0])) unless ARGV.empty?
+    path = ENV["TOMBOLO_LISTEN"].to_s
+    return host.session($stdin.binmode) if path.empty?
+
+    listen(path) { |connection| Host.new(kinds, about, functions, connection).session(connection) }
   end
+
+  # Yields each connection to a socket, which only this user can reach, until the process is ended.
+  def self.listen(path)
+    require "socket"
+    File.delete(path) if File.socket?(path) # of a program that was killed
+    mask = File.umask(0o177)
+    listener = UNIXServer.new(path)
+    File.umask(mask)
+    $stderr.puts("Waiting for connections. The host needs this variable in its environment, with the name of your provider: " \
+                 "TOMBOLO_PROGRAM_DEBUG=NAME=unix:#{File.absolute_path(path)}")
+    loop do
+      Thread.new(listener.accept) do |connection|
+        yield connection
+      rescue SystemCallError, IOError
+        nil # the host has ended
+      ensure
+        connection.close
+      end
+    end
+  end
+  private_class_method :listen
 
   def self.diagnostic(severity, summary, detail, attribute)
     summary, detail = [summary, detail].map { |text| String.new(text.to_s, encoding: "UTF-8").scrub }
@@ -189,8 +215,8 @@ module Tombolo
   class Host
     KINDS = {"data" => 1, "open" => 2, "renew" => 2, "close" => 2, "invoke" => 3}.freeze
 
-    def initialize(kinds, about, functions)
-      @kinds, @about, @functions = kinds, about, functions
+    def initialize(kinds, about, functions, out)
+      @kinds, @about, @functions, @out = kinds, about, functions, out
       @lock = Mutex.new
     end
 
@@ -270,12 +296,16 @@ module Tombolo
       status
     end
 
-    def session
+    def session(lines)
       calls = {}
-      $stdin.binmode.each_line do |line|
+      lines.each_line do |line|
         message = read(line)
         id, params = message["id"], message["params"] || {}
         if message["method"] == "initialize"
+          if params["attached"] # this process was not started by the host
+            ENV.update(params["attached"]["environment"])
+            Dir.chdir(params["attached"]["directory"])
+          end
           write(text({jsonrpc: "2.0", id: id, result: {protocol: 1}}))
         elsif message["method"] == "$/cancelRequest"
           calls[params["id"]]&.cancel
@@ -313,8 +343,8 @@ module Tombolo
 
     def write(text)
       @lock.synchronize do
-        OUT.write(text)
-        OUT.flush
+        @out.write(text)
+        @out.flush
       end
     end
   end

@@ -26,6 +26,9 @@ const (
 
 // Run handles the calls of the host. It returns at the end of a session; after a one-shot call it exits. While it runs,
 // os.Stdout is the standard error, so that what is printed is no answer.
+//
+// With the variable TOMBOLO_LISTEN in its environment, the path of a socket, it waits for hosts that connect to it, until
+// it is ended. So a program can be started in a debugger.
 func Run(p Provider) {
 	out := os.Stdout
 	os.Stdout = os.Stderr
@@ -35,6 +38,11 @@ func Run(p Provider) {
 		status := h.oneShot(ctx, os.Args[1], os.Stdin)
 		stop()
 		os.Exit(status)
+	}
+	path := os.Getenv("TOMBOLO_LISTEN")
+	if path != "" {
+		fmt.Fprintln(os.Stderr, "The program cannot wait for connections:", listen(p, path))
+		os.Exit(1)
 	}
 	if err := h.session(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "The session cannot continue:", err)
@@ -288,6 +296,9 @@ func (h *host) session(in io.Reader) error {
 		}
 		switch {
 		case message.Method == "initialize" && message.ID != nil:
+			if err := attach(message.Params); err != nil {
+				return err
+			}
 			h.reply(*message.ID, "result", Object{"protocol": 1})
 		case message.Method == "$/cancelRequest":
 			var which struct{ ID int64 }

@@ -60,7 +60,8 @@ var Environment = []Variable{
 	{Name: "TOMBOLO_GRANTS_NAME", Text: "Permissions of the sandboxed provider NAME, such as \"provider " +
 		"example/dns, env DNS_TOKEN, http api.example.com\".", Paths: []string{"init"}},
 	{Name: "TOMBOLO_PROGRAM_DEBUG", Text: "The debugger for a program provider, as NAME=COMMAND. The words " +
-		"replace the first word of the program's command, such as notes=node --inspect-brk=127.0.0.1:9229.",
+		"replace the first word of the program's command, such as notes=node --inspect-brk=127.0.0.1:9229. " +
+		"NAME=unix:SOCKET uses a program that was started with TOMBOLO_LISTEN=SOCKET.",
 		Flags: []string{"parallelism"}},
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use directly from their folders, such as " +
 		"example/notes=./notes. Separate several with commas.", Flags: []string{"parallelism"},

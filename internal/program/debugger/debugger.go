@@ -1,7 +1,8 @@
-// Package debugger decides whether a program is started under a debugger, and with which command line. It starts
-// nothing itself. A user asks for it with a variable of the environment, which names one provider:
+// Package debugger decides whether a program is started under a debugger, and with which command line, or connects to a
+// program that its author has started. A user asks for it with a variable of the environment, which names one provider:
 //
 //	TOMBOLO_PROGRAM_DEBUG="notes=node --inspect-brk=127.0.0.1:9229"
+//	TOMBOLO_PROGRAM_DEBUG="notes=unix:/home/me/notes/.debug.sock"
 package debugger
 
 import (
@@ -28,7 +29,7 @@ func Asked(env []string, provider string) bool {
 // first word of the program, or contain {} in its place. Without a debugger for this provider it returns argv.
 //
 // Errors are about the variable: it has another form, or the debugger would listen on all interfaces, where other
-// machines could run code with it.
+// machines could run code with it. For a program that is already running, see Socket.
 func Command(env []string, provider string, argv []string) ([]string, error) {
 	text := value(env)
 	if text == "" {
@@ -42,6 +43,10 @@ func Command(env []string, provider string, argv []string) ([]string, error) {
 	}
 	if name != provider {
 		return argv, nil
+	}
+	if strings.HasPrefix(words[0], socketPrefix) {
+		return nil, fmt.Errorf("%s is %q, which names no socket. Write the path of the socket on which the program "+
+			"listens, such as \"%s=%s/tmp/%[3]s.sock\"", Variable, text, name, socketPrefix)
 	}
 	placed := false
 	for i, word := range words {

@@ -37,8 +37,11 @@ type Call struct {
 	Intent string
 	// Record returns data that is stored beside an answer that outlives this process. It may be nil.
 	Record func() []byte
+	// Hide returns a text of the call, such as its output, without secrets. Callers of this package do not need it, as
+	// their answers are redacted; others may show a text themselves. It must not be called after the call.
+	Hide func(text []byte) string
 	// Line is called with each line of the program's standard error, and Progress with other reports of progress.
-	// Neither is nil.
+	// None of the three is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)
 }

@@ -52,10 +52,18 @@ func NewCaller(m *manifest.Manifest, s Surroundings) Caller {
 	switch {
 	case manifest.ServesRequests && m.HTTP != nil:
 		return NewAPI(m, s)
-	case m.Mode == manifest.Session:
-		return NewSession(m, s)
+	case m.Mode == manifest.Session, m.Wasm == "" && debugger.Socket(environ(s), m.Name, s.Dir) != "":
+		return NewSession(m, s) // a program that its author has started stays for several calls
 	}
 	return NewOneShot(m, s)
+}
+
+// environ returns the environment of the surroundings.
+func environ(s Surroundings) []string {
+	if s.Env == nil {
+		return os.Environ()
+	}
+	return s.Env
 }
 
 // NewOneShot returns the caller that starts the program for each call, with the action as its first argument and the
@@ -168,12 +176,20 @@ type Start struct {
 	Cache string
 	// Debugged means that Argv begins with a debugger that the user asked for.
 	Debugged bool
+	// Socket is where a program listens that its author has started, with which Argv is only its name in messages. ""
+	// means that the program has to be started.
+	Socket string
 }
 
 // NewStart finds everything that a program needs, or returns an error that names what is missing.
 func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 	if m.Wasm != "" {
 		return startInside(m, s), nil
+	}
+	if socket := debugger.Socket(environ(s), m.Name, s.Dir); socket != "" {
+		cache, err := cacheDir(m, s)
+		return Start{Argv: []string{"unix:" + socket}, Env: programEnv(m, s, cache, err), Cache: cache,
+			Debugged: true, Socket: socket}, nil
 	}
 	start, err := newStart(m, s, m.Command, "command")
 	if err != nil {
@@ -188,6 +204,10 @@ func NewStart(m *manifest.Manifest, s Surroundings) (Start, error) {
 
 // notice returns the line that tells the user of the debugger.
 func (s Start) notice() string {
+	if s.Socket != "" {
+		return fmt.Sprintf("Connected to the program that listens on %s, without time limits, because %s is set.",
+			s.Socket, debugger.Variable)
+	}
 	return fmt.Sprintf("Started under a debugger, without time limits, because %s is set: %s", debugger.Variable,
 		shown(s.Argv))
 }
@@ -201,10 +221,7 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 		return notReady("The manifest %s of provider %s has no %s for %s_%s, and no default one.", m.File, m.Name,
 			member, runtime.GOOS, runtime.GOARCH)
 	}
-	env := s.Env
-	if env == nil {
-		env = os.Environ()
-	}
+	env := environ(s)
 	for _, q := range m.Requires {
 		if _, err := program.LookPath(q.Command, env, s.Dir); err != nil {
 			return notReady("Provider %s needs the program %q, which was not found in PATH.%s", m.Name, q.Command,
@@ -243,14 +260,21 @@ func newStart(m *manifest.Manifest, s Surroundings, command manifest.Command, me
 				"manifest creates it.", m.Name, argv[0]),
 			Advice: diag.Advise("Run \"%s\".", prepareAgain(m.Dir))}
 	}
-	env = append(program.Environ(env), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol), "TOMBOLO_PROVIDER_DIR="+
-		m.Dir, "PYTHONUTF8=1")
 	if err != nil {
-		// Most programs store nothing, and services often have no HOME. Python must still not write beside the program.
-		return Start{Argv: argv, Env: append(env, "PYTHONDONTWRITEBYTECODE=1")}, nil
+		cache = ""
 	}
-	return Start{Argv: argv, Cache: cache, Env: append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+
-		filepath.Join(cache, "pycache"))}, nil
+	return Start{Argv: argv, Cache: cache, Env: programEnv(m, s, cache, err)}, nil
+}
+
+// programEnv returns the environment of a program. failed is why it has no folder for its files, or nil.
+func programEnv(m *manifest.Manifest, s Surroundings, cache string, failed error) []string {
+	env := append(program.Environ(environ(s)), fmt.Sprintf("TOMBOLO_PROTOCOL=%d", manifest.Protocol),
+		"TOMBOLO_PROVIDER_DIR="+m.Dir, "PYTHONUTF8=1")
+	if failed != nil {
+		// Most programs store nothing, and services often have no HOME. Python must still not write beside the program.
+		return append(env, "PYTHONDONTWRITEBYTECODE=1")
+	}
+	return append(env, "TOMBOLO_CACHE_DIR="+cache, "PYTHONPYCACHEPREFIX="+filepath.Join(cache, "pycache"))
 }
 
 // cacheDir returns the name of a folder, which programs create when they need it.

@@ -255,6 +255,7 @@ func (r *request) call(expected string) (*answer, diag.List) {
 	call := Call{
 		Action: r.action, Type: r.typ, Params: r.closed(), Silent: r.silent, Intent: r.intent, Record: r.record,
 		Line: out.line, Progress: out.progress,
+		Hide: func(text []byte) string { return r.redact(string(r.conceal(text))) },
 	}
 	for attempt, rounds := 1, 0; ; attempt++ {
 		got, err := r.h.caller.Call(ctx, call)

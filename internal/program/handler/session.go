@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/debugger"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/session"
 	"github.com/tombolo-iac/tombolo/internal/program/talk"
@@ -234,16 +236,54 @@ func (c *sessions) start(r *running) error {
 		return err
 	}
 	r.shown = shown(s.Argv)
-	if s.Debugged {
-		c.printed(s.notice())
-	}
 	cmd := program.Command{Argv: s.Argv, Base: c.surroundings.Dir, Env: s.Env, Stderr: c.printed,
 		Grace: c.surroundings.Grace}
 	if err := c.guest.into(&cmd); err != nil {
 		return err
 	}
-	r.talk, err = talk.Start(cmd, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env), session.MaxLine)
+	var attached *talk.Attached
+	if s.Socket != "" {
+		if cmd.Inside, err = c.connect(s); err != nil {
+			return err
+		}
+		attached = c.attached(s)
+	}
+	if s.Debugged {
+		c.printed(s.notice())
+	}
+	r.talk, err = talk.Start(cmd, talk.Greeting(manifest.Protocol, c.surroundings.Host, s.Env, attached),
+		session.MaxLine)
 	return err
+}
+
+// connect connects to a program that its author has started, or is about to start.
+func (c *sessions) connect(s Start) (program.Inside, error) {
+	inside, err := debugger.Connect(s.Socket, func() {
+		c.printed(fmt.Sprintf("Waiting for the program of provider %s, because %s is set. Start it with this variable "+
+			"in its environment: %s=%s", c.m.Name, debugger.Variable, debugger.ListenVariable, s.Socket))
+	}, c.closing.Done())
+	switch {
+	case errors.Is(err, debugger.ErrStopped):
+		return nil, errClosed
+	case err != nil:
+		return nil, &NotReadyError{Summary: sumNotReady, Detail: err.Error() + ".", Ours: true}
+	}
+	return inside, nil
+}
+
+// attached returns what a program lacks that its author has started: a program gets its directory and its variables
+// from the process that starts it.
+func (c *sessions) attached(s Start) *talk.Attached {
+	a := &talk.Attached{Environment: map[string]string{}}
+	if dir, err := filepath.Abs(c.surroundings.Dir); err == nil { // "" is the current directory
+		a.Directory = dir
+	}
+	for _, name := range []string{"TOMBOLO_PROTOCOL", "TOMBOLO_PROVIDER_DIR", "TOMBOLO_CACHE_DIR"} {
+		if text := variable(s.Env, name); text != "" {
+			a.Environment[name] = text
+		}
+	}
+	return a
 }
 
 // initialize negotiates the version of the protocol with a process. It makes the process ready for calls, or ends it.

@@ -15,8 +15,12 @@ func TestTheGreetingContainsHostAndLogLevel(t *testing.T) {
 		{"", []string{"TF_LOG=json", "TF_LOG_PROVIDER=debug"}, `{"protocol":[1],"host":"tombolo","log":"trace"}`},
 		{"", []string{"TF_LOG=error", "TF_LOG_PATH=trace"}, `{"protocol":[1],"host":"tombolo","log":"info"}`},
 	} {
-		if got := string(Greeting(1, c.host, c.env)); got != c.want {
+		if got := string(Greeting(1, c.host, c.env, nil)); got != c.want {
 			t.Errorf("%q %q: got %s, want %s", c.host, c.env, got, c.want)
 		}
+	}
+	const want = `{"protocol":[1],"host":"tombolo","log":"info","attached":{"directory":"/d","environment":{"A":"b"}}}`
+	if got := string(Greeting(1, "", nil, &Attached{"/d", map[string]string{"A": "b"}})); got != want {
+		t.Errorf("attached: got %s, want %s", got, want)
 	}
 }

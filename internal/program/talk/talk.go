@@ -160,9 +160,17 @@ func indented(message string) string {
 	return "\n\n" + message
 }
 
+// Attached is what a program that was not started by its host lacks: the directory of the user, and the variables of
+// its environment.
+type Attached struct {
+	Directory   string            `json:"directory"`
+	Environment map[string]string `json:"environment"`
+}
+
 // Greeting returns the parameters of initialize: the supported versions of the protocol, the name of the host, and the
-// minimum level of log messages. It contains no part of a configuration.
-func Greeting(version int, host string, env []string) []byte {
+// minimum level of log messages. It contains no part of a configuration. attached is nil for programs that the host has
+// started.
+func Greeting(version int, host string, env []string, attached *Attached) []byte {
 	level := "info"
 	for _, pair := range env {
 		for _, name := range []string{"TF_LOG", "TF_LOG_PROVIDER"} {
@@ -177,10 +185,11 @@ func Greeting(version int, host string, env []string) []byte {
 		}
 	}
 	params, _ := json.Marshal(struct {
-		Protocol []int  `json:"protocol"`
-		Host     string `json:"host"`
-		Log      string `json:"log"`
-	}{[]int{version}, cmp.Or(host, "tombolo"), level})
+		Protocol []int     `json:"protocol"`
+		Host     string    `json:"host"`
+		Log      string    `json:"log"`
+		Attached *Attached `json:"attached,omitempty"`
+	}{[]int{version}, cmp.Or(host, "tombolo"), level, attached})
 	return params
 }
 

@@ -157,7 +157,7 @@ func (c *client) started(ctx context.Context) (*running, error) {
 		}
 	}
 	t, err := talk.Start(programs.Command{Argv: c.o.Command, Base: c.o.Dir, Env: c.env, Grace: c.o.Grace,
-		Stderr: c.printed}, talk.Greeting(Protocol, c.o.Host, c.env), longest)
+		Stderr: c.printed}, talk.Greeting(Protocol, c.o.Host, c.env, nil), longest)
 	if err != nil {
 		return nil, &startError{c.notStarted(err)}
 	}
