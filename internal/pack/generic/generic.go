@@ -23,6 +23,7 @@ import (
 
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/hashicorp/go-hclog"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
@@ -101,6 +102,14 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 		return p, nil
 	}
 	return serve.Run(o)
+}
+
+// RefuseStates is the handler.RemoteState of hosts without backends, which are most of the command tombolo. It returns
+// an error that says what the author of the provider can do.
+func RefuseStates(context.Context, string, string, cty.Value) (cty.Value, diag.List) {
+	return cty.NilVal, diag.List{}.Errorf(nil, "Cannot read a remote state for a program", "The package of the "+
+		"provider has a small host, which has no backends. The author of the provider can make one that reads states: "+
+		"omit -hosts from \"tombolo provider build\", or set -host with the tombolo binary of each platform.")
 }
 
 // New returns the provider in a folder. states gives its program access to states.
