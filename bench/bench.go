@@ -86,6 +86,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) > 0 && args[0] == "modules" {
 		return modulesMain(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && args[0] == "stacks" {
+		return stacksMain(ctx, args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && args[0] == "secrets" {
 		return secretsMain(ctx, args[1:], stdout, stderr)
 	}
