@@ -200,23 +200,6 @@ func Load(ctx context.Context, o Options) (*Project, diag.List) {
 	return p, diags
 }
 
-// Begin starts the plugins that a plan or an apply will need, and returns at once. Close ends them, unless a run does.
-// Problems are reported when the plugins are used.
-func (p *Project) Begin() {
-	p.registry.Begin(slices.DeleteFunc(used(p.config), func(a addr.Provider) bool { return p.plugins[a] == "" }))
-}
-
-// BeginApply is Begin for the plugins that the changes of a plan need.
-func (p *Project) BeginApply(pl *plan.Plan) {
-	set := map[addr.Provider]bool{}
-	for _, c := range pl.Changes {
-		if c.Provider != nil && c.Action != plan.NoOp && c.Action != plan.Forget && p.plugins[c.Provider.Provider] != "" {
-			set[c.Provider.Provider] = true
-		}
-	}
-	p.registry.Begin(slices.Collect(maps.Keys(set)))
-}
-
 // Close stops the providers that were started for their schemas.
 func (p *Project) Close() error { return p.registry.Close() }
 

@@ -129,6 +129,11 @@ func (s *Surroundings) Load(ctx context.Context, o LoadOptions) (_ *Project, dia
 	if o.NoPlugins {
 		return Load(ctx, options)
 	}
+	return s.withPlugins(ctx, o, options)
+}
+
+// withPlugins loads the configuration with its providers.
+func (s *Surroundings) withPlugins(ctx context.Context, o LoadOptions, options Options) (*Project, diag.List) {
 	e := s.checkEarly(ctx, o.Providers)
 	defer e.end()
 	project, diags := Load(ctx, options)

@@ -18,6 +18,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/fetch/require"
 	"github.com/tombolo-iac/tombolo/internal/host"
 	"github.com/tombolo-iac/tombolo/internal/settings"
+	"github.com/tombolo-iac/tombolo/plan"
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
@@ -186,6 +187,26 @@ func (s *Surroundings) Plugins(ctx context.Context, project *Project, o PluginOp
 		out[p] = host.Patient(p, factory, project.opts.Abort)
 	}
 	return out, diags
+}
+
+// Begin starts the plugins that a plan or an apply will need, and returns at once. Close ends them, unless a run does.
+// Problems are reported when the plugins are used.
+func (p *Project) Begin() {
+	p.registry.Begin(slices.DeleteFunc(used(p.config), func(a addr.Provider) bool { return p.plugins[a] == "" }))
+}
+
+// BeginApply is Begin for the plugins that the changes of a plan need.
+func (p *Project) BeginApply(pl *plan.Plan) {
+	set := map[addr.Provider]bool{}
+	for _, c := range pl.Changes {
+		if c.Provider == nil || c.Action == plan.NoOp || c.Action == plan.Forget {
+			continue
+		}
+		if a := c.Provider.Provider; p.plugins[a] != "" {
+			set[a] = true
+		}
+	}
+	p.registry.Begin(slices.Collect(maps.Keys(set)))
 }
 
 // pluginEnviron returns the environment of a plugin. Packaged program providers use the variables that it adds (package

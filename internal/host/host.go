@@ -66,8 +66,8 @@ func (r *Registry) Prepare(list []addr.Provider) {
 }
 
 // Begin starts plugins that will be needed soon, without waiting for them: in the background, it requests the schemas
-// that are not known yet, and starts an instance of each plugin that has none which a pool could take. Close cancels and
-// ends it. The providers must not panic.
+// that are not known yet, and starts an instance of each plugin that has none which a pool could take. Close cancels
+// and ends it. The providers must not panic.
 func (r *Registry) Begin(list []addr.Provider) {
 	ctx, cancel := context.WithCancel(r.calls)
 	r.mu.Lock()

@@ -119,8 +119,8 @@ func (p MarkedPaths) Apply(v cty.Value) cty.Value {
 	return markAll(v, append(all, p.Other...))
 }
 
-// MarkAt adds a mark to the parts of a value at the paths. Paths that the value does not have are ignored; a path into a
-// set marks the set. Only the parts on the paths are rebuilt.
+// MarkAt adds a mark to the parts of a value at the paths. Paths that the value does not have are ignored; a path into
+// a set marks the set. Only the parts on the paths are rebuilt.
 func MarkAt(v cty.Value, mark Mark, paths []cty.Path) cty.Value {
 	return updateAt(v, paths, func(v cty.Value) cty.Value {
 		if v.HasMark(mark) {

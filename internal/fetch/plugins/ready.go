@@ -94,10 +94,7 @@ func Ready(ctx context.Context, opts ReadyOptions) (map[addr.Provider]string, di
 			programs[p] = program
 		}
 	}
-	checks := opts.Checks
-	if !checks.cover(packaged) {
-		checks = Check(ctx, opts.Folder, packaged)
-	}
+	checks := opts.Checks.covering(ctx, opts.Folder, packaged)
 	for _, e := range packaged {
 		p, found := e.Provider, checks.of(e)
 		switch {
@@ -184,9 +181,12 @@ func Check(ctx context.Context, folder packages.Folder, entries []lockfile.Entry
 // Wait returns when all checks have ended.
 func (c *Checks) Wait() { c.all.Wait() }
 
-// cover reports whether there is a check of each entry with exactly these hashes.
-func (c *Checks) cover(entries []lockfile.Entry) bool {
-	return !slices.ContainsFunc(entries, func(e lockfile.Entry) bool { return c.find(e) == nil })
+// covering returns c if it has a check of each entry with exactly these hashes, and otherwise new checks.
+func (c *Checks) covering(ctx context.Context, folder packages.Folder, entries []lockfile.Entry) *Checks {
+	if slices.ContainsFunc(entries, func(e lockfile.Entry) bool { return c.find(e) == nil }) {
+		return Check(ctx, folder, entries)
+	}
+	return c
 }
 
 // of returns the result for an entry that is covered.

@@ -18,8 +18,8 @@ const courtesy = 250 * time.Millisecond
 // which cannot begin yet.
 //
 // While a write is in progress, all others are collected for the next one. A gathering owns the goroutine that writes,
-// which ends with Close or after an error. An error closes the connection, so that its reader ends too, and later writes
-// return it.
+// which ends with Close or after an error. An error closes the connection, so that its reader ends too, and later
+// writes return it.
 type gathering struct {
 	net.Conn
 
