@@ -14,6 +14,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/backend/backendtest"
+	"github.com/tombolo-iac/tombolo/internal/claims"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/pgtest"
 	"github.com/tombolo-iac/tombolo/plan"
@@ -173,11 +174,12 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		base.disturb(random)
 	}
 	ourOptions, theirOptions := limited(next, random), limited(other, random)
-	a, okA := base.save(ours, ourOptions)
-	b, okB := base.save(theirs, theirOptions)
-	if !okA || !okB {
+	a, claimsA := base.save(ours, ourOptions)
+	b, claimsB := base.save(theirs, theirOptions)
+	if a == nil || b == nil {
 		return "no plan"
 	}
+	apart := len(claimsA.Conflicts(claimsB)) == 0
 	replayed := func(steps ...func(r *testProject) bool) (string, bool) {
 		c := twin()
 		for _, step := range steps {
@@ -189,15 +191,16 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 	}
 	again := func(config string, o engine.PlanOptions) func(r *testProject) bool {
 		return func(r *testProject) bool {
-			saved, ok := r.save(config, o)
-			return ok && !r.applySaved(saved).HasErrors()
+			saved, _ := r.save(config, o)
+			return saved != nil && !r.applySaved(saved).HasErrors()
 		}
 	}
+	var refused diag.List
 	apply := func(saved []byte, config string, o engine.PlanOptions) func(r *testProject) bool {
 		if at.Kind != "" {
 			return again(config, o)
 		}
-		return func(r *testProject) bool { return !r.applySaved(saved).HasErrors() }
+		return func(r *testProject) bool { refused = r.applySaved(saved); return !refused.HasErrors() }
 	}
 	orders := map[string]string{}
 	for name, steps := range map[string][]func(*testProject) bool{
@@ -208,6 +211,10 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		if all, ok := replayed(steps...); ok && (!same || name != "ours, then theirs") {
 			orders[name] = all
 		}
+	}
+	swapped := ""
+	if apart {
+		swapped, _ = replayed(apply(a, ours, ourOptions), apply(b, theirs, theirOptions))
 	}
 	if diags := base.applySaved(b); diags.HasErrors() {
 		t.Fatalf("a plan is refused on the state that it was made from: %s", diags)
@@ -222,7 +229,18 @@ func twoRuns(t *testing.T, random *rand.Rand, at Shared) string {
 		if diags[0].Summary != "Saved plan is stale" || after != between {
 			t.Errorf("%s\nbefore:\n%s\nafter:\n%s", diags, between, after)
 		}
+		if apart && same { // another configuration may have other dependencies
+			t.Errorf("claims do not conflict, and yet: %s\nours: %v\ntheirs: %v", diags, claimsA.All(), claimsB.All())
+		}
 		return "refused"
+	}
+	if apart {
+		if swapped != after {
+			t.Errorf("claims do not conflict, but the order matters\nours: %v\ntheirs: %v\nfirst:\n%s\nours:\n%s\n"+
+				"theirs:\n%s\nours last:\n%s\ntheirs last:\n%s\n%s", claimsA.All(), claimsB.All(), first, ours, theirs,
+				after, swapped, refused)
+		}
+		return "apart"
 	}
 	for _, want := range orders {
 		if want == after {
@@ -254,8 +272,8 @@ func (r *testProject) everything() string {
 	return strings.Join(lines, "\n")
 }
 
-// save creates a plan and returns its file, and reports whether that succeeded.
-func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, bool) {
+// save creates a plan and returns its file and its claims, or nil if that fails.
+func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, claims.Set) {
 	r.t.Helper()
 	r.configure(config)
 	project, diags := r.job.project(nil)
@@ -270,13 +288,17 @@ func (r *testProject) save(config string, o engine.PlanOptions) ([]byte, bool) {
 	defer run.Close(r.t.Context())
 	p, diags := run.Plan(r.t.Context(), o)
 	if diags.HasErrors() {
-		return nil, false
+		return nil, claims.Set{}
+	}
+	claimed, diags := run.Claims(p)
+	if diags.HasErrors() {
+		r.t.Fatal(diags)
 	}
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
 		r.t.Fatal(err)
 	}
-	return b.Bytes(), true
+	return b.Bytes(), claimed
 }
 
 // applySaved applies a plan file.

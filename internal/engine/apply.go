@@ -15,6 +15,7 @@ import (
 	"github.com/tombolo-iac/tombolo/addr"
 	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/applying"
+	"github.com/tombolo-iac/tombolo/internal/claims"
 	"github.com/tombolo-iac/tombolo/internal/eval/funcs"
 	"github.com/tombolo-iac/tombolo/internal/eval/linking"
 	"github.com/tombolo-iac/tombolo/internal/hook"
@@ -282,6 +283,15 @@ func (r *Run) Accepts(pl *plan.Plan) diag.List {
 	}
 	_, more := r.rebase(prog, pl)
 	return diags.Extend(more)
+}
+
+// Claims returns what an apply of the plan reads and writes in the state.
+func (r *Run) Claims(pl *plan.Plan) (claims.Set, diag.List) {
+	prog, diags := r.project.prepare()
+	if diags = diags.Extend(intact(prog, pl)); diags.HasErrors() {
+		return claims.Set{}, diags
+	}
+	return standing.Claims(prog, pl), diags
 }
 
 // based is a plan together with the state that it is applied to, which may have changed since planning.
