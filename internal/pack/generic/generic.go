@@ -108,8 +108,9 @@ func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 // an error that says what the author of the provider can do.
 func RefuseStates(context.Context, string, string, cty.Value) (cty.Value, diag.List) {
 	return cty.NilVal, diag.List{}.Errorf(nil, "Cannot read a remote state for a program", "The package of the "+
-		"provider has a small host, which has no backends. The author of the provider can make one that reads states: "+
-		"omit -hosts from \"tombolo provider build\", or set -host with the tombolo binary of each platform.")
+		"provider has a small host, which has no backends.").Advise("The author of the provider can make a package "+
+		"that reads states: omit -hosts from \"%s\", or set -host with the complete program for each platform.",
+		diag.Run("provider", "build"))
 }
 
 // New returns the provider in a folder. states gives its program access to states.

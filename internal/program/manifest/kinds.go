@@ -2,7 +2,7 @@ package manifest
 
 import "slices"
 
-// Kind is what performs the calls of a provider.
+// Kind says what performs the calls of a provider.
 type Kind string
 
 // Kinds of providers. Each is also the word for it in the names of hosts.
@@ -15,7 +15,7 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Program, Module, Requests} }
 
-// Kind returns what performs the calls of the provider.
+// Kind returns the kind of the provider.
 func (m *Manifest) Kind() Kind {
 	switch {
 	case m.HTTP != nil:
@@ -45,6 +45,14 @@ func (k Kind) ServedWith(tags []string) bool {
 		(k != Module || !slices.Contains(tags, withoutModules))
 }
 
-// leftOut is the problem with a manifest of a kind that this program does not serve.
-const leftOut = `This program is the host of packages for another kind of provider, and cannot serve one with %q. ` +
-	`Package the provider again, with the host for its kind.`
+// isLeftOut reports whether a manifest is of a kind that this program does not serve, and adds the problem.
+func (r *reader) isLeftOut(v *node) bool {
+	for name, served := range map[string]bool{"http": ServesRequests, "wasm": ServesModules} {
+		if given := v.Get(name); given != nil && !served {
+			r.errorf(given, "This program is the host of packages for another kind of provider, and cannot serve one "+
+				"with %q. Package the provider again, with the host for its kind.", name)
+			return true
+		}
+	}
+	return false
+}

@@ -268,13 +268,12 @@ func (r *reader) manifest(v *node) {
 			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
 	}
 	switch {
-	case web != nil && !ServesRequests:
-		r.errorf(web, leftOut, "http")
+	case r.isLeftOut(v):
 	case web != nil:
 		r.withoutProgram(v)
-		m.HTTP = r.http(web)
-	case v.Get("wasm") != nil && !ServesModules:
-		r.errorf(v.Get("wasm"), leftOut, "wasm")
+		if ServesRequests { // constant, for the linker
+			m.HTTP = r.http(web)
+		}
 	case v.Get("wasm") != nil:
 		r.inSandbox(v)
 	case v.Get("command") == nil:
