@@ -2,7 +2,7 @@ package manifest
 
 import "slices"
 
-// Kind says what performs the calls of a provider.
+// Kind is the kind of a provider, by what performs its calls.
 type Kind string
 
 // Kinds of providers. Each is also the word for it in the names of hosts.

@@ -263,10 +263,7 @@ func (r *reader) manifest(v *node) {
 		m.Mode = Session
 	}
 	r.checkNames(v, protocol)
-	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
-		r.errorf(from,
-			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
-	}
+	r.checkNeeds(v)
 	switch {
 	case r.isLeftOut(v):
 	case web != nil:
@@ -279,11 +276,6 @@ func (r *reader) manifest(v *node) {
 	case v.Get("command") == nil:
 		r.errorf(v, `The manifest needs a "command", such as ["bash", "./%s.sh"].`, m.Name)
 	}
-	for _, name := range []string{"memory", "permissions"} {
-		if given := v.Get(name); given != nil && v.Get("wasm") == nil && web == nil {
-			r.errorf(given, `%q is for a module, and there is no "wasm". Remove it.`, name)
-		}
-	}
 	switch {
 	case schema != nil:
 		r.schema(schema)
@@ -292,6 +284,19 @@ func (r *reader) manifest(v *node) {
 			`if the program itself returns it.`)
 	}
 	r.checkTemplates()
+}
+
+// checkNeeds reports members that have no effect without another one.
+func (r *reader) checkNeeds(v *node) {
+	if from := v.Get("prepare_from"); from != nil && v.Get("prepare") == nil {
+		r.errorf(from,
+			`These files have no effect without "prepare". Add that command, or remove "prepare_from".`)
+	}
+	for _, name := range []string{"memory", "permissions"} {
+		if given := v.Get(name); given != nil && v.Get("wasm") == nil && v.Get("http") == nil {
+			r.errorf(given, `%q is for a module, and there is no "wasm". Remove it.`, name)
+		}
+	}
 }
 
 // checkNames reports problems with the required members of a manifest.
