@@ -31,7 +31,7 @@ func lives(t *testing.T, file string, seed uint64) (passed int, wrong []string) 
 	}
 	server := httptest.NewServer(mock(t, file))
 	defer server.Close()
-	trial, diags := verify.Load(t.Context(), dir)
+	trial, diags := verify.Load(t.Context(), dir, "")
 	if diags.HasErrors() {
 		t.Fatal(diags.Err())
 	}

@@ -126,12 +126,20 @@ func newSession(ctx context.Context, t tb, o *Options, next *counter) *session {
 
 // sweep deletes the leftovers of the check, with a fresh provider, and reports those that cannot be deleted.
 func (s *session) sweep() {
+	for _, o := range s.made.list {
+		if o.lost {
+			s.Errorf("LEFT BEHIND, perhaps: %s %s. Its creation gave no usable answer, so it is not known whether it "+
+				"exists.", o.r.Type, show(marked(o.rt.Block, o.config)))
+		}
+	}
 	left := slices.DeleteFunc(s.made.list, func(o *object) bool { return o.state == cty.NilVal || o.state.IsNull() })
 	if len(left) == 0 {
 		return
 	}
 	last := *s
-	last.ctx, last.made = context.WithoutCancel(s.ctx), &made{}
+	ctx, cancel := s.o.limit(context.WithoutCancel(s.ctx))
+	defer cancel()
+	last.ctx, last.made = ctx, &made{}
 	trouble := &notes{}
 	last.tb = trouble
 	try := func(f func()) {
@@ -192,6 +200,9 @@ func (o *object) imported() (id string) {
 // keep records the object of a response before the response is checked.
 func (o *object) keep(resp provider.ApplyResponse) {
 	o.s.secrets.learn(o.rt.Block, resp.State)
+	if o.state.IsNull() && resp.Diagnostics.HasErrors() && (resp.State == cty.NilVal || !resp.State.IsKnown()) {
+		o.lost = true
+	}
 	if resp.State == cty.NilVal || !resp.State.IsKnown() || resp.State.IsNull() ||
 		len(value.Conforms(o.rt.Block, resp.State)) > 0 {
 		return

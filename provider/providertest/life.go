@@ -379,6 +379,7 @@ func checkSlow(s *session, r *Resource) {
 				Type: r.Type, Prior: o.null(), Planned: planned.Planned, Config: o.config,
 				PlannedPrivate: planned.Private, PlannedIdentity: planned.Identity, Intent: "providertest/slow-" + how,
 			}), planned)
+			o.lost = false // an interrupted creation may end without an answer
 		})
 		timer.Stop()
 		cancel()

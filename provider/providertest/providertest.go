@@ -52,12 +52,17 @@ type Options struct {
 
 	// Patience is the time within which a call must return after its context has ended; 0 means ten seconds.
 	Patience time.Duration
+	// Limit is how long a check may take, and the deletion of what it has left, in Results; 0 means no limit.
+	Limit time.Duration
 	// Goroutines is the number of concurrent goroutines in the check for that; 0 means six.
 	Goroutines int
 	// Exempt skips checks, by name, each with a reason.
 	Exempt map[string]string
 	// Only selects checks by name; nil means all.
 	Only func(name string) bool
+	// Earlier describes an earlier version of the provider. Objects that it creates are upgraded, and continued with
+	// this one: those of resources with the same names and types. Of it, only New, Config and Resources are used.
+	Earlier *Options
 }
 
 // Resource is a kind of object that the suite creates, changes and deletes.
@@ -84,6 +89,10 @@ type Resource struct {
 	// hold. A number attribute, or a collection of numbers, gets one if Config has none. The provider may refuse it,
 	// which skips the check; otherwise it must keep it exactly.
 	Numbers []string
+	// Blind means that the provider does not find changes that others make to an object, which skips these checks.
+	Blind bool
+	// Generated are changes with generated values. The provider may refuse each; otherwise it must keep its values.
+	Generated []Update
 }
 
 // Update is a change to a configuration. Replace means that the object has to be replaced.
@@ -229,7 +238,7 @@ func checks(o *Options) []check {
 	for _, f := range o.Functions {
 		all = append(all, check{"function " + f.Name, func(s *session) { checkFunction(s, &f) }})
 	}
-	return all
+	return append(all, lateChecks(o)...)
 }
 
 // lifeName is the check that everything else depends on.

@@ -52,6 +52,8 @@ func problems(ctx context.Context, o *Options, c check, number int) (messages []
 	next := &counter{}
 	next.n.Store(int64(number+1) * 1000)
 	notes := &notes{}
+	ctx, cancel := o.limit(ctx)
+	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -67,6 +69,14 @@ func problems(ctx context.Context, o *Options, c check, number int) (messages []
 		f()
 	}
 	return notes.messages, notes.skipped
+}
+
+// limit returns a context that ends after the time limit of a check.
+func (o *Options) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Limit <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.Limit, fmt.Errorf("the check has taken longer than %s", o.Limit))
 }
 
 // notes replaces testing.T and records the output of a check.

@@ -33,11 +33,16 @@ the folders DIR, until Ctrl-C: the configuration, the manifest of a program prov
 command is still running, it is interrupted first.
 
 Hidden files, states, and the folders node_modules and __pycache__ are not watched. If a file changes during three
-successive runs, such as the log of a program, its changes count only while no command runs.`,
-		Exits:   "0  Ctrl-C ended it.\n1  The command could not be started, or the files could not be watched.",
-		Example: "~ provider dev ./notes\n~ provider dev -run \"provider test ./notes\" ./notes",
+successive runs, such as the log of a program, its changes count only while no command runs.
+
+With -debug, the program of the provider runs under a debugger in each run, as in "provider test". A program that you
+have started in your editor with TOMBOLO_LISTEN=SOCKET stays between runs: -debug=unix:SOCKET connects to it.`,
+		Exits: "0  Ctrl-C ended it.\n1  The command could not be started, or the files could not be watched.",
+		Example: "~ provider dev ./notes\n~ provider dev -run \"provider test ./notes\" ./notes\n" +
+			"~ provider dev -debug unix:/tmp/notes.sock ./notes",
 		Setup: func(c *command.Call) command.Run {
 			line := c.Flags.String("run", "plan", "The `COMMAND` to run, without the name of the program.")
+			debug := c.Flags.String("debug", "", debugText)
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				args := strings.Fields(*line)
 				if len(args) == 0 {
@@ -48,7 +53,14 @@ successive runs, such as the log of a program, its changes count only while no c
 					return c.Finish("The command cannot be started", err)
 				}
 				d := &development{call: c, own: own, args: args, folders: append([]string{"."}, c.Args...),
-					during: map[string]int{}}
+					during: map[string]int{}, env: os.Environ()}
+				if *debug != "" {
+					variable, diags := debugVariable(d.folders, *debug)
+					if diags.HasErrors() {
+						return c.End(diags)
+					}
+					d.env = append(d.env, variable)
+				}
 				return c.End(d.run(ctx))
 			})
 		},
@@ -60,6 +72,7 @@ type development struct {
 	call    *command.Call
 	own     string // the path of this program
 	args    []string
+	env     []string
 	folders []string
 	during  map[string]int // during how many successive runs a file has changed
 }
@@ -104,6 +117,7 @@ func (d *development) run(ctx context.Context) diag.List {
 // except on Windows, and may finish what it has in flight.
 func (d *development) start(ctx context.Context) (<-chan struct{}, error) {
 	cmd := exec.CommandContext(ctx, d.own, d.args...)
+	cmd.Env = d.env
 	cmd.Stdout, cmd.Stderr = d.call.Out, d.call.Err
 	group.Lead(cmd, false) // the interrupt of the terminal would be its second one, which aborts what is in flight
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

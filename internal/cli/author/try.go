@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -27,6 +26,12 @@ type testOptions struct {
 	record, replay string
 	mock           string
 	run            string
+	junit          string
+	debug          string
+	previous       string
+	generate       int
+	seed           uint64
+	timeout        time.Duration
 	verbose        bool
 }
 
@@ -48,6 +53,17 @@ refuses requests that the document does not allow. {mock} stands for its address
 With -run, only the checks whose names contain its value run. A check deletes the objects it created when it ends, and
 the command names those that it could not delete.
 
+With -previous, objects are also created with an earlier version of the provider, in another folder and with the values
+there. They must be upgraded, read and planned without a change by this version, and it must be able to delete them.
+
+With -generate, the command also creates objects with values that are generated from the types and keywords of the
+schema. The provider may refuse them; otherwise it must keep them exactly. Attributes whose value has {dir}, {n} or
+{mock} in the test file, and those that "fixed" lists there, keep that value.
+
+With -debug, the program runs under a debugger: the words replace the first word of its command, the interpreter. With
+-debug=unix:SOCKET it is a program that you have started in your editor with TOMBOLO_LISTEN=SOCKET in its environment.
+There are no time limits then.
+
 With -record, the command writes every call and its answer to a file. With -replay, the answers come from such a file
 and the program is not started, so the objects it manages need not exist. The file contains all values, including
 secrets.`,
@@ -60,6 +76,14 @@ secrets.`,
 			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
 				"starting the program.")
 			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
+			c.Flags.StringVar(&o.junit, "junit-xml", "", "Also write the results to `FILE`, in JUnit format.")
+			c.Flags.StringVar(&o.debug, "debug", "", debugText)
+			c.Flags.StringVar(&o.previous, "previous", "", "Also test the upgrade of objects from the earlier version of "+
+				"the provider in the folder `DIR`.")
+			c.Flags.IntVar(&o.generate, "generate", 0, "Try `N` generated configurations for each resource.")
+			c.Flags.Uint64Var(&o.seed, "seed", 1, "The `NUMBER` that determines the generated configurations.")
+			c.Flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "How long a check may take, as a `DURATION`; 0 "+
+				"means no limit.")
 			c.Flags.StringVar(&o.mock, "mock", "", "Test against a server that is made of the OpenAPI document `SPEC`.")
 			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
@@ -77,19 +101,16 @@ secrets.`,
 }
 
 func try(ctx context.Context, c *command.Call, dir string, o testOptions) command.Outcome {
-	if o.record != "" && o.replay != "" {
-		return c.Misuse("Contradicting flags", "-record and -replay exclude each other.")
+	if o.replay != "" && (o.record != "" || o.debug != "") {
+		return c.Misuse("Contradicting flags", "-replay starts no program, so it excludes -record and -debug.")
 	}
-	t, diags := verify.Load(ctx, dir)
+	if o.generate < 0 {
+		return c.Misuse("Invalid flag", "-generate needs a number of configurations, and got %d.", o.generate)
+	}
+	t, diags := loadTrial(ctx, c, dir, o)
 	if diags.HasErrors() {
 		return c.End(diags)
 	}
-	if o.replay == "" {
-		if diags = diags.Extend(t.Ready()); diags.HasErrors() {
-			return c.End(diags)
-		}
-	}
-	t.RemoteState = c.RemoteState()
 	const cannot = "The test cannot start"
 	if o.mock != "" {
 		server, err := mockOf(o.mock)
@@ -98,14 +119,16 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		}
 		defer server.Close()
 		t.Mock = server.address
+		if t.Earlier != nil {
+			t.Earlier.Mock = server.address
+		}
 	}
 	tape, remove, err := tapeFor(o)
 	if err != nil {
 		return c.Finish(cannot, err)
 	}
-	s := score{seen: map[string]string{}}
-	say := s.listen
-	if o.verbose {
+	s, say := newScore()
+	if o.verbose || t.Debugged() { // a debugger says where it listens
 		say = printOutput(c)
 	}
 	var noise verify.Noise
@@ -115,16 +138,18 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	}
 	if o.replay != "" {
 		options.Exempt = timed(options)
+		tape.Exempt(options.Exempt, providertest.Names(options))
 	}
 	if diags = diags.Extend(selected(&options, o.run)); diags.HasErrors() {
 		_ = remove()
 		return c.End(diags)
 	}
 	for r := range providertest.Results(ctx, options) {
+		tape.Made(r.Name)
 		s.add(c, r)
 	}
 	if o.replay == "" && o.run == "" {
-		probe(ctx, c, t, &noise, &s)
+		probe(ctx, c, t, &noise, s)
 	}
 	if err := remove(); err != nil {
 		diags = diags.AppendError("The test folder cannot be removed", err)
@@ -132,7 +157,32 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if err := written(tape, o.record); err != nil {
 		diags = diags.AppendError("The record cannot be written", err)
 	}
-	return c.End(diags.Extend(verdict(ctx, c, t, &s, o.run != "")))
+	diags = diags.Extend(s.junit(o.junit, t.Name()))
+	return c.End(diags.Extend(verdict(ctx, c, t, s, o.run != "")))
+}
+
+// loadTrial returns the trial of the provider in a folder, whose program can be started.
+func loadTrial(ctx context.Context, c *command.Call, dir string, o testOptions) (*verify.Trial, diag.List) {
+	t, diags := verify.Load(ctx, dir, o.debug)
+	if !diags.HasErrors() && o.previous != "" {
+		var more diag.List
+		t.Earlier, more = verify.Load(ctx, o.previous, "")
+		diags = diags.Extend(more)
+	}
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	t.Generate, t.Seed, t.Limit = o.generate, o.seed, o.timeout
+	for _, one := range []*verify.Trial{t, t.Earlier} {
+		if one == nil {
+			continue
+		}
+		one.RemoteState = c.RemoteState()
+		if o.replay == "" {
+			diags = diags.Extend(one.Ready())
+		}
+	}
+	return t, diags
 }
 
 // wrapping returns what the test does with the caller of the provider.
@@ -241,83 +291,6 @@ func probe(ctx context.Context, c *command.Call, t *verify.Trial, noise *verify.
 
 // grace is how long the engine waits for a program to exit.
 const grace = 10 * time.Second
-
-// score counts results, and holds the program's messages since the last result.
-type score struct {
-	passed, failed int
-	seen           map[string]string // the first check with these problems
-
-	mu    sync.Mutex
-	lines []string
-}
-
-// mostLines is the maximum number of the program's lines to print with a failed check.
-const mostLines = 20
-
-func (s *score) listen(o handler.Output) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lines = append(s.lines, view.Clean(o.Line)); len(s.lines) > 2*mostLines {
-		s.lines = slices.Clone(s.lines[mostLines:])
-	}
-}
-
-// takeLines returns the last lines and clears them.
-func (s *score) takeLines() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := s.lines
-	s.lines = nil
-	return lines[max(0, len(lines)-mostLines):]
-}
-
-// add counts a result and prints it.
-func (s *score) add(c *command.Call, r providertest.Result) {
-	printed := s.takeLines()
-	switch {
-	case r.Skipped != "":
-		fmt.Fprintf(c.Out, "skip  %s: %s\n", r.Name, indented(r.Skipped))
-	case len(r.Problems) == 0:
-		s.passed++
-		fmt.Fprintf(c.Out, "ok    %s\n", r.Name)
-	default:
-		s.failed++
-		s.show(c, r, printed)
-	}
-}
-
-// show prints a failed check. It does not repeat problems of earlier checks: often one mistake fails all of them.
-func (s *score) show(c *command.Call, r providertest.Result, printed []string) {
-	var list []string
-	times := map[string]int{}
-	for _, p := range r.Problems {
-		if times[p]++; times[p] == 1 {
-			list = append(list, p)
-		}
-	}
-	all := strings.Join(list, "\n")
-	if before := s.seen[all]; before != "" {
-		fmt.Fprintf(c.Out, "FAIL  %s: same as %q above\n", r.Name, before)
-		return
-	}
-	s.seen[all] = r.Name
-	fmt.Fprintf(c.Out, "FAIL  %s\n", r.Name)
-	for _, p := range list {
-		if times[p] > 1 {
-			p = fmt.Sprintf("%s (%d times)", p, times[p])
-		}
-		fmt.Fprintf(c.Out, "      %s\n", indented(p))
-	}
-	printed = slices.DeleteFunc(printed, func(line string) bool {
-		return strings.Contains(all, strings.TrimSpace(line))
-	})
-	if len(printed) > 0 {
-		fmt.Fprintf(c.Out, "      The program wrote:\n")
-	}
-	for _, line := range printed {
-		fmt.Fprintf(c.Out, "        %s\n", line)
-	}
-}
 
 func indented(text string) string { return strings.ReplaceAll(view.Clean(text), "\n", "\n      ") }
 

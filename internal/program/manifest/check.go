@@ -135,6 +135,9 @@ func (c *Check) Problem(v cty.Value, show bool) string {
 	return firstCause(err)
 }
 
+// Keywords returns the constraints, for programs that generate values. They are read only.
+func (c *Check) Keywords() *jsonschema.Schema { return c.schema }
+
 // firstCause returns the innermost reason in the library's error, which is a tree.
 func firstCause(err error) string {
 	var bad *jsonschema.SchemaValidationError

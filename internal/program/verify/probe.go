@@ -59,7 +59,7 @@ func (n *Noise) note(c handler.Call, output []byte) {
 	if n.found == nil {
 		n.found = map[string]string{}
 	}
-	n.found[strings.TrimSpace(c.Action+" "+c.Type)] = program.Excerpt(output)
+	n.found[strings.TrimSpace(c.Action+" "+c.Type)] = program.Excerpt([]byte(c.Hide(output)))
 }
 
 // Problems returns the problems that were found.
@@ -77,7 +77,7 @@ func (n *Noise) Problems() (list []string) {
 // Ready returns why the program cannot be started at all, which would fail most checks with the same message. It also
 // compiles a module.
 func (t *Trial) Ready() diag.List {
-	err := handler.CheckProgram(t.manifest, handler.Surroundings{Granted: []string{"*"}})
+	err := handler.CheckProgram(t.manifest, t.surroundings())
 	var not *handler.NotReadyError
 	if errors.As(err, &not) {
 		return diag.List{}.Errorf(nil, badTrial, "%s", not.Detail)
@@ -91,7 +91,8 @@ const begin = time.Second
 // Ends starts the program, asks it to end while it waits for its input, and returns the problem if it has not ended
 // after the patience, when engines kill it. It returns "" if there is no such program.
 func (t *Trial) Ends(ctx context.Context, patience time.Duration) (problem string, err error) {
-	if runtime.GOOS == "windows" || t.manifest.HTTP != nil || t.manifest.Wasm != "" { // modules get no signals
+	// Modules get no signals, and a debugger would get those of the program.
+	if runtime.GOOS == "windows" || t.manifest.HTTP != nil || t.manifest.Wasm != "" || t.Debugged() {
 		return "", nil
 	}
 	if _, _, err := handler.Prepare(ctx, t.manifest, handler.Surroundings{}, false, func(string) {}); err != nil {

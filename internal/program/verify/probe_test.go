@@ -45,7 +45,7 @@ func TestProgramsThatASignalDoesNotEndAreFound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			tried, diags := verify.Load(t.Context(), dir)
+			tried, diags := verify.Load(t.Context(), dir, "")
 			if diags.HasErrors() {
 				t.Fatal(diags.Err())
 			}

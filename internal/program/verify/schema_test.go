@@ -47,20 +47,21 @@ func TestTestFilesFitTheirJSONSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, diags := verify.Load(t.Context(), dir)
+		_, diags := verify.Load(t.Context(), dir, "")
 		return !diags.HasErrors()
 	}
 	for text, want := range map[string]bool{
 		`{}`: true,
-		`{"$schema": "x", "provider": {"a": 1}, "functions": [{"name": "f", "args": [1], "want": null}]}`:      true,
-		`{"resources": [{"name": "n", "type": "t", "config": {}, "updates": [{}], "replacements": [{}]}]}`:     true,
-		`{"resources": [{"type": "t", "invalid": [{}], "import": "id", "untold": ["a.b"], "slow": {"a": 1}}]}`: true,
-		`{"data": [{"name": "n", "type": "t", "config": {}, "want": {}}], "ephemeral": [{"type": "t"}]}`:       true,
-		`{"lists": [{"name": "n", "type": "t", "config": {}, "invalid": []}], "actions": [{"type": "t"}]}`:     true,
+		`{"$schema": "x", "provider": {"a": 1}, "functions": [{"name": "f", "args": [1], "want": null}]}`:                      true,
+		`{"resources": [{"name": "n", "type": "t", "config": {}, "updates": [{}], "replacements": [{}]}]}`:                     true,
+		`{"resources": [{"type": "t", "invalid": [{}], "import": "id", "untold": ["a.b"], "fixed": ["a"], "slow": {"a": 1}}]}`: true,
+		`{"data": [{"name": "n", "type": "t", "config": {}, "want": {}}], "ephemeral": [{"type": "t"}]}`:                       true,
+		`{"lists": [{"name": "n", "type": "t", "config": {}, "invalid": []}], "actions": [{"type": "t"}]}`:                     true,
 		`{"resource": []}`:  false,
 		`{"resources": {}}`: false,
 		`{"resources": [{"type": "t", "update": [{}]}]}`:  false,
 		`{"resources": [{"type": "t", "untold": "a"}]}`:   false,
+		`{"resources": [{"type": "t", "fixed": "a"}]}`:    false,
 		`{"data": [{"type": "t", "invalid": [{}]}]}`:      false,
 		`{"lists": [{"type": "t", "want": {}}]}`:          false,
 		`{"functions": [{"name": "f", "arguments": []}]}`: false,

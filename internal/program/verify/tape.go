@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +20,7 @@ type Tape struct {
 	dir string
 
 	mu      sync.Mutex // guards the fields below
+	checks  []string   // that were made; nil in records that do not list them
 	entries []entry
 	next    map[string][]int // by key: indexes of entries that have not been played
 	last    map[string]int
@@ -40,7 +42,25 @@ func (e entry) key() string { return e.Action + " " + e.Type + " " + string(e.Pa
 func NewTape(dir string) *Tape { return &Tape{dir: dir} }
 
 type head struct {
-	Dir string `json:"dir"`
+	Dir    string   `json:"dir"`
+	Checks []string `json:"checks,omitempty"`
+}
+
+// Made records that a check was made.
+func (t *Tape) Made(check string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.checks = append(t.checks, check)
+}
+
+// Exempt adds the checks of a record that was read to those that are skipped, each with the reason: it does not have
+// their calls.
+func (t *Tape) Exempt(exempt map[string]string, names []string) {
+	for _, name := range names {
+		if t.checks != nil && !slices.Contains(t.checks, name) {
+			exempt[name] = "it was not made when the calls were recorded"
+		}
+	}
 }
 
 // ReadTape decodes a record.
@@ -62,7 +82,7 @@ func ReadTape(r io.Reader) (*Tape, error) {
 			return nil, fmt.Errorf("line %d of the record: %w", number, err)
 		}
 	}
-	t.dir = h.Dir
+	t.dir, t.checks = h.Dir, h.Checks
 	return t, lines.Err()
 }
 
@@ -76,7 +96,7 @@ func (t *Tape) WriteTo(w io.Writer) (int64, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(head{t.dir})
+	err := enc.Encode(head{t.dir, t.checks})
 	for _, e := range t.entries {
 		if err == nil {
 			err = enc.Encode(e)
@@ -144,7 +164,7 @@ func (p replayer) Call(ctx context.Context, c handler.Call) (*handler.Answer, er
 	i, ok := t.last[key]
 	if !ok {
 		return nil, fmt.Errorf("the record has no call of %s with this request: %s",
-			strings.TrimSpace(c.Action+" "+c.Type), plain(c.Params))
+			strings.TrimSpace(c.Action+" "+c.Type), c.Hide(plain(c.Params)))
 	}
 	e := t.entries[i]
 	return &handler.Answer{Result: []byte(e.Result), Failure: e.Failure, Program: e.Program}, nil

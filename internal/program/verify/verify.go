@@ -6,7 +6,7 @@
 // program. That shows, without a cloud and an interpreter, that a changed manifest still matches the answers of the
 // program (tape.go).
 //
-//	t, diags := verify.Load(ctx, "./notes")
+//	t, diags := verify.Load(ctx, "./notes", "")
 //	o, err := t.Options(dir, nil, say)
 //	for r := range providertest.Results(ctx, o) { ... }
 package verify
@@ -24,11 +24,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tombolo-iac/tombolo/diag"
+	"github.com/tombolo-iac/tombolo/internal/program"
+	"github.com/tombolo-iac/tombolo/internal/program/debugger"
 	"github.com/tombolo-iac/tombolo/internal/program/handler"
 	"github.com/tombolo-iac/tombolo/internal/program/manifest"
 	"github.com/tombolo-iac/tombolo/internal/program/message"
@@ -52,11 +55,14 @@ type file struct {
 	Ephemeral []read          `json:"ephemeral"`
 	Lists     []asked         `json:"lists"`
 	Actions   []asked         `json:"actions"`
-	Functions []struct {
-		Name string          `json:"name"`
-		Args json.RawMessage `json:"args"`
-		Want json.RawMessage `json:"want"` // nil means that the call must fail
-	} `json:"functions"`
+	Functions []called        `json:"functions"`
+}
+
+// called describes a call of a function.
+type called struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	Want json.RawMessage `json:"want"` // nil means that the call must fail
 }
 
 // resource describes the tests of a resource type.
@@ -75,6 +81,8 @@ type resource struct {
 	// another.
 	Untold []string        `json:"untold"`
 	Slow   json.RawMessage `json:"slow"`
+	// Fixed are the attributes that get no generated values.
+	Fixed []string `json:"fixed"`
 }
 
 // read describes a data source or an ephemeral resource to be read once.
@@ -99,6 +107,15 @@ type Trial struct {
 	RemoteState handler.RemoteState
 	// Mock is the address that {mock} stands for in the strings of the file.
 	Mock string
+	// Generate is the number of configurations to generate for each resource, and Seed determines them.
+	Generate int
+	Seed     uint64
+	// Limit is how long a check may take; 0 means no limit.
+	Limit time.Duration
+	// Earlier is an earlier version of the provider, or nil.
+	Earlier *Trial
+	// Debug is the command of a debugger, or a socket, as in the variable debugger.Variable; "" for none.
+	Debug string
 
 	manifest *manifest.Manifest
 	schema   *provider.Schema
@@ -107,13 +124,14 @@ type Trial struct {
 
 const badTrial = "Provider cannot be tested"
 
-// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that.
-func Load(ctx context.Context, dir string) (*Trial, diag.List) {
+// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that. debug is
+// the field Debug of the trial.
+func Load(ctx context.Context, dir, debug string) (*Trial, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	t := &Trial{manifest: m}
+	t := &Trial{manifest: m, Debug: debug}
 	text, err := os.ReadFile(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
@@ -129,16 +147,34 @@ func Load(ctx context.Context, dir string) (*Trial, diag.List) {
 	if err := d.Decode(&t.file); err != nil {
 		return nil, diags.Errorf(nil, badTrial, "%s is not valid: %s.", FileName, err)
 	}
-	p := handler.New(m, handler.NewCaller(m, handler.Surroundings{Granted: []string{"*"}}), handler.Options{})
-	var more diag.List
-	t.schema, more = p.Schema(ctx)
+	return t, diags.Extend(t.describe(ctx))
+}
+
+// describe asks for the schema.
+func (t *Trial) describe(ctx context.Context) (diags diag.List) {
+	p := handler.New(t.manifest, handler.NewCaller(t.manifest, t.surroundings()), handler.Options{})
+	t.schema, diags = p.Schema(ctx)
 	if err := p.Close(); err != nil {
-		more = more.AppendError(badTrial, err)
+		diags = diags.AppendError(badTrial, err)
 	}
-	if diags = diags.Extend(more); diags.HasErrors() {
-		return nil, diags
+	return diags
+}
+
+// surroundings returns those of the program.
+func (t *Trial) surroundings() handler.Surroundings {
+	s := handler.Surroundings{Granted: []string{"*"}}
+	if t.Debug != "" {
+		s.Env = append(os.Environ(), debugger.Variable+"="+t.manifest.Name+"="+t.Debug)
 	}
-	return t, diags
+	return s
+}
+
+// Name returns the name of the provider.
+func (t *Trial) Name() string { return t.manifest.Name }
+
+// Debugged reports whether a debugger may stop the program for any time.
+func (t *Trial) Debugged() bool {
+	return t.Debug != "" || debugger.Asked(os.Environ(), t.manifest.Name)
 }
 
 // sample returns an example of a test file for a provider.
@@ -157,7 +193,7 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 	v := values{dir: dir, mock: t.Mock}
 	o := providertest.Options{
 		New: func(context.Context) (provider.Provider, error) {
-			caller := handler.NewCaller(t.manifest, handler.Surroundings{Granted: []string{"*"}})
+			caller := handler.NewCaller(t.manifest, t.surroundings())
 			if wrap != nil {
 				caller = wrap(caller)
 			}
@@ -166,6 +202,16 @@ func (t *Trial) Options(dir string, wrap func(handler.Caller) handler.Caller, sa
 			}, RemoteState: t.RemoteState}), nil
 		},
 		Config: v.attrs(t.file.Provider, 0), Goroutines: 4,
+	}
+	if o.Limit = t.Limit; t.Debugged() {
+		o.Patience, o.Limit = program.Unlimited, 0
+	}
+	if t.Earlier != nil {
+		earlier, err := t.Earlier.Options(dir, wrap, say)
+		if err != nil {
+			return o, fmt.Errorf("the earlier version: %w", err)
+		}
+		o.Earlier = &earlier
 	}
 	for _, r := range t.file.Resources {
 		if t.schema.Type(provider.ManagedResource, r.Type) == nil {
@@ -235,6 +281,10 @@ func (t *Trial) resource(v *values, r resource) providertest.Resource {
 		one.Import.Want = func(state cty.Value) cty.Value {
 			return without(state, t.schema.Resources[r.Type].Block.ImpliedType(), r.Untold)
 		}
+	}
+	one.Blind = words != nil && !words.Does("read")
+	if t.Generate > 0 {
+		one.Generated = t.generated(r, v.attrs(r.Config, 0))
 	}
 	one.Numbers = numbers(t.schema.Resources[r.Type].Block)
 	if r.Slow != nil {
@@ -321,58 +371,6 @@ func (t *Trial) functions(v *values, o *providertest.Options) error {
 	return nil
 }
 
-// Untried lists what the file does not test: types, and attributes that no step changes.
-func (t *Trial) Untried() (list []string) {
-	v := values{}
-	for _, name := range slices.Sorted(maps.Keys(t.schema.Resources)) {
-		changed, tried := map[string]bool{}, false
-		for _, r := range t.file.Resources {
-			if r.Type != name {
-				continue
-			}
-			tried = true
-			for _, text := range slices.Concat(r.Updates, r.Replacements) {
-				for attr := range v.attrs(text, 0) {
-					changed[attr] = true
-				}
-			}
-		}
-		if !tried {
-			list = append(list, "resource "+name)
-			continue
-		}
-		block := t.schema.Resources[name].Block
-		for _, attr := range slices.Sorted(maps.Keys(block.Attributes)) {
-			if a := block.Attributes[attr]; (a.Required || a.Optional) && !changed[attr] {
-				list = append(list, "a change of "+name+"."+attr)
-			}
-		}
-	}
-	rest := func(kind string, all map[string]*provider.ResourceType, tried []string) {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			if !slices.Contains(tried, name) {
-				list = append(list, kind+" "+name)
-			}
-		}
-	}
-	rest("data source", t.schema.Data, typesOf(t.file.Data, func(r read) string { return r.Type }))
-	rest("ephemeral resource", t.schema.Ephemeral, typesOf(t.file.Ephemeral, func(r read) string { return r.Type }))
-	rest("list", t.schema.Lists, typesOf(t.file.Lists, func(a asked) string { return a.Type }))
-	rest("action", t.schema.Actions, typesOf(t.file.Actions, func(a asked) string { return a.Type }))
-	for _, name := range slices.Sorted(maps.Keys(t.schema.Functions)) {
-		if !slices.ContainsFunc(t.file.Functions, func(f struct {
-			Name string          `json:"name"`
-			Args json.RawMessage `json:"args"`
-			Want json.RawMessage `json:"want"`
-		}) bool {
-			return f.Name == name
-		}) {
-			list = append(list, "function "+name)
-		}
-	}
-	return list
-}
-
 // values decodes the values of the file, and records the first error.
 type values struct {
 	dir, mock string
@@ -387,13 +385,6 @@ func (v *values) fill(text json.RawMessage, n int) []byte {
 	}
 	return []byte(strings.NewReplacer("{dir}", string(dir[1:len(dir)-1]), "{n}", strconv.Itoa(n), mark, v.mock).Replace(
 		string(text)))
-}
-
-func typesOf[T any](list []T, typ func(T) string) (names []string) {
-	for _, one := range list {
-		names = append(names, typ(one))
-	}
-	return names
 }
 
 // invalid returns changes that must be refused.

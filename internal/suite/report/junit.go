@@ -113,13 +113,16 @@ func caseOf(f *suite.FileResult, run *suite.Outcome, failed string, interrupted 
 
 // cdata returns the text of problems without characters that are invalid in XML: encoding/xml replaces them in
 // attributes, but not in this type.
-func (o Options) cdata(list diag.List) string {
+func (o Options) cdata(list diag.List) string { return clean(view.Diagnostics(o.View, list)) }
+
+// clean returns a text without characters that are invalid in XML.
+func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\ufffe' || r == '\uffff' {
 			return utf8.RuneError
 		}
 		return r
-	}, view.Diagnostics(o.View, list))
+	}, text)
 }
 
 func skipped(failed string, interrupted bool) *resultXML {
@@ -183,6 +186,37 @@ func JUnitOfProblems(files []string, list diag.List, o Options) ([]byte, error) 
 			c.Err = &textXML{o.cdata(warnings)}
 		}
 		s.Tests++
+		s.Cases = append(s.Cases, c)
+	}
+	return written(suitesXML{Suites: []suiteXML{s}})
+}
+
+// Case is a check that is no run of a file: it has passed if it has no problems and was not skipped.
+type Case struct {
+	Name     string
+	Elapsed  time.Duration
+	Skipped  string   // the reason, if it was skipped
+	Problems []string // in plain text
+	Output   string   // what else is useful if it failed
+}
+
+// JUnitOfCases returns the results of checks in JUnit format, as one suite with a name.
+func JUnitOfCases(name string, cases []Case) ([]byte, error) {
+	s := suiteXML{Name: name, Tests: len(cases)}
+	for _, one := range cases {
+		c := caseXML{Name: one.Name, Class: name, Time: strconv.FormatFloat(one.Elapsed.Seconds(), 'f', 3, 64)}
+		switch {
+		case one.Skipped != "":
+			s.Skipped++
+			c.Skipped = &resultXML{Message: clean(one.Skipped)}
+		case len(one.Problems) > 0:
+			s.Failures++
+			first, _, _ := strings.Cut(one.Problems[0], "\n")
+			c.Failure = &resultXML{clean(first), clean(strings.Join(one.Problems, "\n"))}
+			if one.Output != "" {
+				c.Err = &textXML{clean(one.Output)}
+			}
+		}
 		s.Cases = append(s.Cases, c)
 	}
 	return written(suitesXML{Suites: []suiteXML{s}})
