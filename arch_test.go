@@ -233,7 +233,6 @@ var alone = map[string]string{
 	"internal/policy":               "runs programs, which planning must not",
 	"kits/tombolo":                  "the kit for programs in Go of others, with an example of its use",
 	"internal/standing":             "compares states and plans alone, without projects, stores or providers",
-	"internal/program/debugger":     "a variable of the environment, which has no part in calls",
 	"internal/program/invoke":       "single calls, which tests of handlers make as well",
 	"internal/provision/machines":   "SSH and WinRM, with their libraries",
 	"internal/program/web":          "requests, tokens and connections, which know no plans",

@@ -24,8 +24,8 @@ import (
 	"github.com/tombolo-iac/tombolo/provider"
 )
 
-// startedByHand starts the program of a manifest as its author does in an editor: it listens on a socket. It returns the
-// socket, and a function that waits for a line of its standard error.
+// startedByHand starts the program of a manifest as its author does in an editor: it listens on a socket. It returns
+// the socket, and a function that waits for a line of its standard error.
 func startedByHand(t *testing.T, m *manifest.Manifest, words ...string) (socket string, said func(what string) string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tombolo-listen") // the path of a socket must be short

@@ -27,8 +27,8 @@ const (
 // Run handles the calls of the host. It returns at the end of a session; after a one-shot call it exits. While it runs,
 // os.Stdout is the standard error, so that what is printed is no answer.
 //
-// With the variable TOMBOLO_LISTEN in its environment, the path of a socket, it waits for hosts that connect to it, until
-// it is ended. So a program can be started in a debugger.
+// With the variable TOMBOLO_LISTEN in its environment, the path of a socket, it waits for hosts that connect to it,
+// until it is ended. So a program can be started in a debugger.
 func Run(p Provider) {
 	out := os.Stdout
 	os.Stdout = os.Stderr

@@ -27,8 +27,8 @@ func listen(p Provider, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "Waiting for connections. The host needs this variable in its environment, with the name of "+
-		"your provider: TOMBOLO_PROGRAM_DEBUG=NAME=unix:%s\n", shown)
+	fmt.Fprintf(os.Stderr, "Waiting for connections. The host needs this variable in its environment, with the name "+
+		"of your provider: TOMBOLO_PROGRAM_DEBUG=NAME=unix:%s\n", shown)
 	for {
 		conn, err := listener.Accept()
 		if err != nil {

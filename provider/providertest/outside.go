@@ -16,7 +16,8 @@ func lateChecks(o *Options) (all []check) {
 	for _, r := range o.Resources {
 		for _, u := range r.Updates {
 			if !u.Replaces && !r.Blind {
-				all = append(all, check{prefixOf(&r) + "drift of " + u.Name, func(s *session) { checkDrift(s, &r, &u) }})
+				all = append(all, check{prefixOf(&r) + "drift of " + u.Name,
+					func(s *session) { checkDrift(s, &r, &u) }})
 			}
 		}
 		if e := earlier(o, &r); e != nil {
@@ -92,8 +93,8 @@ func checkDrift(s *session, r *Resource, u *Update) {
 }
 
 // visible returns the attributes and blocks that an update has set to another value, where both are not empty: a system
-// may tell nothing about arguments of the provider itself, and mix up null with what is empty. Those that no answer tells
-// are not among them.
+// may tell nothing about arguments of the provider itself, and mix up null with what is empty. Those that no answer
+// tells are not among them.
 func (o *object) visible(before, original cty.Value) (names []string) {
 	told := o.state
 	if o.r.Import != nil && o.r.Import.Want != nil {
@@ -101,7 +102,8 @@ func (o *object) visible(before, original cty.Value) (names []string) {
 	}
 	for name, now := range inOrder(o.config.AsValueMap()) {
 		was := original.GetAttr(name)
-		if !isEmpty(was) && !isEmpty(now) && !now.RawEquals(was) && !before.GetAttr(name).RawEquals(told.GetAttr(name)) &&
+		if !isEmpty(was) && !isEmpty(now) && !now.RawEquals(was) &&
+			!before.GetAttr(name).RawEquals(told.GetAttr(name)) &&
 			told.GetAttr(name).RawEquals(o.state.GetAttr(name)) {
 			names = append(names, name)
 		}

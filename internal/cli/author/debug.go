@@ -34,8 +34,8 @@ func debugVariable(folders []string, debug string) (string, diag.List) {
 		if len(names) > 1 {
 			found = "there are " + strings.Join(names, " and ")
 		}
-		return "", diag.List{}.Errorf(nil, "No provider to debug", "-debug is for the only provider in %s, but %s. Name "+
-			"the folder that has its manifest, %s.", strings.Join(folders, " and "), found,
+		return "", diag.List{}.Errorf(nil, "No provider to debug", "-debug is for the only provider in %s, but %s. "+
+			"Name the folder that has its manifest, %s.", strings.Join(folders, " and "), found,
 			manifest.FileName)
 	}
 	return debugger.Variable + "=" + names[0] + "=" + debug, nil

@@ -71,21 +71,7 @@ secrets.`,
 		Example: "~ provider test ./notes -record calls.jsonl\n~ provider test ./notes -replay calls.jsonl",
 		Setup: func(c *command.Call) command.Run {
 			var o testOptions
-			c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`, compressed if "+
-				"its name ends in .gz.")
-			c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
-				"starting the program.")
-			c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
-			c.Flags.StringVar(&o.junit, "junit-xml", "", "Also write the results to `FILE`, in JUnit format.")
-			c.Flags.StringVar(&o.debug, "debug", "", debugText)
-			c.Flags.StringVar(&o.previous, "previous", "", "Also test the upgrade of objects from the earlier version of "+
-				"the provider in the folder `DIR`.")
-			c.Flags.IntVar(&o.generate, "generate", 0, "Try `N` generated configurations for each resource.")
-			c.Flags.Uint64Var(&o.seed, "seed", 1, "The `NUMBER` that determines the generated configurations.")
-			c.Flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "How long a check may take, as a `DURATION`; 0 "+
-				"means no limit.")
-			c.Flags.StringVar(&o.mock, "mock", "", "Test against a server that is made of the OpenAPI document `SPEC`.")
-			c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
+			o.flags(c)
 			return c.Stoppable(func(ctx context.Context) command.Outcome {
 				dir := "."
 				if len(c.Args) > 1 {
@@ -98,6 +84,25 @@ secrets.`,
 			})
 		},
 	}
+}
+
+// flags declares the flags.
+func (o *testOptions) flags(c *command.Call) {
+	c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`, compressed if "+
+		"its name ends in .gz.")
+	c.Flags.StringVar(&o.replay, "replay", "", "Read the answers from `FILE`, written by -record, instead of "+
+		"starting the program.")
+	c.Flags.StringVar(&o.run, "run", "", "Run only the checks whose names contain `NAME`, such as \"update\".")
+	c.Flags.StringVar(&o.junit, "junit-xml", "", "Also write the results to `FILE`, in JUnit format.")
+	c.Flags.StringVar(&o.debug, "debug", "", debugText)
+	c.Flags.StringVar(&o.previous, "previous", "", "Also test the upgrade of objects from the earlier version of "+
+		"the provider in the folder `DIR`.")
+	c.Flags.IntVar(&o.generate, "generate", 0, "Try `N` generated configurations for each resource.")
+	c.Flags.Uint64Var(&o.seed, "seed", 1, "The `NUMBER` that determines the generated configurations.")
+	c.Flags.DurationVar(&o.timeout, "timeout", 30*time.Minute, "How long a check may take, as a `DURATION`; 0 "+
+		"means no limit.")
+	c.Flags.StringVar(&o.mock, "mock", "", "Test against a server that is made of the OpenAPI document `SPEC`.")
+	c.Flags.BoolVar(&o.verbose, "verbose", false, "Print the program's messages as they arrive.")
 }
 
 func try(ctx context.Context, c *command.Call, dir string, o testOptions) command.Outcome {

@@ -88,7 +88,8 @@ func TestAnAttachedProgramLearnsItsSurroundings(t *testing.T) {
 			if _, err := in.ReadString('\n'); err != nil {
 				return err
 			}
-			if _, err := io.WriteString(conn, `{"jsonrpc":"2.0","id":1,"result":{"state":{"id":"x"}}}`+"\n"); err != nil {
+			const answer = `{"jsonrpc":"2.0","id":1,"result":{"state":{"id":"x"}}}`
+			if _, err := io.WriteString(conn, answer+"\n"); err != nil {
 				return err
 			}
 			_, err = in.ReadString('\n') // the second call gets no answer

@@ -160,8 +160,8 @@ func indented(message string) string {
 	return "\n\n" + message
 }
 
-// Attached is what a program that was not started by its host lacks: the directory of the user, and the variables of
-// its environment.
+// Attached holds the directory of the user, and variables of the environment, for a program that was not started by its
+// host.
 type Attached struct {
 	Directory   string            `json:"directory"`
 	Environment map[string]string `json:"environment"`

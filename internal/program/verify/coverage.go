@@ -120,8 +120,8 @@ func (t *Trial) unset(block *provider.Block, configs []json.RawMessage) (list []
 	return list
 }
 
-// settable returns the attributes that a configuration can set, in order. Attributes within others, and those of blocks,
-// have paths without indexes.
+// settable returns the attributes that a configuration can set, in order. Attributes within others, and those of
+// blocks, have paths without indexes.
 func settable(block *provider.Block) []string {
 	var list []string
 	var attributes func(all map[string]*provider.Attribute, prefix string)

@@ -202,7 +202,8 @@ func (g *generator) listed(ty cty.Type, check *manifest.Check) cty.Value {
 }
 
 // texts are strings that programs often damage: they look like something else, or need care when they are quoted.
-var texts = []string{"", " ", "a b", "007", "1e3", "true", "null", "-", "--help", "a\nb", "a\r\nb", "\ttab\t", "trailing ",
+var texts = []string{"", " ", "a b", "007", "1e3", "true", "null", "-", "--help", "a\nb", "a\r\nb", "\ttab\t",
+	"trailing ",
 	"'single'", `"double"`, `back\slash`, "$HOME `id` $(id)", "%s %d", "a=b&c", "<b>&amp;</b>", "é", "日本語", "😀",
 	"{\"a\": 1}", "${x}", "#comment", "*", "~", "a,b;c", strings.Repeat("long ", 100)}
 
@@ -275,8 +276,8 @@ func (g *generator) matching(b *strings.Builder, re *syntax.Regexp) {
 
 // number returns a number within the limits of the keywords.
 func (g *generator) number(check *manifest.Check) cty.Value {
-	usual := []float64{0, 1, -1, 2, 10, 80, 255, 256, 65535, 65536, math.MaxInt32, math.MaxInt32 + 1, 1 << 53, 0.1, -0.5,
-		1e15}
+	usual := []float64{0, 1, -1, 2, 10, 80, 255, 256, 65535, 65536, math.MaxInt32, math.MaxInt32 + 1, 1 << 53, 0.1,
+		-0.5, 1e15}
 	low, high := math.Inf(-1), math.Inf(1)
 	if check != nil {
 		if limit := check.Keywords().Minimum; limit != nil {

@@ -124,8 +124,8 @@ type Trial struct {
 
 const badTrial = "Provider cannot be tested"
 
-// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that. debug is
-// the field Debug of the trial.
+// Load reads the manifest and the test file in a folder. A program that reports its schema is started for that. debug
+// is the field Debug of the trial.
 func Load(ctx context.Context, dir, debug string) (*Trial, diag.List) {
 	m, diags := manifest.Load(dir)
 	if diags.HasErrors() {
