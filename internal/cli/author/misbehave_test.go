@@ -149,8 +149,7 @@ func perform(seed, dir, action string, r asked) (answer string, failed bool) {
 }
 
 // TestMisbehavingProgramsAreTestedToTheEnd tests random programs that misbehave in many ways, sometimes. The test
-// always ends; each object that remains is listed, or an object is listed whose creation gave no answer; and no output has a
-// secret.
+// always ends; each object that remains is listed, or one is whose creation gave no answer; no output has a secret.
 func TestMisbehavingProgramsAreTestedToTheEnd(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {
