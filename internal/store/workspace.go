@@ -184,6 +184,36 @@ func (w *workspace) lockError(err error) error {
 		Err: fmt.Errorf("the state %s is locked by another process, which left no information about itself", w.p.out)}
 }
 
+// Holder returns the holder of the lock, or nil if it is free. It takes no lock. Information of a process that has died
+// does not count.
+func (w *workspace) Holder(context.Context) (*state.LockInfo, error) {
+	if w.nowhere != nil {
+		return nil, fmt.Errorf("check who holds the lock: %w", w.nowhere)
+	}
+	b, err := ReadFile(w.o.Files, w.p.lockInfo, regular.Note)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	f, err := w.o.Files.Open(w.p.out, os.O_RDONLY, 0)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	held, err := f.Locked()
+	if err != nil && !errors.Is(err, ErrNoLocks) {
+		return nil, err
+	}
+	if !held && err == nil {
+		return nil, nil
+	}
+	info := &state.LockInfo{}
+	_ = json.Unmarshal(b, info) // the holder may be writing it: then it is unknown
+	return info, nil
+}
+
 func (s *session) writeLockInfo(info state.LockInfo) error {
 	set := func(to *string, value string) {
 		if *to == "" {

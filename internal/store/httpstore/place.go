@@ -188,6 +188,9 @@ func (p *place) free(ctx context.Context, body []byte) error {
 	}
 }
 
+// HolderTakesTheLock implements remote.Probing.
+func (p *place) HolderTakesTheLock() {}
+
 // Holder implements remote.Place. The protocol has no query for it, so Holder briefly acquires the lock.
 func (p *place) Holder(ctx context.Context) (*state.LockInfo, error) {
 	if p.s.lock == nil || p.s.unlock == nil {

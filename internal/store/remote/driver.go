@@ -66,6 +66,9 @@ type Distinct interface {
 	Distinct() string
 }
 
+// Probing is a Place whose Holder takes the lock for a moment, because the service has no other query for it.
+type Probing interface{ HolderTakesTheLock() }
+
 // Hold is a held lock, with the writes that it allows. Check and the writes may be called concurrently, but each kind
 // of write only once at a time.
 //
@@ -147,6 +150,8 @@ var (
 	ErrTaken = errors.New("another run has just taken the lock. Check who holds it")
 	// ErrNoJournal means that a backend cannot store a journal. The journal is then kept on this machine.
 	ErrNoJournal = errors.New("the backend does not keep a journal")
+	// ErrHolderUnknown means that a backend cannot tell who holds a lock without taking it.
+	ErrHolderUnknown = errors.New("the backend cannot tell who holds the lock without taking it")
 	// ErrNoWorkspaces means that a backend supports only one state.
 	ErrNoWorkspaces = state.ErrNoWorkspaces
 )

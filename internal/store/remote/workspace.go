@@ -241,16 +241,33 @@ func (w *workspace) snapshot(ctx context.Context, v *stored) (*state.Snapshot, e
 	if v.parsed == nil || v.Run.ID == "" {
 		return s, nil
 	}
+	holder, err := w.holder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if holder != nil && holder.ID != "" && holder.ID == lastLock(v.parsed) {
+		s.Running = &v.Run
+	}
+	return s, nil
+}
+
+// Holder returns the holder of the lock, or nil if it is free. It takes no lock: if the service can only be asked in
+// that way, it returns ErrHolderUnknown.
+func (w *workspace) Holder(ctx context.Context) (*state.LockInfo, error) {
+	if _, probes := w.place.(Probing); probes {
+		return nil, ErrHolderUnknown
+	}
+	return w.holder(ctx)
+}
+
+func (w *workspace) holder(ctx context.Context) (*state.LockInfo, error) {
 	ctx, cancel := progress.Within(ctx, w.o.Timeout)
 	defer cancel()
 	holder, err := w.place.Holder(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("check who holds the lock of %s: %w", w.place, err)
 	}
-	if holder != nil && holder.ID != "" && holder.ID == lastLock(v.parsed) {
-		s.Running = &v.Run
-	}
-	return s, nil
+	return holder, nil
 }
 
 // ForceUnlock implements state.Workspace.
