@@ -239,7 +239,7 @@ var alone = map[string]string{
 	"internal/reference":            "documentation of any provider, by its schema alone",
 	"internal/reference/fill":       "a pure algorithm on templates",
 	"internal/reference/typings":    "writes source code from a schema alone",
-	"internal/stack":                "the model and the runs of stacks, which know no commands or flags",
+	"internal/pages":                "who may see and do what on pages, which know no commands or flags",
 	"internal/stack/terragrunt":     "reads another language, and knows no stacks",
 	"internal/suite/mock":           "a provider, which knows nothing of test files",
 	"internal/transfer":             "a pure algorithm on two states",

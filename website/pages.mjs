@@ -51,6 +51,7 @@ export const groups = [
       "guides/drop-in": "docs/drop-in.md",
       "guides/installation": "docs/installation.md",
       "guides/report": "docs/report.md",
+      "guides/serve": "docs/serve.md",
       "guides/traces": "docs/traces.md",
       "guides/editors": "docs/editors.md",
     },

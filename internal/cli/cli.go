@@ -13,6 +13,7 @@
 //	run        the engine at work: plan, apply and their relatives
 //	inspect    results: states, plans, outputs, graphs, versions
 //	states     changes of states and workspaces without a plan
+//	serving    pages for a browser
 //	testing    the command test
 //	author     for those who write providers and stores
 //	complete   completion in shells

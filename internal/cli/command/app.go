@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tombolo-iac/tombolo/event"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 )
 
@@ -51,6 +52,9 @@ type App struct {
 	Width       int
 	// Size returns the current size of the terminal Out; nil if Out is not a terminal.
 	Size func() (columns, rows int)
+
+	// Watch also receives the events of runs, for a command that shows the runs it starts; nil means none.
+	Watch event.Sink
 
 	logWarned bool // a problem with the log was reported
 }

@@ -118,6 +118,9 @@ func (r *Running) Send(e event.Event) {
 	case event.OperationDone:
 		r.set(e.Object, false)
 	}
+	if to := r.call.Watch; to != nil {
+		to.Send(e)
+	}
 	r.call.View().Send(e)
 }
 

@@ -77,6 +77,22 @@ var files embed.FS
 var scripts = []string{"base.js", "filter.js", "changes.js", "lists.js", "graph.js", "focus.js", "timeline.js",
 	"units.js", "main.js"}
 
+// Style returns the style of reports, for other pages that look like them.
+func Style() string {
+	text, err := files.ReadFile("page/report.css")
+	if err != nil {
+		panic("report: the style is missing: " + err.Error())
+	}
+	return string(text)
+}
+
+// Policy returns the Content-Security-Policy that every report has in its head, for servers that send it as a header.
+func Policy() string {
+	_, rest, _ := strings.Cut(shell()[0], `content="`)
+	policy, _, _ := strings.Cut(rest, `"`)
+	return policy
+}
+
 // shell is the page without its payload, in two parts, and the text for browsers without JavaScript.
 var shell = sync.OnceValue(func() [3]string {
 	read := func(name string) string {
