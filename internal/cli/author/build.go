@@ -119,12 +119,12 @@ func build(ctx context.Context, c *command.Call, o buildOptions) command.Outcome
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
-	report(c, result)
+	showFiles(c, result)
 	return c.End(diags)
 }
 
-// report lists the files of a release.
-func report(c *command.Call, result *pack.Result) {
+// showFiles shows the files of a release.
+func showFiles(c *command.Call, result *pack.Result) {
 	for _, a := range result.Archives {
 		fmt.Fprintf(c.Out, "Packed %s (%d files, %.1f MB)\n", a.Path, a.Files, float64(a.Size)/1e6)
 	}

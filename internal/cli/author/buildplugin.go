@@ -38,7 +38,7 @@ func buildPlugin(ctx context.Context, c *command.Call, o buildOptions, to pack.O
 	if diags = diags.Extend(more); diags.HasErrors() {
 		return c.End(diags)
 	}
-	report(c, result)
+	showFiles(c, result)
 	return c.End(diags)
 }
 
