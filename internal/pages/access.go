@@ -16,7 +16,7 @@ import (
 // Who may do what: a request must name an allowed host, come from a page of this server or from none, and belong to a
 // session. A session begins with a token or a certificate. It may only read until it has shown the token for rights.
 
-// Access says how sessions begin.
+// Access is how sessions begin.
 type Access struct {
 	// Token opens sessions; it may be "" if Certificates is set.
 	Token string
@@ -145,7 +145,7 @@ func (g *gate) certified() *session {
 	return g.open()
 }
 
-// entitle gives a session the rights of the server.
+// entitle adds the rights of the server to a session, if the token is right.
 func (g *gate) entitle(s *session, token string) (ok, busy bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -279,7 +279,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusForbidden, "Not opened in advance", "Open the link to begin a session.")
 		return
 	}
-	if !s.o.Access.Once { // other tokens do not belong into addresses
+	if !s.o.Access.Once { // other tokens must not be in addresses
 		s.ask(w, "")
 		return
 	}

@@ -41,7 +41,7 @@ func (s *Server) showRights(w http.ResponseWriter, r *request, status int, probl
 	s.show(w, r, status, page{title: "Rights", body: body})
 }
 
-// getRights gives the session the rights.
+// getRights adds the rights to the session.
 func (s *Server) getRights(w http.ResponseWriter, r *request) error {
 	ok, busy := s.gate.entitle(r.who, r.PostForm.Get("token"))
 	switch {

@@ -135,7 +135,7 @@ func (s *Server) cells(one *row) list {
 		lock(one.reading), activity(snapshot)}
 }
 
-// lock says who holds the lock.
+// lock returns the holder of the lock.
 func lock(r Reading) node {
 	switch {
 	case r.Unknown != "":
@@ -158,7 +158,7 @@ func holder(info *state.LockInfo) string {
 	return view.CleanLine(who)
 }
 
-// activity says what is under way or unfinished.
+// activity returns what is under way or unfinished.
 func activity(s *state.Snapshot) node {
 	switch n := len(s.InFlight); {
 	case s.Running != nil:

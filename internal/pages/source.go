@@ -34,7 +34,7 @@ type Place interface {
 	View() view.Options
 }
 
-// Reading is what was read of a workspace.
+// Reading is the result of reading a workspace.
 type Reading struct {
 	// Snapshot is not nil; its State is nil if there is none.
 	Snapshot *state.Snapshot

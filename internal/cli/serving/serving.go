@@ -38,7 +38,7 @@ gets these rights with a token of their own.`,
 		Exits: "0  Ctrl-C ended it.\n1  There were errors.",
 		Example: `~ serve
 ~ serve -plans=plans -allow=approve
-~ serve -listen=0.0.0.0:8443 -tls-cert=cert.pem -tls-key=key.pem -token-file=token`,
+~ serve -listen=:8443 -tls-cert=c.pem -tls-key=k.pem -token-file=token`,
 		Setup: func(c *command.Call) command.Run {
 			o := &options{}
 			o.flags(c)
