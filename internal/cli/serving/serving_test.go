@@ -122,7 +122,7 @@ resource "terraform_data" "w" {
 }
 `
 
-// TestRunsAreShownLive looks at the pages while a run holds the lock. Then the server ends, after the run has finished.
+// TestRunsAreShownLive checks the pages during a run. The server ends only after its run.
 func TestRunsAreShownLive(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh")
