@@ -15,8 +15,8 @@ import (
 // A run keeps the locks of the units that it has planned until they are applied. If two runs waited for locks of each
 // other, both would wait until the time of -lock-timeout has passed. Therefore a run waits for a lock only while all
 // locks that it holds are of units that come earlier in the order of the stack: Stack.Units, which is the same for all
-// runs. While units are planned side by side, nothing waits: a unit whose lock another run holds is contended, and those
-// that depend on it are deferred. When everything else is planned, the run releases the locks of the units after the
+// runs. While units are planned side by side, nothing waits: a unit whose lock another run holds is contended, and
+// those that depend on it are deferred. When everything else is planned, the run releases the locks of the units after the
 // first contended one, waits for that one, and then plans the released ones again.
 
 // patient reports whether a run keeps locks and may wait for others.

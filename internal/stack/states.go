@@ -52,8 +52,8 @@ func (u *Unit) Program(name string) string {
 }
 
 // FindStates adds the edges of data sources that read states of other units, and returns an error if two units have the
-// same state. It warns of data sources whose configuration is not constant. A unit whose configuration cannot be read is
-// no error: Broken returns its problems.
+// same state. It warns of data sources whose configuration is not constant. A unit whose configuration cannot be read
+// is no error: Broken returns its problems.
 func (s *Stack) FindStates(ctx context.Context, base *engine.Surroundings) (diags diag.List) {
 	if diags = s.dataDirs(base); diags.HasErrors() {
 		return diags

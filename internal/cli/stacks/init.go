@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tombolo-iac/tombolo/diag"
 	"github.com/tombolo-iac/tombolo/internal/cli/command"
 	"github.com/tombolo-iac/tombolo/internal/engine"
 	"github.com/tombolo-iac/tombolo/internal/graph"
@@ -73,7 +74,8 @@ func initialize(ctx context.Context, c *command.Call, o *choice, how engine.Inst
 		})
 	}
 	if err := runner.Run(ctx); err != nil {
-		return c.Finish("Not all units were initialized", err)
+		return c.End(diag.List{}.Errorf(nil, "Interrupted", "Not all units were prepared: %s. Run the command again.",
+			err))
 	}
 	return outcome
 }

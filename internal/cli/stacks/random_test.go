@@ -381,8 +381,8 @@ func TestSeveralAppliesAtOnceAllFinish(t *testing.T) {
 	}
 }
 
-// TestAStackThatIsKilledTenTimesIsCompletedByTheNextRun kills applies at random moments, ten times in a row. The next run
-// completes the stack: nothing is missing, and nothing was done twice, except for what was in flight.
+// TestAStackThatIsKilledTenTimesIsCompletedByTheNextRun kills applies at random moments, ten times in a row. The next
+// run completes the stack: nothing is missing, and nothing was done twice, except for what was in flight.
 func TestAStackThatIsKilledTenTimesIsCompletedByTheNextRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a POSIX shell")
