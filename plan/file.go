@@ -210,8 +210,8 @@ func (r *reader) header(members map[string]*zip.File) (*header, error) {
 				"with this program."}
 	case f == nil && members["manifest.json"] != nil:
 		return nil, &FileError{Summary: "Not a plan file",
-			Detail: "It has the plans of a stack, with a plan file for each unit. The command \"stack apply\" applies " +
-				"it, and \"stack plan -report\" writes a report of such plans."}
+			Detail: "It has the plans of a stack, with a plan file for each unit. The command \"stack apply\" " +
+				"applies it, and \"stack plan -report\" writes a report of such plans."}
 	case f == nil:
 		return nil, &FileError{Summary: "Not a plan file",
 			Detail: "It is an archive, but not one that plan -out has written."}

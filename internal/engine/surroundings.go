@@ -61,7 +61,7 @@ type Surroundings struct {
 	Given []config.Option
 	// Values holds values of variables from an embedding program; they override all others.
 	Values map[string]cty.Value
-	// ValuesIn says where Values are written, for errors; empty means the program.
+	// ValuesIn is the place of Values for errors, as "the file x"; empty means the program.
 	ValuesIn string
 
 	encrypted *encrypted         // see Encryption

@@ -15,7 +15,7 @@ func TestMistakesOfUnitsHaveTheirPlace(t *testing.T) {
 		"unit \"a\" {\n  source = \"\"\n}\n":                           `2: The source of the unit "a" is empty.`,
 		"unit \"a b\" {\n  source = \"a\"\n}\n":                        `1: "a b" is not a valid name.`,
 		"unit \"\" {\n  source = \"a\"\n}\n":                           `1: "" is not a valid name.`,
-		"unit \"a\" {\n  source = \"a\"\n  workspace = \"a b/c\"\n}\n": `3: "a b/c" is not a valid name of a workspace.`,
+		"unit \"a\" {\n  source = \"a\"\n  workspace = \"a b/c\"\n}\n": `3: "a b/c" is not a valid name`,
 		strings.Repeat("unit \"a\" {\n  source = \"a\"\n}\n", 2):       `4: There is another unit block "a" in line 1.`,
 	} {
 		_, diags := projectfile.Parse(projectfile.Name, []byte(text))

@@ -16,8 +16,8 @@ import (
 // other, both would wait until the time of -lock-timeout has passed. Therefore a run waits for a lock only while all
 // locks that it holds are of units that come earlier in the order of the stack: Stack.Units, which is the same for all
 // runs. While units are planned side by side, nothing waits: a unit whose lock another run holds is contended, and
-// those that depend on it are deferred. When everything else is planned, the run releases the locks of the units after the
-// first contended one, waits for that one, and then plans the released ones again.
+// those that depend on it are deferred. When everything else is planned, the run releases the locks of the units after
+// the first contended one, waits for that one, and then plans the released ones again.
 
 // patient reports whether a run keeps locks and may wait for others.
 func (r *Run) patient() bool { return r.o.Keep && r.o.Open.Timeout > 0 }

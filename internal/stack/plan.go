@@ -271,7 +271,7 @@ func (s *Stack) varFiles(u *Unit) (diags diag.List) {
 	return diags
 }
 
-// variablesIn says where the values of the variables of a unit are written.
+// variablesIn returns the place of the values of a unit for errors.
 func (u *Unit) variablesIn() string {
 	if u.block.Variables == nil {
 		return ""

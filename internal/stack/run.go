@@ -319,5 +319,6 @@ func (r *Run) missing(u, of *Unit, name string, have map[string]cty.Value) (diag
 	}
 	return diags.Errorf(&at, "Output of a unit is missing", "The variables of the unit %q refer to the output %q of "+
 		"the unit %q, which does not exist or is null. %s %s The functions try and can do not help, as outputs are "+
-		"read before; for a default, use lookup(unit[%[3]q].outputs, %[2]q, DEFAULT).", u.Name, name, of.Name, hint, advice)
+		"read before; for a default, use lookup(unit[%[3]q].outputs, %[2]q, DEFAULT).", u.Name, name, of.Name, hint,
+		advice)
 }

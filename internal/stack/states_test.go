@@ -61,7 +61,8 @@ func TestStatesInServicesAreFoundByTheirPlace(t *testing.T) {
 // settings are in variables of the environment, before and after init has recorded them.
 func TestSettingsOfTheEnvironmentSayWhereStatesAre(t *testing.T) {
 	reads := func(kind, config string) string {
-		return fmt.Sprintf("data \"terraform_remote_state\" \"r\" {\n  backend = %q\n  config  = { %s }\n}\n", kind, config)
+		return fmt.Sprintf("data \"terraform_remote_state\" \"r\" {\n  backend = %q\n  config  = { %s }\n}\n", kind,
+			config)
 	}
 	const postgres = "PG_CONN_STR=postgres://u:p@127.0.0.1:5433/states"
 	for what, c := range map[string]struct{ a, b, env, want string }{

@@ -25,8 +25,8 @@ type world struct {
 	needs   [][]int // by unit: earlier units
 	hidden  []bool  // the output is known only after apply
 	version []int
-	// inFlight counts how often an object of a unit was being created when a run was killed: a provisioner whose end was
-	// not recorded runs again.
+	// inFlight counts how often an object of a unit was being created when a run was killed: a provisioner whose end
+	// was not recorded runs again.
 	inFlight map[string]int
 }
 

@@ -35,7 +35,7 @@ name, with what they need from each other.`,
 	}
 }
 
-// elsewhere says where options of the single commands have their place.
+// elsewhere returns advice about an option of the single commands, or "".
 func elsewhere(option string) string {
 	name, _, _ := strings.Cut(option, "=")
 	switch name {

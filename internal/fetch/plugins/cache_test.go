@@ -140,8 +140,8 @@ func TestProjectsSideBySideShareAFetchedPackage(t *testing.T) {
 			_, err = f.Write([]byte(content))
 		}
 		name := filepath.Join(dir, "terraform-provider-null_3.1.0_"+packages.Current().String()+".zip")
-		if err := errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, archive.Bytes(), 0o644)); err !=
-			nil {
+		err = errors.Join(err, z.Close(), os.MkdirAll(dir, 0o755), os.WriteFile(name, archive.Bytes(), 0o644))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,8 +62,8 @@ func Kind() remote.Kind {
 	}
 }
 
-// location returns the server, the database and the names in it that have the state of a workspace. All names of the own
-// machine are the same.
+// location returns the server, the database and the names in it that have the state of a workspace. All names of the
+// own machine are the same.
 func location(config cty.Value, workspace string, s remote.Surroundings) string {
 	a := &arguments{config: config, getenv: s.Getenv}
 	if a.getenv == nil {

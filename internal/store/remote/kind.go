@@ -49,7 +49,7 @@ type Kind struct {
 	Programs func(config cty.Value, o Surroundings) []Program
 }
 
-// Unset is what replaces an argument that is not set: a variable of the environment, or else a value.
+// Unset is the replacement of an argument that is not set: a variable of the environment, or else a value.
 type Unset struct {
 	Variable, Value string
 }
