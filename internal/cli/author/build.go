@@ -31,10 +31,10 @@ func cmdBuild() *command.Command {
 checksums and the manifest for registries. The folders filesystem-mirror and network-mirror beside them can be used as
 mirrors. If the source has no host, they have the package for the registries of Terraform and of OpenTofu.
 
-Nothing is compiled: each archive holds a host, under the name of a plugin, and the files of the provider. -hosts takes
-small hosts for all platforms from a file of a release, such as tombolo-hosts-program_VERSION.zip. Without it, the host
-is the ~~ binary, which is four times as large, and an archive for another platform needs the binary of that platform.
-If the program reports its schema itself, the schema is written into the packaged manifest.
+Nothing is compiled: each archive holds a host, under the name of a plugin, and the files of the provider. -hosts
+takes small hosts for all platforms from a file of a release; there is one for programs, modules and HTTP each. Without
+it, the host is the ~~ binary, which is four times as large, and an archive for another platform needs the binary of
+that platform. If the program reports its schema itself, the schema is written into the packaged manifest.
 
 Files whose names begin with a dot, and files that programs leave behind when they run, are not packaged. The same
 input always produces the same bytes.
@@ -46,9 +46,9 @@ which versions of the plugin protocol it speaks.
 With -dev, no archive is made. The command creates a folder for dev_overrides in the CLI configuration of ~~,
 Terraform or OpenTofu, and prints the setting to write there. Each run then uses the files in DIR as they are.`,
 		Example: `~ provider build ./notes -source example/notes
-~ provider build ./notes -source example/notes -hosts tombolo-hosts-program_1.15.9.zip -sign key.asc
+~ provider build ./notes -source example/notes -hosts hosts.zip
 ~ provider build ./notes -source example/notes -dev
-~ provider build ./terraform-provider-notes -source example/notes -release 1.2.0`,
+~ provider build ./plugin -source example/notes -release 1.2.0`,
 		Setup: func(c *command.Call) command.Run {
 			var o buildOptions
 			c.Flags.StringVar(&o.source, "source", "",
@@ -60,9 +60,8 @@ Terraform or OpenTofu, and prints the setting to write there. Each run then uses
 				"given more than once. The default is this platform and those given with -host.")
 			c.StringsFlag(&o.hosts, "host",
 				"Use FILE as the host for a platform, as `OS_ARCH=FILE`: a ~~ binary. May be given more than once.")
-			c.Flags.StringVar(&o.from, "hosts", "", "Use the hosts in `FILE`, tombolo-hosts-KIND_VERSION.zip of a "+
-				"release, where KIND is program, module or http, or in a folder. Without -platform, package for all "+
-				"of them.")
+			c.Flags.StringVar(&o.from, "hosts", "", "Use the hosts in `FILE`, hosts-KIND_VERSION.zip of a release, "+
+				"where KIND is program, module or http, or in a folder. Without -platform, package for all of them.")
 			c.Flags.StringVar(&o.version, "release", "",
 				"The `VERSION` of the release of a plugin. For a folder, the manifest has the version.")
 			c.StringsFlag(&o.exclude, "exclude", "Leave out files and folders whose name or path matches `PATTERN`, "+
