@@ -16,6 +16,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/cli/inspect"
 	"github.com/tombolo-iac/tombolo/internal/cli/install"
 	"github.com/tombolo-iac/tombolo/internal/cli/run"
+	"github.com/tombolo-iac/tombolo/internal/cli/runs"
 	"github.com/tombolo-iac/tombolo/internal/cli/serving"
 	"github.com/tombolo-iac/tombolo/internal/cli/stacks"
 	"github.com/tombolo-iac/tombolo/internal/cli/states"
@@ -33,7 +34,8 @@ func Commands() []*command.Command {
 		code.Fmt(), states.ForceUnlock(), install.Get(),
 		inspect.Graph(), run.Import(), install.Login(), install.Logout(), inspect.Metadata(), install.Modules(),
 		inspect.Output(), author.Provider(), install.Providers(), run.Query(), run.Recover(), run.Refresh(),
-		serving.Serve(serving.Commands{Apply: run.Apply(), Drift: run.Drift()}), inspect.Show(), stacks.Stack(),
+		runs.Runs(), serving.Serve(serving.Commands{Apply: run.Apply(), Drift: run.Drift()}), inspect.Show(),
+		stacks.Stack(),
 		states.State(), author.Store(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }

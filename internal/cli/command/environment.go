@@ -66,6 +66,8 @@ var Environment = []Variable{
 	{Name: "TOMBOLO_PROGRAM_PROVIDERS", Text: "Program providers to use directly from their folders, such as " +
 		"example/notes=./notes. Separate several with commas.", Flags: []string{"parallelism"},
 		Paths: []string{"init"}},
+	{Name: "TOMBOLO_RUNS", Text: "The connection string of the PostgreSQL database with the runs for workers. The " +
+		"default is PG_CONN_STR, or PostgreSQL's own variables.", Flags: []string{"remote"}, Paths: []string{"runs"}},
 	{Name: "TOMBOLO_SIGNING_PASSPHRASE", Text: "The passphrase of the key given with -sign.", Flags: []string{"sign"}},
 	{Name: "TOMBOLO_STATE_HISTORY", Text: "The number of former states to keep for each workspace, if the backend " +
 		"supports it. The default is 100; 0 keeps none.", Flags: []string{"lock"}},

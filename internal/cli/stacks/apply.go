@@ -48,9 +48,14 @@ func setupApply(c *command.Call, destroy bool) command.Run {
 	o.planFlags(c)
 	var approved bool
 	c.Flags.BoolVar(&approved, "auto-approve", false, "Do not ask for approval.")
+	var away leaving
+	away.flags(c)
 	return func(ctx context.Context) command.Outcome {
-		if !o.check(c) {
+		if !o.check(c) || !away.check(c, approved) {
 			return command.Misused
+		}
+		if away.on {
+			return c.Stoppable(func(ctx context.Context) command.Outcome { return o.leave(ctx, c, &away) })(ctx)
 		}
 		if len(c.Args) == 1 && !destroy && isPlanFile(c.Args[0]) {
 			if !o.fitsSaved(c) {

@@ -78,6 +78,12 @@ func connection(text string, getenv func(string) string) (*pgconn.Config, error)
 	return config, nil
 }
 
+// Connection returns the settings for a connection string, as for the argument conn_str: what it lacks comes from the
+// environment. Errors contain nothing of the string, because any part of it may be a password.
+func Connection(text string, getenv func(string) string) (*pgconn.Config, error) {
+	return connection(text, getenv)
+}
+
 // fileWords are keywords whose values are file names.
 var fileWords = []string{"passfile", "servicefile", "sslcert", "sslkey", "sslrootcert"}
 
