@@ -246,6 +246,7 @@ var alone = map[string]string{
 	"internal/view/digest":          "a writer with a clock, which knows no plans or views",
 	"internal/view/excerpt":         "a pure algorithm on strings",
 	"internal/view/nearby":          "a pure algorithm on addresses",
+	"internal/worker":               "performs runs, and knows no flags or signals",
 	"internal/world":                "a fake cloud, for benchmarks and many tests",
 	"internal/wire/plugin5":         "generated",
 	"internal/wire/wiretest":        "tests of other packages use it",

@@ -237,7 +237,8 @@ func (q *Queue) Prepare(ctx context.Context, river func(context.Context) error) 
 		return err
 	}
 	defer func() {
-		_, _ = q.ask(context.WithoutCancel(ctx), fmt.Sprintf(lock, "advisory_unlock", lockKey)) // or with the connection
+		// If this fails, the connection is closed, and so the lock is released.
+		_, _ = q.ask(context.WithoutCancel(ctx), fmt.Sprintf(lock, "advisory_unlock", lockKey))
 	}()
 	if _, err := q.ask(ctx, "CREATE SCHEMA IF NOT EXISTS "+Schema); err != nil {
 		return err

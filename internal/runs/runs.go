@@ -23,7 +23,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/regex"
 )
 
-// Status is what a run does.
+// Status is the status of a run.
 type Status string
 
 // The statuses of runs.
@@ -42,7 +42,7 @@ const (
 // Ended reports whether a run with the status never changes again.
 func (s Status) Ended() bool { return slices.Contains([]Status{Done, Failed, Cancelled, Skipped}, s) }
 
-// Phase is what the next worker does for a run.
+// Phase is the part of a run that the next worker performs.
 type Phase string
 
 // The phases of runs.
@@ -51,7 +51,7 @@ const (
 	Apply Phase = "apply"
 )
 
-// Request is what a run shall do. All of it comes from outside: Check says whether it is well formed, and a worker has
+// Request describes a run. All of it comes from outside: Check says whether it is well formed, and a worker has
 // its own list of what it accepts.
 type Request struct {
 	// Repository is the address of the Git repository, without credentials, and Commit the full name of a commit.
@@ -99,7 +99,7 @@ type Run struct {
 	Changes              bool
 	PlanDigest, PlanText string
 	Approver             string
-	// Problem says why the run did not succeed or has to wait.
+	// Problem is the reason why the run did not succeed or has to wait.
 	Problem string
 	// Lines is the number of lines of its log.
 	Lines                     int64
@@ -134,7 +134,7 @@ var (
 	digest     = regex.Lazy(`^([0-9a-f]{64})?$`)
 )
 
-// ErrQueueName says what the name of a queue or account looks like.
+// ErrQueueName describes the names of queues and accounts.
 var ErrQueueName = errors.New(`expected at most 64 small letters and digits, with single "-" or "_" between them`)
 
 // CheckName returns an error if a text is not the name of a queue or account.

@@ -263,7 +263,8 @@ func (m *model) proceed() {
 				break
 			}
 			var status Status
-			status, err = h.q.StorePlan(ctx, h.Claim, Made{File: []byte("plan"), Digest: "d", Changes: m.rnd.IntN(4) > 0})
+			made := Made{File: []byte("plan"), Digest: "d", Changes: m.rnd.IntN(4) > 0}
+			status, err = h.q.StorePlan(ctx, h.Claim, made)
 			if status == Planned && err == nil {
 				err = m.client.Approve(ctx, id, "d", "me")
 			}
@@ -436,7 +437,7 @@ func TestAddressesNameTheSameRepository(t *testing.T) {
 	}
 }
 
-// TestQueueWithoutTables says that no worker has prepared the database.
+// TestQueueWithoutTables checks the error of a database that no worker has prepared.
 func TestQueueWithoutTables(t *testing.T) {
 	q := connected(t, pgtest.Database(t))
 	if _, err := q.List(t.Context(), 1); !errors.Is(err, ErrNotPrepared) {

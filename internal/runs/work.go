@@ -175,9 +175,9 @@ func (q *Queue) Finish(ctx context.Context, c *Claim, status Status, problem str
 	return q.own(ctx, c, func() error { return q.end(ctx, c.ID, status, problem) })
 }
 
-// Release gives a run back because of a problem outside of its configuration. A plan is made again, at most three
-// times. An apply that had begun is never repeated: the run plans again, which reads the journal of what was
-// interrupted. It returns the new status.
+// Release makes a run wait for another worker, because of a problem outside of its configuration. A plan is made again,
+// at most three times. An apply that had begun is never repeated: the run plans again, which reads the journal of what
+// was interrupted. It returns the new status.
 func (q *Queue) Release(ctx context.Context, c *Claim, problem string, counts bool) (status Status, err error) {
 	return status, q.own(ctx, c, func() error {
 		if counts && c.Attempt >= planAttempts && c.Status == Planning {

@@ -32,7 +32,7 @@ import (
 	"github.com/tombolo-iac/tombolo/internal/runs"
 )
 
-// Options are what a worker is started with.
+// Options are the settings of a worker.
 type Options struct {
 	// Name is shown to people, such as the name of the machine.
 	Name string
