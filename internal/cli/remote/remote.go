@@ -61,7 +61,7 @@ type Source struct {
 // Flags declares the flags.
 func (s *Source) Flags(c *command.Call) {
 	c.Flags.StringVar(&s.repository, "repository", "",
-		"The address of the Git repository, as workers know it. The default is that of the remote origin.")
+		"The `URL` of the Git repository, as workers know it. The default is that of the remote origin.")
 	c.Flags.StringVar(&s.commit, "commit", "",
 		"Use this `COMMIT`. The default is HEAD, if no file differs from it. Workers must be able to fetch it.")
 	c.Flags.StringVar(&s.queue, "queue", "default", "Put runs into the queue `NAME`, for the workers that serve it.")

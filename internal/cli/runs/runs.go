@@ -280,7 +280,7 @@ func limitCommand() *command.Command {
 	return &command.Command{
 		Name: "limit", Short: "Set how many runs may use an account at a time", Args: "[ACCOUNT [N]]", Mixed: true,
 		Long: `Without arguments, show the limits. With ACCOUNT and N, let at most N runs that name the account
-(-account) be at workers at a time, over all workers. N is none to remove the limit.`,
+be at workers at a time, over all workers. N is none to remove the limit.`,
 		Example: "~ runs limit aws-prod 4\n~ runs limit aws-prod none",
 		Setup: func(c *command.Call) command.Run {
 			return c.Stoppable(func(ctx context.Context) command.Outcome { return limit(ctx, c) })
