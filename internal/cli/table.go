@@ -35,8 +35,8 @@ func Commands() []*command.Command {
 		inspect.Graph(), run.Import(), install.Login(), install.Logout(), inspect.Metadata(), install.Modules(),
 		inspect.Output(), author.Provider(), install.Providers(), run.Query(), run.Recover(), run.Refresh(),
 		runs.Runs(), serving.Serve(serving.Commands{Apply: run.Apply(), Drift: run.Drift()}), inspect.Show(),
-		stacks.Stack(),
-		states.State(), author.Store(), states.Taint(), states.Untaint(), testing.Test(), inspect.Version(), workspace,
+		stacks.Stack(), states.State(), author.Store(), states.Taint(), states.Untaint(), testing.Test(),
+		inspect.Version(), workspace,
 	}, append(absent(), env(workspace))...)
 }
 

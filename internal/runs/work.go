@@ -102,8 +102,7 @@ func (q *Queue) obstacle(ctx context.Context, r *Run) (string, error) {
 func (q *Queue) own(ctx context.Context, c *Claim, do func() error) error {
 	return q.transact(ctx, func() error {
 		rows, err := q.do(ctx, `SELECT id FROM @runs WHERE id = $1::bigint AND epoch = $2::bigint AND worker =
- $3::int AND
- status IN ('planning', 'applying') FOR UPDATE`, c.ID, c.Epoch, q.worker)
+ $3::int AND status IN ('planning', 'applying') FOR UPDATE`, c.ID, c.Epoch, q.worker)
 		if err == nil && len(rows) == 0 {
 			err = ErrStale
 		}

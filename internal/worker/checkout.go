@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tombolo-iac/tombolo/internal/regular"
 	"github.com/tombolo-iac/tombolo/internal/runs"
@@ -44,14 +45,12 @@ func (w *Worker) accept(r *runs.Run) (*Repository, error) {
 		}
 		if !matches(repo.Directories, r.Directory) {
 			return nil, refuse("This worker does not accept the directory %q of %s. Start a worker that does "+
-				"(-directory), "+
-				"or use its queue.", r.Directory, r.Repository)
+				"(-directory), or use its queue.", r.Directory, r.Repository)
 		}
 		return repo, nil
 	}
 	return nil, refuse("This worker does not accept the repository %s. Start a worker that does (-repository), or "+
-		"use its "+
-		"queue.", r.Repository)
+		"use its queue.", r.Repository)
 }
 
 // matches reports whether a name matches one of the patterns, or there are none. A pattern that ends with "/**" matches
@@ -66,12 +65,18 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// git runs git in a directory. A repository cannot make it run programs: hooks are off, and so are helpers that an
+// gitTime is the most time of one git command: a server that answers nothing must not stop all runs.
+const gitTime = 15 * time.Minute
+
+// runGit runs git in a directory, until the context ends. A repository cannot make it run programs: hooks are off, and so are helpers that an
 // address or a repository names.
 func (w *Worker) runGit(ctx context.Context, dir string, args ...string) (string, error) {
 	safe := []string{"-C", dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "protocol.ext.allow=never", "-c",
 		"core.fsmonitor=false", "-c", "submodule.recurse=false", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"}
+	ctx, cancel := context.WithTimeout(ctx, gitTime)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "git", append(safe, args...)...)
+	cmd.WaitDelay = 10 * time.Second // for helpers that outlive it and have its output open
 	cmd.Env = append(w.usual(), "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 	var out, problem strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &problem
@@ -92,8 +97,7 @@ func (w *Worker) usual() []string {
 }
 
 // checkout makes a fresh checkout of the commit of a run. It returns the directory of the run in it, and a
-// function that
-// removes it. It fails with a refusal if the commit or the directory is not accepted.
+// function that removes it. It fails with a refusal if the commit or the directory is not accepted.
 func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (dir string, remove func(), err error) {
 	w.git.Lock()
 	defer w.git.Unlock()
@@ -112,7 +116,7 @@ func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (d
 		w.git.Lock()
 		defer w.git.Unlock()
 		_ = os.RemoveAll(root) // what remains is removed by the next start
-		_, _ = w.runGit(ctx, clone, "worktree", "prune")
+		_, _ = w.runGit(context.WithoutCancel(ctx), clone, "worktree", "prune")
 	}
 	if _, err = w.runGit(ctx, clone, "worktree", "add", "--force", "--detach", root, r.Commit); err == nil {
 		dir, err = inside(root, r.Directory)
@@ -165,8 +169,7 @@ func (w *Worker) inBranch(ctx context.Context, clone string, repo *Repository, c
 	}
 	if len(repo.Branches) > 0 {
 		return refuse("The commit %s is in none of the branches of %s that this worker accepts: %s. Push or merge "+
-			"it first.",
-			commit, runs.Address(repo.URL), strings.Join(repo.Branches, ", "))
+			"it first.", commit, runs.Address(repo.URL), strings.Join(repo.Branches, ", "))
 	}
 	return refuse("The commit %s is in no branch of %s. Push it first.", commit, runs.Address(repo.URL))
 }
@@ -208,8 +211,7 @@ func checkLock(dir string, r *runs.Run) error {
 	}
 	if r.Unit == "" && found != r.LockDigest {
 		return refuse("The lock file %s is not the one with which the run was submitted. Run init, commit the file "+
-			"and "+
-			"submit the run again.", lockFile)
+			"and submit the run again.", lockFile)
 	}
 	return nil
 }
@@ -222,6 +224,5 @@ func (w *Worker) checkUnchanged(ctx context.Context, dir string) error {
 		return err
 	}
 	return refuse("Init has changed lock files of providers, which are not as in the commit. Run init, commit the "+
-		"files "+
-		"and submit the run again:\n%s", strings.TrimSpace(list))
+		"files and submit the run again:\n%s", strings.TrimSpace(list))
 }

@@ -27,8 +27,9 @@ type step struct {
 	plan   string // the plan file
 }
 
-// perform performs a claimed run, and returns its new status. It fails only if that could not be recorded.
-func (w *Worker) perform(ctx context.Context, c *runs.Claim, a *active) (runs.Status, error) {
+// perform performs a claimed run, and returns its new status. It fails only if that could not be recorded. fetching ends
+// when the run is asked to end; its children are asked by signals.
+func (w *Worker) perform(ctx, fetching context.Context, c *runs.Claim, a *active) (runs.Status, error) {
 	s := &step{Worker: w, claim: c, active: a, log: &log{queue: w.queue, claim: c, ctx: ctx}}
 	repo, err := w.accept(&c.Run)
 	if err != nil {
@@ -38,9 +39,9 @@ func (w *Worker) perform(ctx context.Context, c *runs.Claim, a *active) (runs.St
 	if c.Recovering {
 		s.note("An apply of this run was interrupted. It plans again, from the journal of the state.")
 	}
-	dir, remove, err := w.checkout(ctx, &c.Run, repo)
+	dir, remove, err := w.checkout(fetching, &c.Run, repo)
 	if err != nil {
-		return s.broken(ctx, err)
+		return s.ended(ctx, err, "")
 	}
 	defer remove()
 	files, err := os.MkdirTemp(w.Dir, "plan-")
@@ -64,8 +65,7 @@ func (w *Worker) perform(ctx context.Context, c *runs.Claim, a *active) (runs.St
 	}
 	if found := fmt.Sprintf("%x", sha256.Sum256(c.Plan)); found != c.PlanDigest {
 		return s.finish(ctx, runs.Failed, fmt.Sprintf("The stored plan has the hash %s. The one that was approved "+
-			"has %s.",
-			found, c.PlanDigest))
+			"has %s.", found, c.PlanDigest))
 	}
 	if err := os.WriteFile(s.plan, c.Plan, 0o600); err != nil {
 		return s.broken(ctx, err)

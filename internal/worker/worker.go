@@ -68,6 +68,7 @@ type Worker struct {
 type active struct {
 	mu    sync.Mutex
 	asked runs.Cancel // how it was asked to end
+	stop  func()      // ends what runs beside children
 	given bool        // the worker ends, not the run
 	child *os.Process
 	sent  runs.Cancel // what the child was sent
@@ -264,6 +265,7 @@ func (a *active) end(how runs.Cancel, given bool) {
 	defer a.mu.Unlock()
 	if how > a.asked {
 		a.asked, a.given = how, a.given || given
+		a.stop()
 	}
 	a.signal()
 }
@@ -300,7 +302,9 @@ func (w *Worker) work(ctx context.Context, job *river.Job[arguments]) error {
 	}
 	log := w.Log.With("run", c.ID, "where", c.Where(), "phase", string(c.Phase))
 	log.Info("began")
-	a := &active{}
+	fetching, stop := context.WithCancel(ctx)
+	defer stop()
+	a := &active{stop: stop}
 	w.mu.Lock()
 	w.active[c.ID] = a
 	ending := w.ending
@@ -313,7 +317,7 @@ func (w *Worker) work(ctx context.Context, job *river.Job[arguments]) error {
 	if ending > 0 {
 		a.end(ending, true)
 	}
-	status, err := w.perform(ctx, c, a)
+	status, err := w.perform(ctx, fetching, c, a)
 	if errors.Is(err, runs.ErrStale) {
 		log.Warn("another worker has taken over the run")
 		return nil
