@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -239,12 +240,35 @@ func (w *workerProcess) kill() {
 func (s *site) until(what string, condition func() bool) {
 	s.t.Helper()
 	deadline, limited := s.t.Deadline()
+	failed := s.failed()
 	for !condition() {
+		for _, id := range s.failed() {
+			if !slices.Contains(failed, id) && !condition() {
+				s.t.Fatalf("waiting until %s, but the run %d has failed:\n%s", what, id, s.log(id))
+			}
+		}
 		if limited && time.Until(deadline) < 20*time.Second {
 			s.t.Fatalf("still waiting until %s", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// failed returns the runs that have failed.
+func (s *site) failed() (ids []int64) {
+	if s.queue == nil {
+		return nil // before the first worker
+	}
+	list, err := s.queue.List(s.t.Context(), 100)
+	if err != nil && !errors.Is(err, runs.ErrNotPrepared) {
+		s.t.Fatal(err)
+	}
+	for _, r := range list {
+		if r.Status == runs.Failed {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
 }
 
 func (s *site) get(id int64) *runs.Run {

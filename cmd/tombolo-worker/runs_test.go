@@ -54,7 +54,8 @@ func TestPlanIsAppliedAfterApproval(t *testing.T) {
 // TestWorkersRefuseWhatTheyDoNotAccept submits runs that a worker must not perform.
 func TestWorkersRefuseWhatTheyDoNotAccept(t *testing.T) {
 	s := newSite(t, map[string]string{"live/a/main.tf": things("a", 1), "live/a/make.sh": program,
-		"other/main.tf": "", "live/broken/main.tf": "resource {"})
+		"other/main.tf": "", "live/broken/main.tf": "resource {",
+		"live/file/main.tf": `resource "terraform_data" "it" {}`})
 	if err := os.Symlink("../other", filepath.Join(s.clone, "live/link")); err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +81,7 @@ func TestWorkersRefuseWhatTheyDoNotAccept(t *testing.T) {
 		{"reached through a link", func(r *runs.Request) { r.Directory = "live/root/etc" }},
 		{"has no directory", func(r *runs.Request) { r.Directory = "live/none" }},
 		{"is not the one with which", func(r *runs.Request) { r.LockDigest = strings.Repeat("0", 64) }},
+		{"The plan failed", func(r *runs.Request) { r.Directory = "live/file" }}, // the state would be in the checkout
 		{"Init failed", func(r *runs.Request) { r.Directory = "live/broken" }},
 	} {
 		r := base

@@ -67,7 +67,7 @@ func (s *Surroundings) Project(ctx context.Context, o LoadOptions) (*Project, di
 	if o.Saved != nil {
 		st, more = s.StoreOfPlan(ctx, project.Config().Root, o.Files)
 	} else {
-		st, more = s.StoreOf(ctx, project.Config().Root, o.Files)
+		st, more = s.runStore(ctx, project.Config().Root, o.Files)
 	}
 	if !more.HasErrors() {
 		_, more = s.Selected(st)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 
 	"github.com/tombolo-iac/tombolo/diag"
@@ -60,6 +61,21 @@ func (s *Surroundings) StoreOf(ctx context.Context, root *config.Module, files S
 	return s.Store(ctx, b, o)
 }
 
+// runStore is StoreOf for runs. States in files of a folder that will be removed are refused.
+func (s *Surroundings) runStore(ctx context.Context, root *config.Module, files StateFiles) (state.Store, diag.List) {
+	st, diags := s.StoreOf(ctx, root, files)
+	if diags.HasErrors() {
+		return st, diags
+	}
+	b, diags := s.Backend(root)
+	if diags.HasErrors() || b.InService() || b.InMemory() {
+		return st, diags
+	}
+	o := s.storeOptions(b)
+	files.Apply(&o)
+	return st, diags.Extend(s.lasting(o))
+}
+
 // storeOptions returns the options of the store of a backend, with names relative to the process's working directory.
 func (s *Surroundings) storeOptions(b *backend.Backend) store.Options {
 	o := b.Options().Store()
@@ -112,6 +128,47 @@ func (s *Surroundings) Store(ctx context.Context, b *backend.Backend, o store.Op
 		}
 	}
 	return s.memory, nil
+}
+
+// DisposableVariable names a folder that will be removed after the command, such as the checkout of a worker.
+const DisposableVariable = "TOMBOLO_DISPOSABLE_FOLDER"
+
+// lasting returns an error if states in files would be in a folder that will be removed.
+func (s *Surroundings) lasting(o store.Options) diag.List {
+	folder := s.Getenv(DisposableVariable)
+	if folder == "" {
+		return nil
+	}
+	for _, name := range []string{cmp.Or(o.Path, "terraform.tfstate"), cmp.Or(o.WorkspaceDir, "terraform.tfstate.d")} {
+		if isInside(name, folder) {
+			return diag.List{}.Errorf(nil, "State would be lost", "States are in files, as %s, and %s says that their "+
+				"folder will be removed after this command, as the checkout of a worker. Configure a backend that keeps "+
+				"them in a service, such as \"pg\".", name, DisposableVariable)
+		}
+	}
+	return nil
+}
+
+// isInside reports whether a name leads into a folder, also through links. A name that cannot be resolved counts as
+// inside.
+func isInside(name, folder string) bool {
+	full, err := filepath.Abs(name)
+	if err != nil {
+		return true
+	}
+	for at := full; ; at = filepath.Dir(at) { // the file, and folders above it, may not exist yet
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			at = real
+			if folder, err = filepath.EvalSymlinks(folder); err != nil {
+				return true
+			}
+			rel, err := filepath.Rel(folder, at)
+			return err != nil || filepath.IsLocal(rel)
+		}
+		if at == filepath.Dir(at) {
+			return true
+		}
+	}
 }
 
 // sharedStore returns the store of a backend in a service. The driver's requests are logged.

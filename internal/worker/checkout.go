@@ -68,8 +68,8 @@ func matches(patterns []string, name string) bool {
 // gitTime is the most time of one git command: a server that answers nothing must not stop all runs.
 const gitTime = 15 * time.Minute
 
-// runGit runs git in a directory, until the context ends. A repository cannot make it run programs: hooks are off, and so are helpers that an
-// address or a repository names.
+// runGit runs git in a directory, until the context ends. A repository cannot make it run programs: hooks are off, and
+// so are helpers that an address or a repository names.
 func (w *Worker) runGit(ctx context.Context, dir string, args ...string) (string, error) {
 	safe := []string{"-C", dir, "-c", "core.hooksPath=" + os.DevNull, "-c", "protocol.ext.allow=never", "-c",
 		"core.fsmonitor=false", "-c", "submodule.recurse=false", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"}
@@ -96,26 +96,36 @@ func (w *Worker) usual() []string {
 	})
 }
 
-// checkout makes a fresh checkout of the commit of a run. It returns the directory of the run in it, and a
-// function that removes it. It fails with a refusal if the commit or the directory is not accepted.
-func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (dir string, remove func(), err error) {
+// checkout makes a fresh checkout of the commit of a run. It returns its root, the directory of the run in it, and a
+// function that removes it but keeps its results. It fails with a refusal if the commit or the directory is not accepted.
+func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (root, dir string,
+	remove func(), err error) {
+	var brought []string
 	w.git.Lock()
 	defer w.git.Unlock()
 	clone, err := w.clone(ctx, repo, r.Commit)
 	if err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
 	if err := w.inBranch(ctx, clone, repo, r.Commit); err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
-	root, err := os.MkdirTemp(filepath.Join(w.Dir, "checkouts"), fmt.Sprintf("%d-", r.ID))
-	if err != nil {
-		return "", nil, err
+	above := filepath.Join(w.Dir, "checkouts", folderOf(repo.URL))
+	if err := os.MkdirAll(above, 0o700); err != nil {
+		return "", "", nil, err
+	}
+	if root, err = os.MkdirTemp(above, fmt.Sprintf("%d-", r.ID)); err != nil {
+		return "", "", nil, err
 	}
 	remove = func() {
 		w.git.Lock()
 		defer w.git.Unlock()
-		_ = os.RemoveAll(root) // what remains is removed by the next start
+		if err := keep(root, w.rescued(repo.URL), brought); err != nil {
+			w.Log.Error("results of a run cannot be copied, so its checkout is kept", "run", r.ID, "folder", root,
+				"error", err.Error())
+			return
+		}
+		_ = os.RemoveAll(root) // what remains is removed by a later start
 		_, _ = w.runGit(context.WithoutCancel(ctx), clone, "worktree", "prune")
 	}
 	if _, err = w.runGit(ctx, clone, "worktree", "add", "--force", "--detach", root, r.Commit); err == nil {
@@ -124,16 +134,22 @@ func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (d
 	if err == nil {
 		err = checkLock(dir, r)
 	}
+	if err == nil {
+		brought, err = bring(w.rescued(repo.URL), root)
+	}
 	if err != nil {
 		_ = os.RemoveAll(root)
-		return "", nil, err
+		return "", "", nil, err
 	}
-	return dir, remove, nil
+	return root, dir, remove, nil
 }
+
+// folderOf returns the name of the folders for a repository.
+func folderOf(url string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(url))) }
 
 // clone returns the clone of a repository. It fetches all branches if it lacks the commit.
 func (w *Worker) clone(ctx context.Context, repo *Repository, commit string) (string, error) {
-	dir := filepath.Join(w.Dir, "clones", fmt.Sprintf("%x.git", sha256.Sum256([]byte(repo.URL))))
+	dir := filepath.Join(w.Dir, "clones", folderOf(repo.URL)+".git")
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return "", err

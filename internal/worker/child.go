@@ -116,7 +116,7 @@ func (w *Worker) start(l *log, a *active, dir string, output *bytes.Buffer, args
 		return 1, nil // it does not begin
 	}
 	cmd := exec.Command(w.Self, append([]string{GuardWord, w.Program}, args...)...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, w.environment(&l.claim.Run), attributes()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, w.environment(&l.claim.Run, a.root), attributes()
 	cmd.WaitDelay = 10 * time.Second // for programs that outlive it and have its output open
 	out, problems := &stream{log: l, kind: "output"}, &stream{log: l, kind: "stderr"}
 	cmd.Stdout, cmd.Stderr = out, problems
@@ -170,9 +170,12 @@ func (l *log) follow(a *active, ended <-chan struct{}) {
 	}
 }
 
+// disposable is engine.DisposableVariable: a worker does not contain the engine.
+const disposable = "TOMBOLO_DISPOSABLE_FOLDER"
+
 // environment returns the environment of a run: that of the worker, without what only the worker needs and what would
-// change what a command does.
-func (w *Worker) environment(r *runs.Run) []string {
+// change what a command does. root is the checkout, which is removed later, so states must not be there.
+func (w *Worker) environment(r *runs.Run, root string) []string {
 	var out []string
 	for _, v := range w.Environ {
 		name, _, _ := strings.Cut(v, "=")
@@ -183,7 +186,7 @@ func (w *Worker) environment(r *runs.Run) []string {
 			out = append(out, v)
 		}
 	}
-	out = append(out, "TF_IN_AUTOMATION=1", "TF_INPUT=0", "NO_COLOR=1")
+	out = append(out, "TF_IN_AUTOMATION=1", disposable+"="+root, "TF_INPUT=0", "NO_COLOR=1")
 	if r.Workspace != "" {
 		out = append(out, "TF_WORKSPACE="+r.Workspace)
 	}

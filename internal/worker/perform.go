@@ -27,8 +27,8 @@ type step struct {
 	plan   string // the plan file
 }
 
-// perform performs a claimed run, and returns its new status. It fails only if that could not be recorded. fetching ends
-// when the run is asked to end; its children are asked by signals.
+// perform performs a claimed run, and returns its new status. It fails only if that could not be recorded. fetching
+// ends when the run is asked to end; its children are asked by signals.
 func (w *Worker) perform(ctx, fetching context.Context, c *runs.Claim, a *active) (runs.Status, error) {
 	s := &step{Worker: w, claim: c, active: a, log: &log{queue: w.queue, claim: c, ctx: ctx}}
 	repo, err := w.accept(&c.Run)
@@ -39,10 +39,11 @@ func (w *Worker) perform(ctx, fetching context.Context, c *runs.Claim, a *active
 	if c.Recovering {
 		s.note("An apply of this run was interrupted. It plans again, from the journal of the state.")
 	}
-	dir, remove, err := w.checkout(fetching, &c.Run, repo)
+	root, dir, remove, err := w.checkout(fetching, &c.Run, repo)
 	if err != nil {
 		return s.ended(ctx, err, "")
 	}
+	a.root = root
 	defer remove()
 	files, err := os.MkdirTemp(w.Dir, "plan-")
 	if err != nil {

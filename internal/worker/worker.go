@@ -69,6 +69,7 @@ type active struct {
 	mu    sync.Mutex
 	asked runs.Cancel // how it was asked to end
 	stop  func()      // ends what runs beside children
+	root  string      // the checkout, once there is one
 	given bool        // the worker ends, not the run
 	child *os.Process
 	sent  runs.Cancel // what the child was sent
@@ -107,6 +108,7 @@ func (w *Worker) Run(ctx, stop, force context.Context) (err error) {
 			return err
 		}
 	}
+	w.sweep(time.Now().Add(-leftover))
 	if w.queue, err = runs.Open(ctx, w.Getenv); err != nil {
 		return err
 	}
