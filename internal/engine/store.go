@@ -142,8 +142,8 @@ func (s *Surroundings) lasting(o store.Options) diag.List {
 	for _, name := range []string{cmp.Or(o.Path, "terraform.tfstate"), cmp.Or(o.WorkspaceDir, "terraform.tfstate.d")} {
 		if isInside(name, folder) {
 			return diag.List{}.Errorf(nil, "State would be lost", "States are in files, as %s, and %s says that their "+
-				"folder will be removed after this command, as the checkout of a worker. Configure a backend that keeps "+
-				"them in a service, such as \"pg\".", name, DisposableVariable)
+				"folder will be removed after this command, as the checkout of a worker. Configure a backend that "+
+				"keeps them in a service, such as \"pg\".", name, DisposableVariable)
 		}
 	}
 	return nil

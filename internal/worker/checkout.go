@@ -97,7 +97,8 @@ func (w *Worker) usual() []string {
 }
 
 // checkout makes a fresh checkout of the commit of a run. It returns its root, the directory of the run in it, and a
-// function that removes it but keeps its results. It fails with a refusal if the commit or the directory is not accepted.
+// function that removes it but keeps its results. It fails with a refusal if the commit or the directory is not
+// accepted.
 func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (root, dir string,
 	remove func(), err error) {
 	var brought []string

@@ -58,8 +58,8 @@ var Environment = []Variable{
 	{Name: flavor.Variable,
 		Text: "The kind of project: terraform or opentofu. By default, the setting flavor, the name the program is " +
 			"called by, and the lock file decide.", Paths: []string{"init"}},
-	{Name: engine.DisposableVariable, Text: "A folder that will be removed after the command, such as the checkout of " +
-		"a worker. States in files in it are refused.", Flags: []string{"lock"}},
+	{Name: engine.DisposableVariable, Text: "A folder that will be removed after the command, such as the checkout " +
+		"of a worker. States in files in it are refused.", Flags: []string{"lock"}},
 	{Name: "TOMBOLO_GRANTS_NAME", Text: "Permissions of the sandboxed provider NAME, such as \"provider " +
 		"example/dns, env DNS_TOKEN, http api.example.com\".", Paths: []string{"init"}},
 	{Name: "TOMBOLO_PROGRAM_DEBUG", Text: "The debugger for a program provider, as NAME=COMMAND. The words " +
