@@ -4,9 +4,9 @@
 // they overlap and one of them is for writing. A Ledger holds the claims of all runs of a state; its entries never
 // conflict. Its changes are pure functions: a store keeps the ledger and makes each change one atomic step.
 //
-// An object that a run creates is claimed before it exists, and a run that depends on how many instances a resource
-// has claims the resource, so that no other run adds one. A run that finds that it needs more than it has claimed ends
-// and plans again: claims are never widened.
+// An object that a run creates is claimed before it exists, and a run that depends on how many instances a resource has
+// claims the resource, so that no other run adds one. A run that finds that it needs more than it has claimed ends and
+// plans again: claims are never widened.
 //
 // The claims of a run that died stay. Another run takes over: this raises the epoch of the entry, after which the dead
 // run, should it still be working, can record nothing. Then it folds the results of the dead run into the state and
@@ -110,8 +110,8 @@ func (s Set) Conflicts(o Set) (list []Overlap) {
 	return list
 }
 
-// index finds overlapping claims without comparing each pair: claims of single instances by their text, others by
-// their resource.
+// index finds overlapping claims without comparing each pair: claims of single instances by their text, others by their
+// resource.
 type index struct {
 	single map[Scope]Claim    // of one instance or output
 	by     map[string][]Claim // all claims of a resource, by its address without keys

@@ -208,8 +208,7 @@ func (s *Server) protect(next http.Handler) http.Handler {
 			s.refuse(w, http.StatusMethodNotAllowed, "Method not allowed", "Pages are read with GET; forms use POST.")
 		case s.foreign(r):
 			s.refuse(w, http.StatusForbidden, "Request of another site",
-				"Another site has made this request. Open the "+
-					"page of this server, and use its links and forms.")
+				"Another site has made this request. Open the page of this server, and use its links and forms.")
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -235,8 +234,7 @@ func (s *Server) foreign(r *http.Request) bool {
 }
 
 // admit returns a request with its session. If there is none, or if a form does not belong to it, it answers and
-// returns
-// nil.
+// returns nil.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) *request {
 	who := s.gate.find(r)
 	if who == nil && s.o.Access.Certificates && certified(r) {

@@ -138,9 +138,8 @@ func (s *Server) runList(w http.ResponseWriter, r *request) error {
 		rows = append(rows, list{anchor(s.link("/run", "id", one.ID), one.Title), outcome(one), moment(one.Started),
 			moment(one.Ended), text(one.By)})
 	}
-	body := list{el("p", class("intro"), "What this server was asked to do since it started. Runs of other "+
-		"programs are "+
-		"on the pages of their states while they write them.")}
+	body := list{el("p", class("intro"), "What this server was asked to do since it started. Runs of other programs "+
+		"are on the pages of their states while they write them.")}
 	if len(rows) == 0 {
 		body = append(body, note("", el("p", "There are no runs yet.")))
 	} else {

@@ -260,8 +260,7 @@ func (b *browser) check(server *httptest.Server) {
 }
 
 // TestInABrowser opens the link, unfolds an object, sees a change at once, gets rights, approves a plan, and watches
-// the
-// run, with texts that would do harm as markup.
+// the run, with texts that would do harm as markup.
 func TestInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	const value = `<img src=x onerror=pwned=1><script>pwned=1</script>"'`

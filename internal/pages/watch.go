@@ -239,8 +239,7 @@ func topic(pairs ...string) string {
 }
 
 // fingerprint returns the function that computes the fingerprint of a topic, or nil for an unknown one, and how often
-// to
-// call it.
+// to call it.
 func (s *Server) fingerprint(q url.Values) (func(context.Context) string, time.Duration) {
 	switch q.Get("page") {
 	case "overview":

@@ -229,8 +229,8 @@ var tables = []string{
  written timestamptz NOT NULL DEFAULT clock_timestamp(), line text NOT NULL, PRIMARY KEY (run, n))`,
 }
 
-// Prepare creates the tables. River creates its own between the creation of the schema and that of the other tables,
-// by the function that is passed. Several workers may start at the same time: they take turns.
+// Prepare creates the tables. River creates its own between the creation of the schema and that of the other tables, by
+// the function that is passed. Several workers may start at the same time: they take turns.
 func (q *Queue) Prepare(ctx context.Context, river func(context.Context) error) error {
 	const lock = "SELECT pg_%s(%d, 0)"
 	if _, err := q.ask(ctx, fmt.Sprintf(lock, "advisory_lock", lockKey)); err != nil {

@@ -51,15 +51,15 @@ const (
 	Apply Phase = "apply"
 )
 
-// Request describes a run. All of it comes from outside: Check says whether it is well formed, and a worker has
-// its own list of what it accepts.
+// Request describes a run. All of it comes from outside: Check says whether it is well formed, and a worker has its own
+// list of what it accepts.
 type Request struct {
 	// Repository is the address of the Git repository, without credentials, and Commit the full name of a commit.
 	Repository, Commit string
 	// Directory is relative to the root of the repository, with slashes; "." is the root.
 	Directory string
-	// Workspace is the workspace of the state, or empty for the default one. Unit is the name of a unit if Directory
-	// is the root of a stack; then Workspace is empty.
+	// Workspace is the workspace of the state, or empty for the default one. Unit is the name of a unit if Directory is
+	// the root of a stack; then Workspace is empty.
 	Workspace, Unit string
 	// LockDigest is the SHA-256 of the lock file of the root module in this commit, or empty if there is none.
 	LockDigest string
@@ -94,8 +94,8 @@ type Run struct {
 	Worker     int64 // the last one
 	WorkerName string
 	Cancel     Cancel
-	// Changes means that the plan has changes. PlanDigest is the SHA-256 of the plan file, and PlanText is the plan
-	// for people. Only Get returns the text.
+	// Changes means that the plan has changes. PlanDigest is the SHA-256 of the plan file, and PlanText is the plan for
+	// people. Only Get returns the text.
 	Changes              bool
 	PlanDigest, PlanText string
 	Approver             string

@@ -12,10 +12,10 @@ import (
 // GuardWord is the first argument of the worker's program when it is the guard of a command.
 const GuardWord = "guard"
 
-// Guard runs a command, passes interrupts on to it, and returns its exit code. When the standard input ends,
-// because the worker has died, it interrupts the command once: the command finishes its operations in flight, records
-// them and ends. The system's own signal at the death of a parent would not do: it comes several times, and the second
-// interrupt aborts.
+// Guard runs a command, passes interrupts on to it, and returns its exit code. When the standard input ends, because
+// the worker has died, it interrupts the command once: the command finishes its operations in flight, records them and
+// ends. The system's own signal at the death of a parent would not do: it comes several times, and the second interrupt
+// aborts.
 func Guard(args []string) int {
 	if len(args) == 0 {
 		return 1

@@ -34,8 +34,7 @@ func Problem(err error) diag.List {
 			"connection string, or PostgreSQL's own variables such as PGHOST and PGDATABASE.", runs.Variable)
 	case errors.Is(err, runs.ErrNotPrepared):
 		return diags.Errorf(nil, failed, "The database has no tables for runs, because no worker has used it yet. "+
-			"Start "+
-			"tombolo-worker with this database, or correct %s.", runs.Variable)
+			"Start tombolo-worker with this database, or correct %s.", runs.Variable)
 	case errors.Is(err, runs.ErrUnknown):
 		return diags.Errorf(nil, failed, "There is no run with this number. \"runs list\" shows all.")
 	}
@@ -103,8 +102,7 @@ func (s *Source) Request(ctx context.Context) (runs.Request, error) {
 		}
 		if first, _, _ := strings.Cut(changed, "\n"); first != "" {
 			return r, fmt.Errorf("files differ from the last commit, such as %q. Commit and push them, or name a "+
-				"commit "+
-				"(-commit)", strings.TrimSpace(first))
+				"commit (-commit)", strings.TrimSpace(first))
 		}
 	}
 	if commit, err = git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", commit+"^{commit}"); err != nil {

@@ -1,6 +1,6 @@
 // Package runs has the commands of the family runs, which leave plans and applies to workers. Package runs below
-// internal is the queue; this package has a file for the commands that submit runs, and one for those that look
-// at them.
+// internal is the queue; this package has a file for the commands that submit runs, and one for those that look at
+// them.
 package runs
 
 import (

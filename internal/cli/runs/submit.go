@@ -108,8 +108,7 @@ func follow(ctx context.Context, c *command.Call, q *runs.Queue, id int64, asks 
 			return remote.Outcome(c, r)
 		}
 		answer, err := c.Ask(ctx, "Do you want a worker to perform these actions?", "The plan above is applied "+
-			"exactly as "+
-			"it is.\nOnly 'yes' will be accepted to approve.", false)
+			"exactly as it is.\nOnly 'yes' will be accepted to approve.", false)
 		switch {
 		case err != nil:
 			c.Tell("The run %d waits for approval: %s runs approve %[1]d, or %[2]s runs cancel %[1]d\n", id, c.Program)
@@ -163,12 +162,10 @@ func notApproved(c *command.Call, id int64, err error) command.Outcome {
 	switch {
 	case errors.Is(err, runs.ErrNotWaiting):
 		return c.End(diag.List{}.Errorf(nil, title, "The run %d does not wait for approval. \"%s runs show %[1]d\" "+
-			"says "+
-			"how it stands.", id, c.Program))
+			"says how it stands.", id, c.Program))
 	case errors.Is(err, runs.ErrOtherPlan):
 		return c.End(diag.List{}.Errorf(nil, title, "The run %d has another plan than the one that was to be "+
-			"approved. "+
-			"Look at it again: %s runs show %[1]d", id, c.Program))
+			"approved. Look at it again: %s runs show %[1]d", id, c.Program))
 	}
 	return c.End(remote.Problem(err))
 }

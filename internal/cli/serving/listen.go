@@ -49,8 +49,7 @@ func listen(o *options) (*listener, diag.List) {
 	var err error
 	if l.Listener, err = net.Listen("tcp", o.listen); err != nil {
 		return nil, diag.List{}.Errorf(nil, failed, "The address %q of -listen cannot be used: %s. Expected an "+
-			"address of "+
-			"this machine with a free port, such as 127.0.0.1:8080.", o.listen, err)
+			"address of this machine with a free port, such as 127.0.0.1:8080.", o.listen, err)
 	}
 	at, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !o.secure && !at.IP.IsLoopback() { // such as a name localhost that has another address

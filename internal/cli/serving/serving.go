@@ -72,11 +72,9 @@ func (o *options) flags(c *command.Call) {
 	c.Flags.StringVar(&o.drift, "drift", "", "Show the report of drift in `FILE`, which drift -json has written.")
 	c.Flags.StringVar(&o.accept, "accept", "", "Read the accepted drift from `FILE` when a page checks for drift.")
 	c.StringsFlag(&o.allow, "allow", "Allow sessions to get a right: `RIGHT` is approve, to apply the plans of "+
-		"-plans, or "+
-		"drift, to check for drift. May be given more than once.")
+		"-plans, or drift, to check for drift. May be given more than once.")
 	c.Flags.StringVar(&o.tokenFile, "token-file", "", "Open sessions with the token in `FILE`, as often as it is "+
-		"used, "+
-		"instead of a link that is printed.")
+		"used, instead of a link that is printed.")
 	c.Flags.StringVar(&o.rightsFile, "rights-token-file", "", "Give sessions the rights of -allow with the token in "+
 		"`FILE`, instead of one that is printed.")
 	c.Flags.StringVar(&o.cert, "tls-cert", "", "Use TLS with the certificate in `FILE`, in PEM format. It names the "+
@@ -109,9 +107,8 @@ func (o *options) check() (diags diag.List) {
 		return wrong("Other machines can reach %s, so the server needs TLS: add -tls-cert and -tls-key, or listen on "+
 			"127.0.0.1.", o.listen)
 	case !o.loopback && o.tokenFile == "" && o.clients == "":
-		return wrong("Other machines can reach %s, so the server must know its users: add -token-file, or "+
-			"-client-ca for "+
-			"certificates of clients.", o.listen)
+		return wrong("Other machines can reach %s, so the server must know its users: add -token-file, or -client-ca "+
+			"for certificates of clients.", o.listen)
 	case o.accept != "" && !slices.Contains(o.allow, string(pages.Check)):
 		return wrong("-accept is for checks that a page starts: add -allow=drift.")
 	}
@@ -143,8 +140,7 @@ func readToken(name string) (string, error) {
 	token := strings.TrimSpace(string(b))
 	if len(token) < leastToken || strings.ContainsAny(token, " \t\r\n") {
 		return "", fmt.Errorf("the file %s must have one line with a token of at least %d characters, such as the "+
-			"output "+
-			"of \"openssl rand -hex 24\"", name, leastToken)
+			"output of \"openssl rand -hex 24\"", name, leastToken)
 	}
 	return token, nil
 }

@@ -44,11 +44,9 @@ func (l *leaving) check(c *command.Call, approved bool) bool {
 		}
 	}
 	if !approved {
-		c.Misuse("Plan file or auto-approve required", "With -remote, workers apply the plan of each unit as soon "+
-			"as the "+
-			"units that it depends on are applied, so nobody can be asked. Add -auto-approve, or use \"runs "+
-			"apply\" in "+
-			"the directory of a unit.")
+		c.Misuse("Plan file or auto-approve required", "With -remote, workers apply the plan of each unit as soon as "+
+			"the units that it depends on are applied, so nobody can be asked. Add -auto-approve, or use \"runs "+
+			"apply\" in the directory of a unit.")
 		return false
 	}
 	return true

@@ -82,9 +82,9 @@ func isPlugin(name string) bool {
 }
 
 // Serve serves the provider in a folder until its host ends the session, and returns the exit status. states gives the
-// program access to states. Serve sets New in the options, and compiles a module if the process was started for
-// that. Messages of programs are written to standard error as log lines, which hosts show according to TF_LOG; there is
-// no other channel.
+// program access to states. Serve sets New in the options, and compiles a module if the process was started for that.
+// Messages of programs are written to standard error as log lines, which hosts show according to TF_LOG; there is no
+// other channel.
 func Serve(dir string, states handler.RemoteState, o serve.Options) int {
 	if status, is := sandbox.Child(); is {
 		return status

@@ -40,8 +40,8 @@ type Call struct {
 	// Hide returns a text of the call, such as its output, without secrets. Callers of this package do not need it, as
 	// their answers are redacted; others may show a text themselves. It must not be called after the call.
 	Hide func(text []byte) string
-	// Line is called with each line of the program's standard error, and Progress with other reports of progress.
-	// None of the three is nil.
+	// Line is called with each line of the program's standard error, and Progress with other reports of progress. None
+	// of the three is nil.
 	Line     func(line string)
 	Progress func(message string, fraction float64)
 }
