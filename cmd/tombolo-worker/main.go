@@ -108,6 +108,11 @@ func options(args []string) (o worker.Options, err error) {
 		if strings.HasPrefix(url, "-") || strings.Contains(url, "::") {
 			return o, fmt.Errorf("the repository %q is not the URL or absolute path of a repository", url)
 		}
+		if runs.HasPassword(url) {
+			return o, fmt.Errorf("the address of the repository %s contains a user or password, which other users of "+
+				"this machine can see and which messages of git may show. Write the address without it, and give git "+
+				"the password with a credential helper", runs.Address(url))
+		}
 		o.Repositories = append(o.Repositories, worker.Repository{URL: url, Branches: branches,
 			Directories: directories})
 	}

@@ -18,7 +18,7 @@ A method has the name of an action of docs/program-protocol.md, and may be async
 out are unchanged. "implements" in the manifest lists the actions.
 
 The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as
-the process, and with "concurrency" above 1 calls overlap where methods wait.
+the process, and with "concurrency" above 1 calls overlap where methods wait. To debug it, start it in an editor with TOMBOLO_LISTEN=/path/of/a.sock.
 
 Output that is logged after the import goes to standard error and is shown to the user. Numbers are JavaScript numbers: those that are returned unchanged
 stay exact; if others must be, "encoding": "string" in the manifest makes them strings.
@@ -107,13 +107,14 @@ const STATEFUL = ['create', 'read', 'update', 'import', 'upgrade', 'data'];
 
 class Host {
   constructor({ resources, data, ephemeral, actions, functions, configure, validate, schema }) {
+    this.answer = answer;
     const made = (group) => new Map(Object.entries(group || {}).map(([name, cls]) => [name, new cls()]));
     this.kinds = [made(resources), made(data), made(ephemeral), made(actions)];
     this.functions = functions || {};
     this.provider = { configure, validate, schema: schema && (async (call) => ({ schema: await schema(call) })) };
   }
 
-  write(message) { return new Promise((done) => answer((typeof message === 'string' ? message : JSON.stringify(message)) + '\n', done)); }
+  write(message) { return new Promise((done) => this.answer((typeof message === 'string' ? message : JSON.stringify(message)) + '\n', done)); }
 
   find(action, call) {
     if (action === 'call') return this.functions[call.function];
@@ -198,16 +199,34 @@ class Host {
     });
   }
 
-  async session() {
+  async session(input) {
     const calls = new Map();
-    const lines = require('node:readline').createInterface({ input: process.stdin, crlfDelay: Infinity });
+    const lines = require('node:readline').createInterface({ input, crlfDelay: Infinity });
     for await (const line of lines) {
       const { id, method, params = {} } = JSON.parse(line);
+      if (method === 'initialize' && params.attached) { // this process was not started by the host
+        Object.assign(process.env, params.attached.environment);
+        process.chdir(params.attached.directory);
+      }
       if (method === 'initialize') this.write({ jsonrpc: '2.0', id, result: { protocol: 1 } });
       else if (method === '$/cancelRequest') calls.get(params.id)?.cancel();
       else if (id !== undefined) this.serve(calls, id, method, params);
     }
-    process.exit(0);
+  }
+
+  /** Serves a session for each connection to a socket, which only this user can reach, until the process is ended. */
+  listen(path) {
+    const fs = require('node:fs');
+    if (fs.lstatSync(path, { throwIfNoEntry: false })?.isSocket()) fs.rmSync(path); // of a program that was killed
+    const mask = process.umask(0o177);
+    const server = require('node:net').createServer({ allowHalfOpen: true }, (connection) => {
+      const host = Object.assign(Object.create(this), { answer: connection.write.bind(connection) });
+      connection.on('error', () => connection.destroy()); // the host has ended
+      host.session(connection).catch(console.error).then(() => connection.end());
+    });
+    server.listen(path, () => console.error('Waiting for connections. The host needs this variable in its environment, with the name of your provider: ' +
+      `TOMBOLO_PROGRAM_DEBUG=NAME=unix:${require('node:path').resolve(path)}`));
+    process.umask(mask);
   }
 
   async serve(calls, id, action, params) {
@@ -249,7 +268,9 @@ const orNull = (value) => (value === undefined ? null : value);
  */
 function run(provider) {
   const host = new Host(provider);
-  return process.argv.length > 2 ? host.oneShot(process.argv[2]) : host.session();
+  if (process.argv.length > 2) return host.oneShot(process.argv[2]);
+  if (process.env.TOMBOLO_LISTEN) return host.listen(process.env.TOMBOLO_LISTEN);
+  return host.session(process.stdin).then(() => process.exit(0));
 }
 
 module.exports = { Action, Call, Cancelled, DataSource, Ephemeral, Error: ProviderError, ProviderError, Resource, Temporary, run };

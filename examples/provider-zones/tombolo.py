@@ -17,13 +17,15 @@ A method has the name of an action of docs/program-protocol.md, with an undersco
 attributes that it knows; those that it leaves out are unchanged. "implements" in the manifest lists the actions.
 
 The same program works with "mode": "one-shot" and "mode": "session" in the manifest. In a session, objects of the classes live as long as the
-process, and with "concurrency" above 1 methods run in several threads.
+process, and with "concurrency" above 1 methods run in several threads. To debug it, start it in an editor with TOMBOLO_LISTEN=/path/of/a.sock.
 
 Output that is printed after the import goes to standard error and is shown to the user. Whole numbers are exact, others are decimal.Decimal.
 """
 import json
 import os
 import signal
+import socket
+import stat
 import sys
 import threading
 import traceback
@@ -135,10 +137,35 @@ def run(resources=None, data=None, ephemeral=None, functions=None, configure=Non
     functions, which get the arguments. schema returns the schema, for manifests without one."""
     kinds = [{name: cls() for name, cls in (group or {}).items()} for group in (resources, data, ephemeral, actions)]
     provider = {"configure": configure, "validate": validate, "schema": schema and (lambda call: {"schema": schema(call)})}
-    host = _Host(kinds, provider, functions or {})
+    host = _Host(kinds, provider, functions or {}, _out)
     if len(sys.argv) > 1:
         sys.exit(host.one_shot(sys.argv[1]))
-    host.session()
+    if os.environ.get("TOMBOLO_LISTEN"):
+        _listen(os.environ["TOMBOLO_LISTEN"], lambda out: _Host(kinds, provider, functions or {}, out))
+    host.session(sys.stdin.buffer)
+
+
+def _listen(path, connected):
+    """Serves a session for each connection to a socket, which only this user can reach, until the process is ended."""
+    if os.path.exists(path) and stat.S_ISSOCK(os.lstat(path).st_mode):
+        os.remove(path)  # of a program that was killed
+    with socket.socket(socket.AF_UNIX) as listener:
+        mask = os.umask(0o177)
+        listener.bind(path)
+        os.umask(mask)
+        listener.listen()
+        print("Waiting for connections. The host needs this variable in its environment, with the name of your provider: "
+              "TOMBOLO_PROGRAM_DEBUG=NAME=unix:%s" % os.path.abspath(path), file=sys.stderr, flush=True)
+        while True:
+            threading.Thread(target=_serve, args=(listener.accept()[0], connected), daemon=True).start()
+
+
+def _serve(connection, connected):
+    with connection, connection.makefile("rb") as lines, connection.makefile("wb") as out:
+        try:
+            connected(out).session(lines)
+        except OSError:
+            pass  # the host has ended
 
 
 class _Missing(Exception):
@@ -154,8 +181,8 @@ class _Asking(BaseException):
 
 
 class _Host:
-    def __init__(self, kinds, provider, functions):
-        self.kinds, self.provider, self.functions = kinds, provider, functions
+    def __init__(self, kinds, provider, functions, out):
+        self.kinds, self.provider, self.functions, self.out = kinds, provider, functions, out
         self.lock = threading.Lock()
 
     def find(self, action, params):
@@ -233,12 +260,15 @@ class _Host:
         self.write(text)
         return status
 
-    def session(self):
+    def session(self, lines):
         calls = {}
-        for line in sys.stdin.buffer:
+        for line in lines:
             message = _read(line)
             method, ident, params = message.get("method"), message.get("id"), message.get("params") or {}
             if method == "initialize":
+                if "attached" in params:  # this process was not started by the host
+                    os.environ.update(params["attached"]["environment"])
+                    os.chdir(params["attached"]["directory"])
                 self.write({"jsonrpc": "2.0", "id": ident, "result": {"protocol": 1}})
             elif method == "$/cancelRequest" and params.get("id") in calls:
                 calls[params["id"]].cancelled.set()
@@ -273,8 +303,8 @@ class _Host:
     def write(self, message):
         text = message if isinstance(message, bytes) else _text(message)
         with self.lock:
-            _out.write(text)
-            _out.flush()
+            self.out.write(text)
+            self.out.flush()
 
 
 def _where(error):

@@ -177,6 +177,7 @@ var areas = []struct{ prefix, about string }{
 	{"TB19", "blocks and arguments"},
 	{"TB20", "commands and their options"},
 	{"TB21", "commands and their options"},
+	{"TB22", "commands and their options"},
 }
 
 func area(code string) string {

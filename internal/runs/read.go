@@ -55,6 +55,16 @@ func (q *Queue) Get(ctx context.Context, id int64) (*Run, error) {
 	return r, err
 }
 
+// Served returns the queues that living workers serve.
+func (q *Queue) Served(ctx context.Context) (map[string]bool, error) {
+	rows, err := q.ask(ctx, "SELECT DISTINCT unnest(w.queues) FROM @workers w WHERE "+isAlive("w.id"))
+	served := map[string]bool{}
+	for _, r := range rows {
+		served[r.text(0)] = true
+	}
+	return served, err
+}
+
 // PlanText returns the text of the plan of a run.
 func (q *Queue) PlanText(ctx context.Context, id int64) (string, error) {
 	rows, err := q.ask(ctx, "SELECT plan_text FROM @runs WHERE id = $1::bigint", id)

@@ -437,6 +437,83 @@ func TestAddressesNameTheSameRepository(t *testing.T) {
 	}
 }
 
+// TestAddressesHaveNoPasswords forms addresses with random passwords, also of characters that must not be there.
+func TestAddressesHaveNoPasswords(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	const odd = `abcXYZ019^{}|\"<>%[]:/?#&=+ $!*'(),;~-_.`
+	for range 20000 {
+		var secret strings.Builder
+		secret.WriteString("x7") // not a number, which would be a port
+		for range rnd.IntN(8) {
+			secret.WriteByte(odd[rnd.IntN(len(odd))])
+		}
+		secret.WriteString("q9")
+		scheme := []string{"https", "http", "ssh", "git"}[rnd.IntN(4)]
+		for _, text := range []string{
+			fmt.Sprintf("%s://user:%s@Example.com/a/b.git", scheme, secret.String()),
+			fmt.Sprintf("%s://user:%s@example.com:8443/a/b", scheme, secret.String()),
+		} {
+			if got := Address(text); strings.Contains(got, "q9") || !strings.HasPrefix(got, "example.com") {
+				t.Fatalf("Address(%q) = %q", text, got)
+			}
+			if !HasPassword(text) {
+				t.Fatalf("%q has no password", text)
+			}
+		}
+		if got := Address("git:x7q9@example.com:a/b"); strings.Contains(got, "q9") {
+			t.Fatalf("the password of an address without a scheme is in %q", got)
+		}
+	}
+	for _, text := range []string{"https://example.com/a@b/c", "git@example.com:a/b", "ssh://git@example.com/a/b",
+		"ssh://example.com:22/a@b", "/srv/git/b.git"} {
+		if HasPassword(text) {
+			t.Errorf("%q has a password", text)
+		}
+	}
+}
+
+// TestACancellationIsNotLost cancels a run while its worker makes the plan, and one whose worker has died.
+func TestACancellationIsNotLost(t *testing.T) {
+	dsn := prepared(t)
+	client, q := connected(t, dsn), registered(t, dsn)
+	ids, err := client.Submit(t.Context(), []Request{request("a"), request("b")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := map[int64]*Claim{}
+	for range ids {
+		f, _ := fetch(t, q)
+		if claims[f.run], err = q.Claim(t.Context(), f.run, f.epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, err := client.Cancel(t.Context(), ids[0], Stop); err != nil || status != Planning {
+		t.Fatalf("cancel: %s, %v", status, err)
+	}
+	made := Made{File: []byte("plan"), Digest: "d", Text: "t", Changes: true}
+	if status, err := q.StorePlan(t.Context(), claims[ids[0]], made); err != nil || status != Cancelled {
+		t.Errorf("the plan of a cancelled run: %s, %v", status, err)
+	}
+	q.Close()
+	for {
+		served, err := client.Served(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !served["default"] { // the server has noticed the end of the connection
+			break
+		}
+	}
+	if status, err := client.Cancel(t.Context(), ids[1], Stop); err != nil || status != Cancelled {
+		t.Errorf("cancel the run of a dead worker: %s, %v", status, err)
+	}
+	for _, id := range ids {
+		if r, err := client.Get(t.Context(), id); err != nil || r.Status != Cancelled {
+			t.Errorf("run %d: %+v, %v", id, r, err)
+		}
+	}
+}
+
 // TestQueueWithoutTables checks the error of a database that no worker has prepared.
 func TestQueueWithoutTables(t *testing.T) {
 	q := connected(t, pgtest.Database(t))

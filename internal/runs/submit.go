@@ -83,11 +83,11 @@ func (q *Queue) Approve(ctx context.Context, id int64, digest, approver string) 
 	})
 }
 
-// Cancel ends a run: one that no worker has ends at once, and the worker of another one is asked to stop it. It returns
-// the status, which is the old one if a worker has the run or it has ended.
+// Cancel ends a run: one that no living worker has ends at once, and the worker of another one is asked to stop it. It
+// returns the status, which is the old one if a worker has the run or it has ended.
 func (q *Queue) Cancel(ctx context.Context, id int64, how Cancel) (status Status, err error) {
 	return status, q.transact(ctx, func() error {
-		rows, err := q.do(ctx, "SELECT status FROM @runs WHERE id = $1::bigint FOR UPDATE", id)
+		rows, err := q.do(ctx, "SELECT status, "+isAlive("worker")+" FROM @runs WHERE id = $1::bigint FOR UPDATE", id)
 		switch {
 		case err != nil:
 			return err
@@ -101,6 +101,9 @@ func (q *Queue) Cancel(ctx context.Context, id int64, how Cancel) (status Status
 		case Planning, Applying:
 			_, err = q.do(ctx, "UPDATE @runs SET cancel = greatest(cancel, $2::int) WHERE id = $1::bigint", id,
 				int(how))
+			if err == nil && !rows[0].bool(1) {
+				status, err = q.again(ctx, id, "its worker has ended")
+			}
 		}
 		return err
 	})

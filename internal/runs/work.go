@@ -138,7 +138,7 @@ type Made struct {
 }
 
 // StorePlan records the plan of a run. If the run needs no approval, the claim continues with its apply; otherwise the
-// run is given back until it is approved, or ends if there is nothing to approve.
+// run is given back until it is approved, or ends if there is nothing to approve or it was cancelled.
 func (q *Queue) StorePlan(ctx context.Context, c *Claim, made Made) (Status, error) {
 	if len(made.File) > MaxPlan {
 		return "", fmt.Errorf("the plan file has more than %d MiB", MaxPlan>>20)
@@ -151,11 +151,19 @@ func (q *Queue) StorePlan(ctx context.Context, c *Claim, made Made) (Status, err
 		status = Applying
 	}
 	err := q.own(ctx, c, func() error {
+		rows, err := q.do(ctx, "SELECT cancel FROM @runs WHERE id = $1::bigint", c.ID)
+		if err != nil {
+			return err
+		}
+		if rows[0].int(0) != 0 { // it was asked to end when the plan was almost made
+			status = Cancelled
+			return q.end(ctx, c.ID, Cancelled, "It was cancelled while a worker had it.")
+		}
 		var file any = made.File
 		if status != Planned {
 			file = []byte{}
 		}
-		_, err := q.do(ctx, `UPDATE @runs SET plan = $2, plan_digest = $3, plan_text = $4, changes = $5::boolean,
+		_, err = q.do(ctx, `UPDATE @runs SET plan = $2, plan_digest = $3, plan_text = $4, changes = $5::boolean,
  status = $6, phase = CASE WHEN $6 = 'applying' THEN 'apply' ELSE phase END WHERE id = $1::bigint`, c.ID, file,
 			made.Digest, string(toValid([]byte(made.Text))), made.Changes, string(status))
 		if err == nil && status == Done {

@@ -92,6 +92,23 @@ func checkDrift(s *session, r *Resource, u *Update) {
 	o.destroy()
 }
 
+// extends reports whether a value is another one with more elements in maps or attributes in objects.
+func extends(v, of cty.Value) bool {
+	keyed := func(v cty.Value) bool {
+		return v.IsKnown() && !v.IsNull() && (v.Type().IsMapType() || v.Type().IsObjectType())
+	}
+	if !keyed(v) || !keyed(of) {
+		return v.RawEquals(of)
+	}
+	all := v.AsValueMap()
+	for name, part := range of.AsValueMap() {
+		if now, ok := all[name]; !part.IsNull() && (!ok || !extends(now, part)) {
+			return false
+		}
+	}
+	return true
+}
+
 // visible returns the attributes and blocks that an update has set to another value, where both are not empty: a system
 // may tell nothing about arguments of the provider itself, and mix up null with what is empty. Those that no answer
 // tells are not among them.
@@ -103,7 +120,7 @@ func (o *object) visible(before, original cty.Value) (names []string) {
 	for name, now := range inOrder(o.config.AsValueMap()) {
 		was := original.GetAttr(name)
 		if !isEmpty(was) && !isEmpty(now) && !now.RawEquals(was) &&
-			!before.GetAttr(name).RawEquals(told.GetAttr(name)) &&
+			!(o.r.Lenient && extends(now, was)) && !before.GetAttr(name).RawEquals(told.GetAttr(name)) &&
 			told.GetAttr(name).RawEquals(o.state.GetAttr(name)) {
 			names = append(names, name)
 		}

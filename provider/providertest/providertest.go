@@ -91,6 +91,8 @@ type Resource struct {
 	Numbers []string
 	// Blind means that the provider does not find changes that others make to an object, which skips these checks.
 	Blind bool
+	// Lenient means that the provider does not count as a change what others add to maps and objects.
+	Lenient bool
 	// Generated are changes with generated values. The provider may refuse each; otherwise it must keep its values.
 	Generated []Update
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,8 +23,7 @@ func Runs() *command.Command {
 	return &command.Command{
 		Name: "runs", Short: "Plan and apply at workers on other machines",
 		Long: `Leave plans and applies to workers, and look at what they do. The runs are in a PostgreSQL
- database, which
-TOMBOLO_RUNS, PG_CONN_STR or PostgreSQL's own variables name.`,
+database, which TOMBOLO_RUNS, PG_CONN_STR or PostgreSQL's own variables name.`,
 		Members: []*command.Command{applyCommand(), approveCommand(), cancelCommand(), limitCommand(), listCommand(),
 			logsCommand(), planCommand(), showCommand()},
 	}
@@ -72,16 +73,23 @@ func list(ctx context.Context, c *command.Call, ended int) command.Outcome {
 	if len(all) == 0 {
 		c.Tell("There are no runs.\n")
 	}
+	served, err := q.Served(ctx)
+	if err != nil {
+		return c.End(remote.Problem(err))
+	}
 	for i := range all {
 		r := &all[i]
-		fmt.Fprintf(c.Out, "%6d  %-9s  %-7s  %s%s\n", r.ID, r.Status, r.Commit[:7], view.CleanLine(r.Where()), note(r))
+		fmt.Fprintf(c.Out, "%6d  %-9s  %-7s  %s%s\n", r.ID, view.CleanLine(string(r.Status)),
+			view.CleanLine(r.Commit[:min(len(r.Commit), 7)]), view.CleanLine(r.Where()), note(r, served))
 	}
 	return command.Done
 }
 
-// note returns what else is worth knowing about a run in a list.
-func note(r *runs.Run) string {
+// note returns what else is worth knowing about a run in a list. served are the queues that workers serve.
+func note(r *runs.Run, served map[string]bool) string {
 	switch {
+	case r.Status == runs.Waiting && !served[r.Queue]:
+		return fmt.Sprintf("  no worker serves the queue %s", view.CleanLine(r.Queue))
 	case r.Status == runs.Planning || r.Status == runs.Applying:
 		return fmt.Sprintf("  at %s since %s", view.CleanLine(r.WorkerName), r.Started.Format(time.TimeOnly))
 	case r.Problem != "":
@@ -212,8 +220,7 @@ func logsCommand() *command.Command {
 	return &command.Command{
 		Name: "logs", Short: "Show the log of a run", Args: "NUMBER", Mixed: true,
 		Long: `Show what the commands of a run have printed. With -follow, wait for more until the run has ended
- or waits
-for approval.`,
+or waits for approval.`,
 		Example: "~ runs logs -follow 12",
 		Setup: func(c *command.Call) command.Run {
 			c.Flags.BoolVar(&c.JSON, "json", false, "Print JSON, one object per line, instead of text.")
@@ -279,8 +286,8 @@ and starts no others, as after Ctrl-C. With -force, it aborts the operations in 
 func limitCommand() *command.Command {
 	return &command.Command{
 		Name: "limit", Short: "Set how many runs may use an account at a time", Args: "[ACCOUNT [N]]", Mixed: true,
-		Long: `Without arguments, show the limits. With ACCOUNT and N, let at most N runs that name the account
-be at workers at a time, over all workers. N is none to remove the limit.`,
+		Long: `Without N, show the limits, or that of ACCOUNT. With ACCOUNT and N, let at most N
+runs that name the account be at workers at a time, over all workers. N is none to remove the limit.`,
 		Example: "~ runs limit aws-prod 4\n~ runs limit aws-prod none",
 		Setup: func(c *command.Call) command.Run {
 			return c.Stoppable(func(ctx context.Context) command.Outcome { return limit(ctx, c) })
@@ -290,14 +297,16 @@ be at workers at a time, over all workers. N is none to remove the limit.`,
 
 func limit(ctx context.Context, c *command.Call) command.Outcome {
 	n := -1
-	switch len(c.Args) {
-	case 0:
-	case 2:
-		if _, err := fmt.Sscanf(c.Args[1], "%d", &n); c.Args[1] != "none" && (err != nil || n < 0) {
-			return c.Misuse("Invalid limit", "The limit is %q. Expected a number of runs from 0, or none.", c.Args[1])
+	switch {
+	case len(c.Args) > 2:
+		return c.Misuse("Invalid limit", "Expected an account and a number of runs, or an account, or no arguments.")
+	case len(c.Args) == 2 && c.Args[1] != "none":
+		number, err := strconv.ParseInt(c.Args[1], 10, 32)
+		if err != nil || number < 0 {
+			return c.Misuse("Invalid limit", "The limit is %q. Expected a number of runs from 0 to %d, or none.",
+				c.Args[1], math.MaxInt32)
 		}
-	default:
-		return c.Misuse("Invalid limit", "Expected an account and a number of runs, or no arguments.")
+		n = int(number)
 	}
 	q, ok := remote.Open(ctx, c)
 	if !ok {
@@ -315,6 +324,9 @@ func limit(ctx context.Context, c *command.Call) command.Outcome {
 		return c.End(remote.Problem(err))
 	}
 	for _, name := range sorted(limits) {
+		if len(c.Args) == 1 && name != c.Args[0] {
+			continue
+		}
 		fmt.Fprintf(c.Out, "%s %d\n", name, limits[name])
 	}
 	return command.Done

@@ -31,8 +31,8 @@ func applyCommand() *command.Command {
 	return &command.Command{
 		Name: "apply", Short: "Let a worker plan and apply this directory",
 		Long: `Let a worker plan the root module in this directory, as it is in a commit, show the plan, ask for
- approval
-and let a worker apply exactly that plan. With -detach, the command ends at once; "~ runs approve" continues later.`,
+approval, and let a worker apply exactly that plan. With -detach, the command ends at once; "~ runs approve" continues
+later.`,
 		Example: "~ runs apply\n~ runs apply -auto-approve -account=aws-prod",
 		Setup:   func(c *command.Call) command.Run { return setupSubmit(c, false) },
 	}
@@ -82,6 +82,9 @@ func submit(ctx context.Context, c *command.Call, r runs.Request, detach bool) c
 		return c.End(remote.Problem(err))
 	}
 	c.Tell("Submitted the run %d to the queue %s.\n", ids[0], r.Queue)
+	if served, err := q.Served(ctx); err == nil && !served[r.Queue] {
+		c.Tell("No worker serves this queue now: the run waits until one does.\n")
+	}
 	if detach {
 		return command.Done
 	}
