@@ -239,3 +239,39 @@ func TestUnitsAreAppliedAfterThoseThatTheyNeed(t *testing.T) {
 		t.Errorf("u2 was destroyed before u4, which needs it: %s", out)
 	}
 }
+
+// TestResultsReachOtherWorkers lets a run leave a file with results, which a run at another worker must get.
+func TestResultsReachOtherWorkers(t *testing.T) {
+	const name = "terraform.tfstate.0123456789abcdef.journal"
+	leaving := func(n int) string {
+		return fmt.Sprintf(`terraform {
+  backend "pg" { schema_name = "a" }
+}
+resource "terraform_data" "it" {
+  triggers_replace = %d
+  provisioner "local-exec" {
+    command = "if [ -e %s ]; then echo brought; else echo results > %[2]s; fi"
+  }
+}
+`, n, name)
+	}
+	s := newSite(t, map[string]string{"a/main.tf": leaving(1)})
+	first := s.worker("-queue", "first")
+	s.must("a", "runs", "apply", "-auto-approve", "-detach", "-queue=first")
+	s.await(1, runs.Done)
+	if log := s.log(1); !strings.Contains(log, "is kept as a/"+name) {
+		t.Errorf("the log does not name the results:\n%s", log)
+	}
+	first.kill()
+	s.commit(map[string]string{"a/main.tf": leaving(2)})
+	s.worker("-queue", "second")
+	s.must("a", "runs", "apply", "-auto-approve", "-detach", "-queue=second")
+	s.await(2, runs.Done)
+	if log := s.log(2); !strings.Contains(log, "brought") {
+		t.Errorf("the second run did not get the results:\n%s", log)
+	}
+	r := s.get(2)
+	if list, err := s.queue.Results(t.Context(), r.Repository); err != nil || string(list["a/"+name]) != "results\n" {
+		t.Errorf("kept %q, %v", list, err)
+	}
+}

@@ -225,6 +225,8 @@ var tables = []string{
  submitted timestamptz NOT NULL DEFAULT clock_timestamp(), started timestamptz, ended timestamptz)`,
 	`CREATE INDEX IF NOT EXISTS runs_active ON @runs (status) WHERE ended IS NULL`,
 	`CREATE INDEX IF NOT EXISTS runs_after ON @runs USING gin (after) WHERE ended IS NULL`,
+	`CREATE TABLE IF NOT EXISTS @results (repository text, name text, content bytea NOT NULL, PRIMARY KEY (repository,
+ name))`,
 	`CREATE TABLE IF NOT EXISTS @lines (run bigint NOT NULL REFERENCES @runs ON DELETE CASCADE, n bigint NOT NULL,
  written timestamptz NOT NULL DEFAULT clock_timestamp(), line text NOT NULL, PRIMARY KEY (run, n))`,
 }

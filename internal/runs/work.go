@@ -250,6 +250,41 @@ func (q *Queue) TakeOver(ctx context.Context) (taken []int64, err error) {
 	})
 }
 
+// MaxResult is the most bytes of a file with results.
+const MaxResult = 256 << 20
+
+// Results returns the files with results that the service of a state did not take, of all directories of a repository,
+// by their names in it.
+func (q *Queue) Results(ctx context.Context, repository string) (map[string][]byte, error) {
+	rows, err := q.ask(ctx, "SELECT name, content FROM @results WHERE repository = $1", repository)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string][]byte{}
+	for _, r := range rows {
+		if found[r.text(0)], err = bytea(r[1]); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// AddResult stores such a file. Its name is never used again.
+func (q *Queue) AddResult(ctx context.Context, repository, name string, content []byte) error {
+	if len(content) > MaxResult {
+		return fmt.Errorf("the results have %d bytes, at most %d MiB can be stored", len(content), MaxResult>>20)
+	}
+	_, err := q.ask(ctx, "INSERT INTO @results (repository, name, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+		repository, name, content)
+	return err
+}
+
+// DropResult removes such a file after its results have become part of a state.
+func (q *Queue) DropResult(ctx context.Context, repository, name string) error {
+	_, err := q.ask(ctx, "DELETE FROM @results WHERE repository = $1 AND name = $2", repository, name)
+	return err
+}
+
 // Cancellations returns the runs of the worker of this connection that shall end, by number.
 func (q *Queue) Cancellations(ctx context.Context) (map[int64]Cancel, error) {
 	rows, err := q.ask(ctx, `SELECT id, cancel FROM @runs WHERE ended IS NULL AND worker = $1::int AND cancel > 0 AND

@@ -96,53 +96,63 @@ func (w *Worker) usual() []string {
 	})
 }
 
-// checkout makes a fresh checkout of the commit of a run. It returns its root, the directory of the run in it, and a
-// function that removes it but keeps its results. It fails with a refusal if the commit or the directory is not
+// checkedOut is the checkout of a run.
+type checkedOut struct {
+	root, dir string   // of the run in it
+	brought   []string // results of former runs, see rescue.go
+	remove    func()
+}
+
+// checkout makes a fresh checkout of the commit of a run. It fails with a refusal if the commit or the directory is not
 // accepted.
-func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (root, dir string,
-	remove func(), err error) {
-	var brought []string
+func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (c checkedOut, err error) {
 	w.git.Lock()
 	defer w.git.Unlock()
 	clone, err := w.clone(ctx, repo, r.Commit)
 	if err != nil {
-		return "", "", nil, err
+		return c, err
 	}
 	if err := w.inBranch(ctx, clone, repo, r.Commit); err != nil {
-		return "", "", nil, err
+		return c, err
 	}
 	above := filepath.Join(w.Dir, "checkouts", folderOf(repo.URL))
 	if err := os.MkdirAll(above, 0o700); err != nil {
-		return "", "", nil, err
+		return c, err
 	}
-	if root, err = os.MkdirTemp(above, fmt.Sprintf("%d-", r.ID)); err != nil {
-		return "", "", nil, err
+	if c.root, err = os.MkdirTemp(above, fmt.Sprintf("%d-", r.ID)); err != nil {
+		return c, err
 	}
-	remove = func() {
+	c.remove = func() {
 		w.git.Lock()
 		defer w.git.Unlock()
-		if err := keep(root, w.rescued(repo.URL), brought); err != nil {
-			w.Log.Error("results of a run cannot be copied, so its checkout is kept", "run", r.ID, "folder", root,
-				"error", err.Error())
-			return
-		}
-		_ = os.RemoveAll(root) // what remains is removed by a later start
+		_ = os.RemoveAll(c.root) // what remains is removed by a later start
 		_, _ = w.runGit(context.WithoutCancel(ctx), clone, "worktree", "prune")
 	}
-	if _, err = w.runGit(ctx, clone, "worktree", "add", "--force", "--detach", root, r.Commit); err == nil {
-		dir, err = inside(root, r.Directory)
+	if _, err = w.runGit(ctx, clone, "worktree", "add", "--force", "--detach", c.root, r.Commit); err == nil {
+		c.dir, err = inside(c.root, r.Directory)
 	}
 	if err == nil {
-		err = checkLock(dir, r)
+		err = checkLock(c.dir, r)
 	}
 	if err == nil {
-		brought, err = bring(w.rescued(repo.URL), root)
+		err = w.fill(ctx, &c, r.Repository, w.rescued(repo.URL))
 	}
 	if err != nil {
-		_ = os.RemoveAll(root)
-		return "", "", nil, err
+		_ = os.RemoveAll(c.root)
 	}
-	return root, dir, remove, nil
+	return c, err
+}
+
+// fill writes the results of former runs into a checkout.
+func (w *Worker) fill(ctx context.Context, c *checkedOut, repository, folder string) error {
+	if err := w.upload(ctx, folder, repository); err != nil {
+		return err
+	}
+	results, err := w.queue.Results(ctx, repository)
+	if err == nil {
+		c.brought, err = bring(results, c.root)
+	}
+	return err
 }
 
 // folderOf returns the name of the folders for a repository.

@@ -23,8 +23,11 @@ type step struct {
 	claim  *runs.Claim
 	active *active
 	log    *log
-	dir    string // of the run in its checkout
 	plan   string // the plan file
+
+	checkedOut
+	repo *Repository
+	kept bool // the results in the checkout are safe
 }
 
 // perform performs a claimed run, and returns its new status. It fails only if that could not be recorded. fetching
@@ -39,22 +42,29 @@ func (w *Worker) perform(ctx, fetching context.Context, c *runs.Claim, a *active
 	if c.Recovering {
 		s.note("An apply of this run was interrupted. It plans again, from the journal of the state.")
 	}
-	root, dir, remove, err := w.checkout(fetching, &c.Run, repo)
+	out, err := w.checkout(fetching, &c.Run, repo)
 	if err != nil {
 		return s.ended(ctx, err, "")
 	}
-	a.root = root
-	defer remove()
+	s.checkedOut, s.repo, a.root = out, repo, out.root
+	defer func() {
+		if err := s.keepResults(ctx); err != nil {
+			w.Log.Error("results of a run cannot be kept", "run", c.ID, "folder", s.root, "error", err.Error())
+		}
+		if s.kept {
+			s.remove()
+		}
+	}()
 	files, err := os.MkdirTemp(w.Dir, "plan-")
 	if err != nil {
 		return s.broken(ctx, err)
 	}
 	defer os.RemoveAll(files)
-	s.dir, s.plan = dir, filepath.Join(files, "run.plan")
+	s.plan = filepath.Join(files, "run.plan")
 	if code, err := s.initialize(); err != nil || code != 0 {
 		return s.ended(ctx, err, "Init failed. The log has the reason.")
 	}
-	if err := w.checkUnchanged(ctx, dir); err != nil {
+	if err := w.checkUnchanged(ctx, s.dir); err != nil {
 		return s.broken(ctx, err)
 	}
 	if c.Phase == runs.Plan {
@@ -217,7 +227,7 @@ func (s *step) finish(ctx context.Context, status runs.Status, problem string) (
 	if problem != "" {
 		s.note("%s", problem)
 	}
-	if err := s.log.write(); err != nil {
+	if err := errors.Join(s.keepResults(ctx), s.log.write()); err != nil {
 		return "", err
 	}
 	return status, s.queue.Finish(ctx, s.claim, status, problem)
@@ -225,7 +235,7 @@ func (s *step) finish(ctx context.Context, status runs.Status, problem string) (
 
 func (s *step) release(ctx context.Context, problem string, counts bool) (runs.Status, error) {
 	s.note("%s", problem)
-	if err := s.log.write(); err != nil {
+	if err := errors.Join(s.keepResults(ctx), s.log.write()); err != nil {
 		return "", err
 	}
 	return s.queue.Release(ctx, s.claim, problem, counts)

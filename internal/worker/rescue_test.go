@@ -18,67 +18,93 @@ import (
 func TestResultsOutliveCheckouts(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 3))
-			rescued := filepath.Join(t.TempDir(), "rescued")
-			dirs := []string{"a", "b/c", "d"}
-			type run struct {
-				root, own string // own is the only directory in which it changes something
-				brought   []string
-			}
-			var open []run
-			want := map[string]string{}
+			r := &rescuing{t: t, random: rand.New(rand.NewPCG(seed, 3)), stored: map[string][]byte{},
+				want: map[string]string{}}
 			for step := range 40 {
-				if len(open) < 3 && random.IntN(2) == 0 {
-					free := slices.DeleteFunc(slices.Clone(dirs), func(d string) bool {
-						return slices.ContainsFunc(open, func(r run) bool { return r.own == d })
-					})
-					if len(free) == 0 {
-						continue
-					}
-					r := run{root: t.TempDir(), own: free[random.IntN(len(free))]}
-					for _, d := range dirs {
-						if d == r.own || random.IntN(3) > 0 { // other commits lack directories
-							must(t, os.MkdirAll(filepath.Join(r.root, d), 0o700))
-						}
-					}
-					var err error
-					r.brought, err = bring(rescued, r.root)
-					must(t, err)
-					open = append(open, r)
-					continue
-				}
-				if len(open) == 0 {
-					continue
-				}
-				i := random.IntN(len(open))
-				r := open[i]
-				open = slices.Delete(open, i, i+1)
-				for _, name := range r.brought {
-					if filepath.Dir(name) == r.own && random.IntN(2) == 0 {
-						must(t, os.Remove(filepath.Join(r.root, name)))
-						delete(want, name)
-					}
-				}
-				if random.IntN(2) == 0 {
-					name := filepath.Join(r.own, fmt.Sprintf("terraform.tfstate.%016x.journal", step))
-					want[name] = fmt.Sprint("results of ", step)
-					must(t, os.WriteFile(filepath.Join(r.root, name), []byte(want[name]), 0o600))
-				}
-				must(t, os.WriteFile(filepath.Join(r.root, r.own, "terraform.tfstate.backup"), nil, 0o600))
-				must(t, keep(r.root, rescued, r.brought))
-				got := map[string]string{}
-				list, err := files(rescued)
-				must(t, err)
-				for name := range list {
-					content, err := os.ReadFile(filepath.Join(rescued, name))
-					must(t, err)
-					got[name] = string(content)
-				}
-				if !maps.Equal(got, want) {
-					t.Fatalf("step %d: kept %v, want %v", step, got, want)
-				}
+				r.step(step)
 			}
 		})
+	}
+}
+
+type rescuing struct {
+	t      *testing.T
+	random *rand.Rand
+	open   []checkedOut      // dir is the only directory in which the run changes something
+	stored map[string][]byte // as in the database
+	want   map[string]string
+}
+
+func (r *rescuing) step(n int) {
+	if len(r.open) < 3 && r.random.IntN(2) == 0 {
+		r.begin()
+	} else if len(r.open) > 0 {
+		i := r.random.IntN(len(r.open))
+		c := r.open[i]
+		r.open = slices.Delete(r.open, i, i+1)
+		r.end(c, n)
+	}
+}
+
+func (r *rescuing) begin() {
+	dirs := []string{"a", "b/c", "d"}
+	free := slices.DeleteFunc(slices.Clone(dirs), func(d string) bool {
+		return slices.ContainsFunc(r.open, func(c checkedOut) bool { return c.dir == d })
+	})
+	if len(free) == 0 {
+		return
+	}
+	c := checkedOut{root: r.t.TempDir(), dir: free[r.random.IntN(len(free))]}
+	for _, d := range dirs {
+		if d == c.dir || r.random.IntN(3) > 0 { // other commits lack directories
+			must(r.t, os.MkdirAll(filepath.Join(c.root, d), 0o700))
+		}
+	}
+	var err error
+	c.brought, err = bring(r.stored, c.root)
+	must(r.t, err)
+	r.open = append(r.open, c)
+}
+
+func (r *rescuing) end(c checkedOut, n int) {
+	for _, name := range c.brought {
+		if filepath.Dir(name) == c.dir && r.random.IntN(2) == 0 {
+			must(r.t, os.Remove(filepath.Join(c.root, name)))
+			delete(r.want, name)
+		}
+	}
+	if r.random.IntN(2) == 0 {
+		name := filepath.Join(c.dir, fmt.Sprintf("terraform.tfstate.%016x.journal", n))
+		r.want[name] = fmt.Sprint("results of ", n)
+		must(r.t, os.WriteFile(filepath.Join(c.root, name), []byte(r.want[name]), 0o600))
+	}
+	must(r.t, os.WriteFile(filepath.Join(c.root, c.dir, "terraform.tfstate.backup"), nil, 0o600))
+	folder := r.t.TempDir()
+	fresh, gone, err := keep(c.root, folder, c.brought)
+	must(r.t, err)
+	for _, name := range fresh {
+		if r.stored[name], err = os.ReadFile(filepath.Join(folder, name)); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for _, name := range gone {
+		delete(r.stored, name)
+	}
+	got := map[string]string{}
+	for name, content := range r.stored {
+		got[name] = string(content)
+	}
+	if !maps.Equal(got, r.want) {
+		r.t.Fatalf("step %d: kept %v, want %v", n, got, r.want)
+	}
+}
+
+func TestResultsOfOthersAreNotBrought(t *testing.T) {
+	root := t.TempDir()
+	brought, err := bring(map[string][]byte{"../terraform.tfstate.0123456789abcdef.journal": nil, "main.tf": nil,
+		"/terraform.tfstate.0123456789abcdef.journal": nil, "terraform.tfstate.0123456789abcdeg.journal": nil}, root)
+	if err != nil || len(brought) > 0 {
+		t.Errorf("brought %v, %v", brought, err)
 	}
 }
 

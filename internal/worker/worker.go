@@ -122,6 +122,9 @@ func (w *Worker) Run(ctx, stop, force context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := w.uploadAll(ctx); err != nil {
+		return err
+	}
 	var names []string
 	queues := map[string]river.QueueConfig{}
 	for name, n := range w.Queues {
