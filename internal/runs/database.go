@@ -141,8 +141,15 @@ func parseArray(text string) (list []string) {
 	return list
 }
 
+// Limits on the time of a statement: without an answer the connection counts as lost. Large arguments get more.
+const (
+	answerTime = time.Minute
+	leastRate  = 1 << 20 // bytes in a second
+)
+
 // do runs a statement. The caller has the mutex.
 func (q *Queue) do(ctx context.Context, sql string, args ...any) ([]row, error) {
+	limit := answerTime
 	values, formats := make([][]byte, len(args)), make([]int16, len(args))
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -155,7 +162,10 @@ func (q *Queue) do(ctx context.Context, sql string, args ...any) ([]row, error) 
 		default:
 			values[i] = fmt.Append(nil, v)
 		}
+		limit += time.Duration(len(values[i])/leastRate) * time.Second
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	result := q.conn.ExecParams(ctx, strings.ReplaceAll(sql, "@", Schema+"."), values, nil, formats, nil).Read()
 	if result.Err != nil {
 		var problem *pgconn.PgError
@@ -178,10 +188,35 @@ func (q *Queue) ask(ctx context.Context, sql string, args ...any) ([]row, error)
 	return q.do(ctx, sql, args...)
 }
 
-// transact runs statements that take effect together, or not at all.
+// transact runs statements that take effect together, or not at all. Those of all connections take turns: each claim
+// and each end of a run sees what the others have done, and none waits for a row while another waits for it.
 func (q *Queue) transact(ctx context.Context, do func() error) error {
+	return q.together(ctx, func() error {
+		if _, err := q.do(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d, 0)", lockKey)); err != nil {
+			return err
+		}
+		return do()
+	})
+}
+
+// conflicts is how often a transaction is tried that the database ends because of others.
+const conflicts = 5
+
+// together is transact without turns, for statements that change one run only.
+func (q *Queue) together(ctx context.Context, do func() error) (err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for range conflicts {
+		err = q.once(ctx, do)
+		var problem *pgconn.PgError
+		if !errors.As(err, &problem) || problem.Code != "40P01" && problem.Code != "40001" {
+			return err
+		}
+	}
+	return err
+}
+
+func (q *Queue) once(ctx context.Context, do func() error) error {
 	if _, err := q.do(ctx, "BEGIN"); err != nil {
 		return err
 	}

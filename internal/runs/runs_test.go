@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -523,4 +524,57 @@ func TestQueueWithoutTables(t *testing.T) {
 	if _, err := Open(t.Context(), func(string) string { return "" }); !errors.Is(err, ErrNoDatabase) {
 		t.Errorf("%v, want %v", err, ErrNoDatabase)
 	}
+}
+
+// TestManyHandsDoNotBlockEachOther claims, ends and cancels runs that wait for each other from several connections at
+// the same time. No call may fail because of others, and everything ends.
+func TestManyHandsDoNotBlockEachOther(t *testing.T) {
+	dsn := prepared(t)
+	client := connected(t, dsn)
+	list := []Request{request("first")}
+	for i := range 30 {
+		r := request(fmt.Sprint("d", i))
+		r.After = []int{0}
+		list = append(list, r)
+	}
+	ids, err := client.Submit(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hands sync.WaitGroup
+	for i := range 4 {
+		q := connected(t, dsn)
+		hands.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), 9))
+			for range 40 {
+				if _, err := q.Cancel(t.Context(), ids[1+rnd.IntN(30)], Stop); err != nil {
+					t.Errorf("cancel: %v", err)
+				}
+			}
+		})
+		w := registered(t, dsn)
+		hands.Go(func() {
+			for range 20 {
+				f, ok := fetch(t, w)
+				if !ok {
+					continue
+				}
+				c, err := w.Claim(t.Context(), f.run, f.epoch)
+				if errors.Is(err, ErrStale) {
+					continue
+				}
+				if err == nil {
+					err = w.AddLines(t.Context(), c, []string{"{}"})
+				}
+				if err == nil {
+					err = w.Finish(t.Context(), c, Done, "")
+				}
+				if err != nil {
+					t.Errorf("run %d: %v", f.run, err)
+				}
+				finished(t, w, f.job, "completed")
+			}
+		})
+	}
+	hands.Wait()
 }

@@ -115,10 +115,6 @@ func (q *Queue) end(ctx context.Context, id int64, status Status, problem string
  plan = NULL WHERE id = $1::bigint`, id, string(status), clean(problem)); err != nil {
 		return err
 	}
-	// Of two runs that end at the same time, each must see that the other has ended: they take turns.
-	if _, err := q.do(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d, 0)", lockKey)); err != nil {
-		return err
-	}
 	if status == Done {
 		rows, err := q.do(ctx, `UPDATE @runs r SET status = 'waiting' WHERE status = 'blocked' AND $1::bigint =
  ANY(after)

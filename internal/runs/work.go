@@ -40,10 +40,6 @@ func (q *Queue) Register(ctx context.Context, name string, queues []string) (int
 // with ErrBusy if another run of the same state is under way or was there first, or a limit is reached.
 func (q *Queue) Claim(ctx context.Context, id, epoch int64) (c *Claim, err error) {
 	return c, q.transact(ctx, func() error {
-		// All claims take turns, so that each sees what the others have claimed.
-		if _, err := q.do(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d, 0)", lockKey)); err != nil {
-			return err
-		}
 		r, err := q.get(ctx, "r.id = $1::bigint AND r.epoch = $2::bigint AND r.status = 'waiting'", id, epoch)
 		if err != nil {
 			return err
@@ -100,21 +96,24 @@ func (q *Queue) obstacle(ctx context.Context, r *Run) (string, error) {
 
 // own runs statements that change a claimed run, if the claim still holds.
 func (q *Queue) own(ctx context.Context, c *Claim, do func() error) error {
-	return q.transact(ctx, func() error {
-		rows, err := q.do(ctx, `SELECT id FROM @runs WHERE id = $1::bigint AND epoch = $2::bigint AND worker =
+	return q.transact(ctx, func() error { return q.held(ctx, c, do) })
+}
+
+// held is own within a transaction.
+func (q *Queue) held(ctx context.Context, c *Claim, do func() error) error {
+	rows, err := q.do(ctx, `SELECT id FROM @runs WHERE id = $1::bigint AND epoch = $2::bigint AND worker =
  $3::int AND status IN ('planning', 'applying') FOR UPDATE`, c.ID, c.Epoch, q.worker)
-		if err == nil && len(rows) == 0 {
-			err = ErrStale
-		}
-		if err != nil {
-			return err
-		}
-		if err := do(); err != nil {
-			return err
-		}
-		_, err = q.do(ctx, "SELECT pg_notify('"+channel+"', $1)", c.ID)
+	if err == nil && len(rows) == 0 {
+		err = ErrStale
+	}
+	if err != nil {
 		return err
-	})
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	_, err = q.do(ctx, "SELECT pg_notify('"+channel+"', $1)", c.ID)
+	return err
 }
 
 // AddLines adds lines to the log of a run.
@@ -122,12 +121,14 @@ func (q *Queue) AddLines(ctx context.Context, c *Claim, lines []string) error {
 	for i, line := range lines {
 		lines[i] = string(toValid(bytes.ReplaceAll([]byte(line), []byte{0}, nil)))
 	}
-	return q.own(ctx, c, func() error {
-		_, err := q.do(ctx, `WITH have AS (UPDATE @runs SET lines = lines + $2::int WHERE id = $1::bigint RETURNING
+	return q.together(ctx, func() error { return q.held(ctx, c, func() error { return q.addLines(ctx, c, lines) }) })
+}
+
+func (q *Queue) addLines(ctx context.Context, c *Claim, lines []string) error {
+	_, err := q.do(ctx, `WITH have AS (UPDATE @runs SET lines = lines + $2::int WHERE id = $1::bigint RETURNING
  lines - $2::int AS n) INSERT INTO @lines (run, n, line) SELECT $1::bigint, have.n + x.i, x.line FROM have,
  unnest($3::text[]) WITH ORDINALITY x(line, i)`, c.ID, len(lines), lines)
-		return err
-	})
+	return err
 }
 
 // Made is a plan that a worker has made.

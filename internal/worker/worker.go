@@ -10,7 +10,8 @@
 //
 // River delivers the jobs. Its timeout is off and its rescue of stuck jobs is long, because it does not know whether a
 // run is alive: the lock of the worker and the epoch of the run decide (package runs). The package owns the goroutines
-// of River, one that looks for dead workers and cancellations, and two for each run that read what it prints.
+// of River, one that looks for dead workers and cancellations, one that ends runs, and two for each run that read what
+// it prints.
 package worker
 
 import (
@@ -147,7 +148,8 @@ func (w *Worker) Run(ctx, stop, force context.Context) (err error) {
 	}
 	w.Log.Info("started", "worker", w.number, "queues", names)
 	lost, ended := make(chan struct{}), make(chan struct{})
-	go w.watch(background, stop, force, lost, ended)
+	go w.obey(stop, force, ended)
+	go w.watch(background, lost, ended)
 	select {
 	case <-ctx.Done():
 	case <-lost:
@@ -193,12 +195,13 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
 	return err
 }
 
-// watch looks for dead workers and cancellations until the worker has ended. It closes lost when the connection is.
-func (w *Worker) watch(ctx, stop, force context.Context, lost, ended chan struct{}) {
+// obey ends the runs as the contexts demand, until the worker has ended. It makes no calls to the database, which may
+// not answer.
+func (w *Worker) obey(stop, force context.Context, ended <-chan struct{}) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	stopped, forced := stop.Done(), force.Done()
-	for gone := false; ; {
+	for {
 		select {
 		case <-ended:
 			return
@@ -213,16 +216,27 @@ func (w *Worker) watch(ctx, stop, force context.Context, lost, ended chan struct
 		case <-tick.C:
 			w.endAll(runs.Continue) // the second signals
 		}
-		if gone {
-			continue
+	}
+}
+
+// watch looks for dead workers and cancellations until the worker has ended, or until it has lost its connection: then
+// it stops all runs and closes lost.
+func (w *Worker) watch(ctx context.Context, lost chan<- struct{}, ended <-chan struct{}) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
 		}
-		err := w.look(ctx)
-		if err != nil {
+		if err := w.look(ctx); err != nil {
 			w.Log.Warn("database", "error", err.Error())
 		}
-		if gone = w.queue.Lost(); gone {
+		if w.queue.Lost() {
 			w.endAll(runs.Stop)
 			close(lost)
+			return
 		}
 	}
 }
