@@ -104,17 +104,8 @@ func options(args []string) (o worker.Options, err error) {
 			return o, fmt.Errorf("the pattern %q is not valid: %w", pattern, err)
 		}
 	}
-	for _, url := range repositories {
-		if strings.HasPrefix(url, "-") || strings.Contains(url, "::") {
-			return o, fmt.Errorf("the repository %q is not the URL or absolute path of a repository", url)
-		}
-		if runs.HasPassword(url) {
-			return o, fmt.Errorf("the address of the repository %s contains a user or password, which other users of "+
-				"this machine can see and which messages of git may show. Write the address without it, and give git "+
-				"the password with a credential helper", runs.Address(url))
-		}
-		o.Repositories = append(o.Repositories, worker.Repository{URL: url, Branches: branches,
-			Directories: directories})
+	if o.Repositories, err = accepted(repositories, branches, directories); err != nil {
+		return o, err
 	}
 	for _, name := range []*string{&o.Dir, &o.Program} {
 		if *name, err = filepath.Abs(*name); err != nil {
@@ -133,6 +124,23 @@ func options(args []string) (o worker.Options, err error) {
 	o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	o.RiverLog = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return o, nil
+}
+
+// accepted returns the repositories that the worker accepts.
+func accepted(repositories, branches, directories []string) (list []worker.Repository, err error) {
+	for _, url := range repositories {
+		if strings.HasPrefix(url, "-") || strings.Contains(url, "::") {
+			return nil, fmt.Errorf("the repository %q is not the URL or absolute path of a repository", url)
+		}
+		if runs.HasPassword(url) {
+			return nil, fmt.Errorf("the address of the repository %s contains a user or password, which other users of "+
+				"this machine can see and which messages of git may show. Write the address without it, and give git "+
+				"the password with a credential helper", runs.Address(url))
+		}
+		list = append(list, worker.Repository{URL: url, Branches: branches,
+			Directories: directories})
+	}
+	return list, nil
 }
 
 // parseQueues reads the values of -queue.

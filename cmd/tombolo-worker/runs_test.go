@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -256,9 +257,25 @@ resource "terraform_data" "it" {
 `, n, name)
 	}
 	s := newSite(t, map[string]string{"a/main.tf": leaving(1)})
+	const older = "terraform.tfstate.fedcba9876543210.journal"
+	left := filepath.Join(s.dir, "w1/checkouts", fmt.Sprintf("%x", sha256.Sum256([]byte(s.origin))), "9-1")
+	for _, dir := range []string{"a", "b"} { // of a worker that was killed, which had brought the second one
+		if err := os.MkdirAll(filepath.Join(left, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(left, dir, older), []byte("left"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(left+".brought", []byte("b/"+older), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	first := s.worker("-queue", "first")
 	s.must("a", "runs", "apply", "-auto-approve", "-detach", "-queue=first")
 	s.await(1, runs.Done)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the checkout of the killed worker is still there")
+	}
 	if log := s.log(1); !strings.Contains(log, "is kept as a/"+name) {
 		t.Errorf("the log does not name the results:\n%s", log)
 	}
@@ -271,7 +288,8 @@ resource "terraform_data" "it" {
 		t.Errorf("the second run did not get the results:\n%s", log)
 	}
 	r := s.get(2)
-	if list, err := s.queue.Results(t.Context(), r.Repository); err != nil || string(list["a/"+name]) != "results\n" {
+	if list, err := s.queue.Results(t.Context(), r.Repository); err != nil || string(list["a/"+name]) != "results\n" ||
+		string(list["a/"+older]) != "left" || len(list) != 2 {
 		t.Errorf("kept %q, %v", list, err)
 	}
 }

@@ -100,6 +100,7 @@ func (w *Worker) usual() []string {
 type checkedOut struct {
 	root, dir string   // of the run in it
 	brought   []string // results of former runs, see rescue.go
+	lock      *os.File // held while a process works in it; nil where that is not supported
 	remove    func()
 }
 
@@ -108,7 +109,7 @@ type checkedOut struct {
 func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (c checkedOut, err error) {
 	w.git.Lock()
 	defer w.git.Unlock()
-	clone, err := w.clone(ctx, repo, r.Commit)
+	clone, err := w.clone(ctx, repo)
 	if err != nil {
 		return c, err
 	}
@@ -122,10 +123,13 @@ func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (c
 	if c.root, err = os.MkdirTemp(above, fmt.Sprintf("%d-", r.ID)); err != nil {
 		return c, err
 	}
+	if c.lock, err = hold(c.root + lockSuffix); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return c, err
+	}
 	c.remove = func() {
 		w.git.Lock()
 		defer w.git.Unlock()
-		_ = os.RemoveAll(c.root) // what remains is removed by a later start
+		discard(c.root, c.lock)
 		_, _ = w.runGit(context.WithoutCancel(ctx), clone, "worktree", "prune")
 	}
 	if _, err = w.runGit(ctx, clone, "worktree", "add", "--force", "--detach", c.root, r.Commit); err == nil {
@@ -135,31 +139,35 @@ func (w *Worker) checkout(ctx context.Context, r *runs.Run, repo *Repository) (c
 		err = checkLock(c.dir, r)
 	}
 	if err == nil {
-		err = w.fill(ctx, &c, r.Repository, w.rescued(repo.URL))
+		err = w.fill(ctx, &c, repo)
 	}
 	if err != nil {
-		_ = os.RemoveAll(c.root)
+		discard(c.root, c.lock)
 	}
 	return c, err
 }
 
 // fill writes the results of former runs into a checkout.
-func (w *Worker) fill(ctx context.Context, c *checkedOut, repository, folder string) error {
-	if err := w.upload(ctx, folder, repository); err != nil {
+func (w *Worker) fill(ctx context.Context, c *checkedOut, repo *Repository) error {
+	if err := w.upload(ctx, repo); err != nil {
 		return err
 	}
-	results, err := w.queue.Results(ctx, repository)
-	if err == nil {
-		c.brought, err = bring(results, c.root)
+	results, err := w.queue.Results(ctx, runs.Address(repo.URL))
+	if err != nil {
+		return err
 	}
-	return err
+	if c.brought, err = bring(results, c.root); err != nil || len(c.brought) == 0 {
+		return err
+	}
+	return write(c.root+broughtSuffix, []byte(strings.Join(c.brought, "\n")))
 }
 
 // folderOf returns the name of the folders for a repository.
 func folderOf(url string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(url))) }
 
-// clone returns the clone of a repository. It fetches all branches if it lacks the commit.
-func (w *Worker) clone(ctx context.Context, repo *Repository, commit string) (string, error) {
+// clone returns the clone of a repository, with the branches as they are now: one may have been reset because of the
+// commit of a run.
+func (w *Worker) clone(ctx context.Context, repo *Repository) (string, error) {
 	dir := filepath.Join(w.Dir, "clones", folderOf(repo.URL)+".git")
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); err != nil {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -167,11 +175,6 @@ func (w *Worker) clone(ctx context.Context, repo *Repository, commit string) (st
 		}
 		if _, err := w.runGit(ctx, dir, "init", "--quiet", "--bare"); err != nil {
 			return "", err
-		}
-	}
-	if _, err := w.runGit(ctx, dir, "cat-file", "-e", commit+"^{commit}"); err == nil {
-		if w.inBranch(ctx, dir, repo, commit) == nil {
-			return dir, nil
 		}
 	}
 	_, err := w.runGit(ctx, dir, "fetch", "--quiet", "--prune", "--force", "--no-tags", "--no-write-fetch-head", "--",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -116,7 +117,10 @@ func (w *Worker) start(l *log, a *active, dir string, output *bytes.Buffer, args
 		return 1, nil // it does not begin
 	}
 	cmd := exec.Command(w.Self, append([]string{GuardWord, w.Program}, args...)...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, w.environment(&l.claim.Run, a.root), attributes()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, w.environment(&l.claim.Run, a.out.root), attributes()
+	if a.out.lock != nil {
+		cmd.ExtraFiles = []*os.File{a.out.lock} // becomes lockDescriptor
+	}
 	cmd.WaitDelay = 10 * time.Second // for programs that outlive it and have its output open
 	out, problems := &stream{log: l, kind: "output"}, &stream{log: l, kind: "stderr"}
 	cmd.Stdout, cmd.Stderr = out, problems

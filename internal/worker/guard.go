@@ -20,6 +20,7 @@ func Guard(args []string) int {
 	if len(args) == 0 {
 		return 1
 	}
+	ownOnly()
 	interrupts := make(chan os.Signal, 8)
 	signal.Notify(interrupts, os.Interrupt)
 	cmd := exec.Command(args[0], args[1:]...)

@@ -46,7 +46,7 @@ func (w *Worker) perform(ctx, fetching context.Context, c *runs.Claim, a *active
 	if err != nil {
 		return s.ended(ctx, err, "")
 	}
-	s.checkedOut, s.repo, a.root = out, repo, out.root
+	s.checkedOut, s.repo, a.out = out, repo, out
 	defer func() {
 		if err := s.keepResults(ctx); err != nil {
 			w.Log.Error("results of a run cannot be kept", "run", c.ID, "folder", s.root, "error", err.Error())

@@ -21,8 +21,8 @@ import (
 // next run. So a worker moves such files to the database of the runs before the run ends, and every checkout gets them
 // from there. Until the database has them, they are in a folder of the worker.
 
-// leftover is the age from which the folders of a worker that was killed are removed. Until then, a command that it has
-// started may still work in them.
+// leftover is the age from which folders of a worker that was killed are removed, where no lock tells that nothing works
+// in them.
 const leftover = 24 * time.Hour
 
 // rescued returns the folder for the results of a repository that are not in the database yet.
@@ -115,8 +115,79 @@ func write(name string, content []byte) error {
 	})
 }
 
-// upload moves the results in the folder of a repository to the database.
-func (w *Worker) upload(ctx context.Context, folder, repository string) error {
+// Files beside a checkout: its lock, and the names of what was brought.
+const (
+	lockSuffix    = ".lock"
+	broughtSuffix = ".brought"
+)
+
+// lockDescriptor is the descriptor of the lock of a checkout in the process of a guard.
+const lockDescriptor = 3
+
+// errBusy means that another process has a lock.
+var errBusy = errors.New("another process has the lock")
+
+// discard removes a checkout.
+func discard(root string, lock *os.File) {
+	_ = os.RemoveAll(root) // what remains is removed later, see collect
+	_ = os.Remove(root + broughtSuffix)
+	_ = os.Remove(root + lockSuffix)
+	if lock != nil {
+		_ = lock.Close()
+	}
+}
+
+// collect keeps the results of checkouts that a worker has left which was killed, and removes those. A checkout in which
+// a command still works stays until that has ended.
+func (w *Worker) collect(ctx context.Context, repo *Repository) error {
+	above := filepath.Join(w.Dir, "checkouts", folderOf(repo.URL))
+	entries, err := os.ReadDir(above)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		root := filepath.Join(above, e.Name())
+		lock, err := hold(root + lockSuffix)
+		if errors.Is(err, errBusy) || errors.Is(err, errors.ErrUnsupported) && !isOld(root) {
+			continue
+		}
+		if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		brought, _ := regular.Read(root+broughtSuffix, 1<<20) // without it, all are new, which does no harm
+		_, gone, err := keep(root, w.rescued(repo.URL), strings.Split(string(brought), "\n"))
+		for _, name := range gone {
+			if err == nil {
+				err = w.queue.DropResult(ctx, runs.Address(repo.URL), filepath.ToSlash(name))
+			}
+		}
+		if err != nil {
+			if lock != nil {
+				_ = lock.Close()
+			}
+			return err
+		}
+		discard(root, lock)
+	}
+	return nil
+}
+
+// isOld reports whether nothing works in a checkout any more, where locks cannot tell.
+func isOld(root string) bool {
+	info, err := os.Lstat(root)
+	return err == nil && time.Since(info.ModTime()) > leftover
+}
+
+// upload moves the results in the folders of a repository to the database: of workers that were killed, and of runs that
+// could not reach the database.
+func (w *Worker) upload(ctx context.Context, repo *Repository) error {
+	if err := w.collect(ctx, repo); err != nil {
+		return err
+	}
+	folder := w.rescued(repo.URL)
 	list, err := files(folder)
 	if err != nil {
 		return err
@@ -126,7 +197,7 @@ func (w *Worker) upload(ctx context.Context, folder, repository string) error {
 		if err != nil {
 			return err
 		}
-		if err := w.queue.AddResult(ctx, repository, filepath.ToSlash(name), content); err != nil {
+		if err := w.queue.AddResult(ctx, runs.Address(repo.URL), filepath.ToSlash(name), content); err != nil {
 			return err
 		}
 		if err := os.Remove(filepath.Join(folder, name)); err != nil {
@@ -136,11 +207,12 @@ func (w *Worker) upload(ctx context.Context, folder, repository string) error {
 	return nil
 }
 
-// uploadAll moves the results of all accepted repositories to the database: those of a worker that was killed, or that
-// could not reach the database.
+// uploadAll does that for all accepted repositories.
 func (w *Worker) uploadAll(ctx context.Context) error {
-	for _, repo := range w.Repositories {
-		if err := w.upload(ctx, w.rescued(repo.URL), runs.Address(repo.URL)); err != nil {
+	w.git.Lock()
+	defer w.git.Unlock()
+	for i := range w.Repositories {
+		if err := w.upload(ctx, &w.Repositories[i]); err != nil {
 			return err
 		}
 	}
@@ -167,25 +239,17 @@ func (s *step) keepResults(ctx context.Context) error {
 			return err // a later run brings it again, which changes nothing
 		}
 	}
-	return s.upload(ctx, folder, s.claim.Repository)
+	s.git.Lock()
+	defer s.git.Unlock()
+	return s.upload(ctx, s.repo)
 }
 
-// sweep removes checkouts and plans that a worker has left which was killed before a moment, and keeps their results.
+// sweep removes the folders of plans that a worker has left which was killed before a moment.
 func (w *Worker) sweep(before time.Time) {
-	checkouts, _ := filepath.Glob(filepath.Join(w.Dir, "checkouts", "*", "*"))
 	plans, _ := filepath.Glob(filepath.Join(w.Dir, "plan-*"))
-	for _, folder := range append(checkouts, plans...) {
-		info, err := os.Lstat(folder)
-		if err != nil || !info.IsDir() || info.ModTime().After(before) {
-			continue
+	for _, folder := range plans {
+		if info, err := os.Lstat(folder); err == nil && info.IsDir() && info.ModTime().Before(before) {
+			_ = os.RemoveAll(folder) // the next start tries again
 		}
-		if repository := filepath.Dir(folder); repository != w.Dir {
-			_, _, err = keep(folder, filepath.Join(w.Dir, "rescued", filepath.Base(repository)), nil)
-		}
-		if err != nil {
-			w.Log.Warn("a folder of a worker that was killed is kept", "folder", folder, "error", err.Error())
-			continue
-		}
-		_ = os.RemoveAll(folder) // the next start tries again
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
@@ -70,7 +71,7 @@ type active struct {
 	mu    sync.Mutex
 	asked runs.Cancel // how it was asked to end
 	stop  func()      // ends what runs beside children
-	root  string      // the checkout, once there is one
+	out   checkedOut  // once there is one
 	given bool        // the worker ends, not the run
 	child *os.Process
 	sent  runs.Cancel // what the child was sent
@@ -135,11 +136,7 @@ func (w *Worker) Run(ctx, stop, force context.Context) (err error) {
 	if w.number, err = w.queue.Register(ctx, w.Name, names); err != nil {
 		return err
 	}
-	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(w.work))
-	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{ID: strconv.FormatInt(w.number, 10),
-		Schema: runs.Schema, Queues: queues, Workers: workers, JobTimeout: -1, RescueStuckJobsAfter: rescue,
-		MaxAttempts: 1, Logger: w.RiverLog})
+	client, err := w.client(pool, queues)
 	if err != nil {
 		return err
 	}
@@ -163,6 +160,15 @@ func (w *Worker) Run(ctx, stop, force context.Context) (err error) {
 	default:
 		return err
 	}
+}
+
+// client returns the client of River that delivers jobs to this worker.
+func (w *Worker) client(pool *pgxpool.Pool, queues map[string]river.QueueConfig) (*river.Client[pgx.Tx], error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(w.work))
+	return river.NewClient(riverpgxv5.New(pool), &river.Config{ID: strconv.FormatInt(w.number, 10),
+		Schema: runs.Schema, Queues: queues, Workers: workers, JobTimeout: -1, RescueStuckJobsAfter: rescue,
+		MaxAttempts: 1, Logger: w.RiverLog})
 }
 
 func (w *Worker) count() int {

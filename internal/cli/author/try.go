@@ -86,6 +86,9 @@ secrets.`,
 	}
 }
 
+// mostGenerated is the most generated configurations for each resource: all are made before the first is tried.
+const mostGenerated = 10000
+
 // flags declares the flags.
 func (o *testOptions) flags(c *command.Call) {
 	c.Flags.StringVar(&o.record, "record", "", "Write all calls and their answers to `FILE`, compressed if "+
@@ -109,8 +112,9 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 	if o.replay != "" && (o.record != "" || o.debug != "") {
 		return c.Misuse("Contradicting flags", "-replay starts no program, so it excludes -record and -debug.")
 	}
-	if o.generate < 0 {
-		return c.Misuse("Invalid flag", "-generate needs a number of configurations, and got %d.", o.generate)
+	if o.generate < 0 || o.generate > mostGenerated {
+		return c.Misuse("Invalid flag", "-generate needs a number of configurations from 0 to %d, and got %d.",
+			mostGenerated, o.generate)
 	}
 	t, diags := loadTrial(ctx, c, dir, o)
 	if diags.HasErrors() {

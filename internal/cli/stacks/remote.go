@@ -43,6 +43,11 @@ func (l *leaving) check(c *command.Call, approved bool) bool {
 			return false
 		}
 	}
+	if c.FlagGiven("commit") {
+		c.Misuse("Incompatible options", "With -remote, the units are those of the working directory. Check out the "+
+			"commit, and remove -commit.")
+		return false
+	}
 	if !approved {
 		c.Misuse("Plan file or auto-approve required", "With -remote, workers apply the plan of each unit as soon as "+
 			"the units that it depends on are applied, so nobody can be asked. Add -auto-approve, or use \"runs "+
@@ -86,7 +91,7 @@ func (o *running) leave(ctx context.Context, c *command.Call, l *leaving) comman
 	if l.detach {
 		return command.Done
 	}
-	return followAll(ctx, c, q, ids)
+	return followAll(ctx, c, q, ids, o.destroy)
 }
 
 // requestsFor returns a request for each unit, in their order, or in the reverse one if they are destroyed. Each waits
@@ -127,7 +132,7 @@ func requestsFor(s *stack.Stack, units []*stack.Unit, base runs.Request) (list [
 }
 
 // followAll shows the logs of runs until all have ended.
-func followAll(ctx context.Context, c *command.Call, q *runs.Queue, ids []int64) command.Outcome {
+func followAll(ctx context.Context, c *command.Call, q *runs.Queue, ids []int64, destroy bool) command.Outcome {
 	err := q.Listen(ctx)
 	shown, told := map[int64]int64{}, map[int64]bool{}
 	for err == nil {
@@ -158,7 +163,7 @@ func followAll(ctx context.Context, c *command.Call, q *runs.Queue, ids []int64)
 			}
 		}
 		if open == 0 {
-			return conclusion(c, list)
+			return conclusion(c, list, destroy)
 		}
 		if err == nil {
 			err = q.Wait(ctx, remote.Interval)
@@ -172,7 +177,7 @@ func followAll(ctx context.Context, c *command.Call, q *runs.Queue, ids []int64)
 }
 
 // conclusion reports the runs that did not succeed.
-func conclusion(c *command.Call, list []runs.Run) command.Outcome {
+func conclusion(c *command.Call, list []runs.Run, destroy bool) command.Outcome {
 	outcome := command.Done
 	for i := range list {
 		if o := remote.Outcome(c, &list[i]); o != command.Done {
@@ -180,7 +185,11 @@ func conclusion(c *command.Call, list []runs.Run) command.Outcome {
 		}
 	}
 	if outcome == command.Done {
-		c.Tell("\nAll %d units are applied.\n", len(list))
+		what := "applied"
+		if destroy {
+			what = "destroyed"
+		}
+		c.Tell("\nAll %d units are %s.\n", len(list), what)
 	}
 	return outcome
 }
