@@ -133,9 +133,9 @@ func accepted(repositories, branches, directories []string) (list []worker.Repos
 			return nil, fmt.Errorf("the repository %q is not the URL or absolute path of a repository", url)
 		}
 		if runs.HasPassword(url) {
-			return nil, fmt.Errorf("the address of the repository %s contains a user or password, which other users of "+
-				"this machine can see and which messages of git may show. Write the address without it, and give git "+
-				"the password with a credential helper", runs.Address(url))
+			return nil, fmt.Errorf("the address of the repository %s contains a user or password, which other users "+
+				"of this machine can see and which messages of git may show. Write the address without it, and give "+
+				"git the password with a credential helper", runs.Address(url))
 		}
 		list = append(list, worker.Repository{URL: url, Branches: branches,
 			Directories: directories})

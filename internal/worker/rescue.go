@@ -21,8 +21,8 @@ import (
 // next run. So a worker moves such files to the database of the runs before the run ends, and every checkout gets them
 // from there. Until the database has them, they are in a folder of the worker.
 
-// leftover is the age from which folders of a worker that was killed are removed, where no lock tells that nothing works
-// in them.
+// leftover is the age from which folders of a worker that was killed are removed, where no lock tells that nothing
+// works in them.
 const leftover = 24 * time.Hour
 
 // rescued returns the folder for the results of a repository that are not in the database yet.
@@ -137,8 +137,8 @@ func discard(root string, lock *os.File) {
 	}
 }
 
-// collect keeps the results of checkouts that a worker has left which was killed, and removes those. A checkout in which
-// a command still works stays until that has ended.
+// collect keeps the results of checkouts that a worker has left which was killed, and removes those. A checkout in
+// which a command still works stays until that has ended.
 func (w *Worker) collect(ctx context.Context, repo *Repository) error {
 	above := filepath.Join(w.Dir, "checkouts", folderOf(repo.URL))
 	entries, err := os.ReadDir(above)
@@ -181,8 +181,8 @@ func isOld(root string) bool {
 	return err == nil && time.Since(info.ModTime()) > leftover
 }
 
-// upload moves the results in the folders of a repository to the database: of workers that were killed, and of runs that
-// could not reach the database.
+// upload moves the results in the folders of a repository to the database: of workers that were killed, and of runs
+// that could not reach the database.
 func (w *Worker) upload(ctx context.Context, repo *Repository) error {
 	if err := w.collect(ctx, repo); err != nil {
 		return err

@@ -113,8 +113,7 @@ func try(ctx context.Context, c *command.Call, dir string, o testOptions) comman
 		return c.Misuse("Contradicting flags", "-replay starts no program, so it excludes -record and -debug.")
 	}
 	if o.generate < 0 || o.generate > mostGenerated {
-		return c.Misuse("Invalid flag", "-generate needs a number of configurations from 0 to %d, and got %d.",
-			mostGenerated, o.generate)
+		return c.Misuse("Invalid flag", "-generate needs a number from 0 to %d, and got %d.", mostGenerated, o.generate)
 	}
 	t, diags := loadTrial(ctx, c, dir, o)
 	if diags.HasErrors() {
