@@ -69,7 +69,9 @@ force-unlock -force x <- init; apply -auto-approve | main.tf
 var noWriters = map[string]string{
 	"validate": "it reads", "drift": "it reads", "graph": "it reads", "modules": "it reads", "output": "it reads",
 	"providers": "it reads", "providers schema": "it reads", "show": "it reads",
-	"serve":         "it reads",
+	"serve":      "it reads",
+	"runs apply": "a database", "runs approve": "a database", "runs cancel": "a database", "runs limit": "a database",
+	"runs list": "it reads", "runs logs": "it reads", "runs plan": "a database", "runs show": "it reads",
 	"state history": "it reads", "state identities": "it reads", "state list": "it reads", "state pull": "it reads",
 	"state show": "it reads", "version": "it reads", "explain": "it prints", "workspace list": "it reads",
 	"workspace show": "it reads", "completion": "it prints", "metadata functions": "it prints",
