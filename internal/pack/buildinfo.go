@@ -15,7 +15,12 @@ const (
 	infoHeader = 32      // the magic, the size of a pointer, flags, and space for pointers of old versions
 	infoInline = 2       // a flag: the texts follow the header
 	maxInfo    = 1 << 20 // of one text
-	maxBinary  = 1 << 30
+
+	// What is around the text, by which it differs from others behind the magic.
+	infoBegin = "\x30\x77\xaf\x0c\x92\x74\x08\x02\x41\xe1\xc1\x07\xe6\xd6\x18\xe6"
+	infoEnd   = "\xf9\x32\x43\x31\x86\x18\x20\x72\x00\x82\x42\x10\x41\x16\xd8\xf2"
+
+	maxBinary = 1 << 30
 )
 
 var errNoInfo = errors.New("it was not built by Go 1.18 or later")
@@ -59,7 +64,7 @@ func parseBuildInfo(data []byte) (*debug.BuildInfo, error) {
 	}
 	text, _, ok := cutText(rest)
 	const mark = 16 // bytes before and after the text
-	if !ok || len(text) < 2*mark+1 {
+	if !ok || len(text) < 2*mark+1 || string(text[:mark]) != infoBegin || string(text[len(text)-mark:]) != infoEnd {
 		return nil, errNoInfo
 	}
 	info, err := debug.ParseBuildInfo(string(text[mark : len(text)-mark]))
