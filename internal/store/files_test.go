@@ -24,6 +24,8 @@ var writers = map[string]string{
 	"internal/cli/command/files.go":    "directories and logs of commands, and what programs read while they run",
 	"internal/cli/author/store.go":     "the folder of a trial, which goes with it",
 	"internal/cli/author/build.go":     "a folder for hosts that are unpacked, which goes with the command",
+	"internal/worker":                  "clones, checkouts and results of runs, in its own folder",
+	"kits/tombolo/listen.go":           "the socket of a program",
 	"internal/cli/serving/plans.go":    "reads the folder of plans, from which no name leads out",
 	"internal/replace":                 "plan files and other output of commands, replaced as a whole",
 	"internal/program":                 "spools of programs, whose own protocol says what is durable when",
