@@ -117,6 +117,8 @@ var raising = []struct{ parts, by string }{
 	{"cli/code", "validate and fmt"},
 	{"cli/run", "plan, apply and other commands that use the engine"},
 	{"stack cli/stacks", "stack"},
+	{"cli/runs cli/remote", "the commands below runs, and stack with -remote"},
+	{"cli/serving pages", "serve"},
 	{"cli/inspect", "commands that show something, such as show, output and graph"},
 	{"cli/states", "commands that change states or workspaces"},
 	{"cli/complete", "the completion in shells"},

@@ -29,8 +29,14 @@ func Claims(prog *linking.Program, p *plan.Plan) claims.Set {
 		add(claims.Read, claims.Instance(c.Object.Instance))
 	}
 	for _, o := range e.outputs(prog, p, Changed{}) {
-		if o.ours {
-			add(claims.Write, claims.Output(o.name))
+		if !o.ours {
+			continue
+		}
+		add(claims.Write, claims.Output(o.name))
+		if slot := prog.OutputSlot(addr.RootModule, o.name); slot != nil {
+			for _, r := range prog.ResourcesBehind(slot) {
+				add(claims.Read, claims.Config(r)) // another run may have a configuration without this output
+			}
 		}
 	}
 	if e.limits == nil || e.limits.Excepts() {
